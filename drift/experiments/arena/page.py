@@ -25,8 +25,8 @@ defaults."""
 _ABOUT_ERRORS = """\
 *Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
 ended by an error. Bold: the lowest, *Other models* included. All runs are in
-[one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's runs
-to it and to this page."""
+[one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's
+runs to it and to this page."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
@@ -44,7 +44,8 @@ _ABOUT_DELAYS = """\
 Models that ended well on at least half of the real streams at each delay, over the streams on which
 all of these did. Errors are those of the tables above; with labels at once they cover all rows."""
 _ABOUT_OTHERS = """\
-Variants of models above, and models too slow for most streams."""
+Variants of models above, and models that take long. The tables have the streams on which one of
+them has run."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
@@ -52,6 +53,7 @@ means of 10 seeds, and
 [River]({SOURCES["River"]}).
 An empty cell: none found. Streams are whole, but the Tracker gets 20,000 rows of `insects abrupt`
 and `keystroke`."""
+_NONE = "None."
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
@@ -167,21 +169,23 @@ def _others(
     if any(map(standings.aside, standings.models)):
         yield f"## Other models\n\n{_ABOUT_OTHERS}"
         for heading, which in shown.items():
-            yield f"### Others: {heading[0].lower()}{heading[1:]}"
-            yield _errors(standings, *which, aside=True)
+            if (table := _errors(standings, *which, aside=True)) != _NONE:
+                yield f"### Others: {heading[0].lower()}{heading[1:]}\n\n{table}"
 
 
 def _errors(
     standings: Standings, streams: Sequence[str], delay: str | None, *, aside: bool = False
 ) -> str:
+    models = [model for model in standings.models if standings.aside(model) is aside]
+    streams = [s for s in streams if any((s, one, delay) in standings.asked for one in models)]
     if not streams:
-        return "None."
+        return _NONE
     errors_of, absent = {}, []
     for model in standings.models:
         places = [(stream, model, delay) for stream in streams]
         if any(place in standings.asked for place in places):
             errors_of[model] = [standings.error(*place) for place in places]
-        elif standings.aside(model) is aside and not model.endswith(", tuned"):
+        elif model in models and not model.endswith(", tuned"):
             absent.append(model)
     columns = zip(*errors_of.values(), strict=True)
     least = [min((e for e in column if e is not None), default=None) for column in columns]
@@ -196,9 +200,9 @@ def _errors(
             ),
         ]
         for model, errors in errors_of.items()
-        if standings.aside(model) is aside
+        if model in models
     ]
-    table = _table(["model", *streams], rows) if rows else "None."
+    table = _table(["model", *streams], rows)
     return f"{table}\n\nNot run here: {', '.join(absent)}." if absent else table
 
 

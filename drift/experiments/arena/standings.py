@@ -110,14 +110,14 @@ class Standings:
         return name in MODELS and MODELS[name].aside
 
     def pairs(self, *, real: bool) -> list[Record]:
-        """Compare `OWN` with each model, on real streams or on generated ones.
+        """Compare `OWN` with each model that does not stand aside, on real or generated streams.
 
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
         the number of these pairs alone; beside it stand the mean errors of both.
         """
         all_pairs: list[Record] = []
         streams = [s for s in self.streams if bool(STREAMS[s].source) is real]
-        for other in (model for model in self.models if model != OWN):
+        for other in (one for one in self.models if one != OWN and not self.aside(one)):
             shared = {
                 s: errors
                 for s in streams
