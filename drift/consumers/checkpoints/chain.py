@@ -146,8 +146,7 @@ class ModelObjects(ModelStore):
         if self._kept is None or not own:
             return
         upto = own[-1][-1][1] if own[-1] else 0
-        chains = [*self._known.values(), self._chain]
-        needed = {(link[0], link[1]) for chain in chains for link in chain}
+        needed = {(link[0], link[1]) for chain in self._known.values() for link in chain}
         self._files.remove_models(
             (epoch, version, part)
             for epoch, version, part in self._files.owned(self._epoch).models
