@@ -23,6 +23,8 @@ TIE = 2.0**-40
 FAR = 2.0**36
 #: Share of ``|x|^2`` within which the squared distance of a support is that of the same example.
 SAME = 2.0**-16
+#: What is not above this is 0 in float32.
+VANISHES = 2.0**-150
 #: A column turns dense above one in `DENSE` slots, and is a list again below one in `SPARSE`; slots
 #: come in multiples of `LANES`.
 DENSE, SPARSE, LANES = 8, 16, 16
