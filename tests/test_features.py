@@ -90,7 +90,7 @@ def test_the_means_are_those_of_the_tracker(compiled, request):
         model.learn_one(x, x["a"] > 0.0)
         deviation.learn_one(x)
     actual = np.array([deviation._means[name] for name in names])
-    assert actual.tolist() == model._core.state()["arrays"]["means"][:3].tolist()
+    assert actual.tolist() == model._core.arrays()["means"][:3].tolist()
 
 
 def reference_core():

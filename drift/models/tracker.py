@@ -122,9 +122,9 @@ class Tracker(OnlineClassifier):
         self.late = late
         self._core = self._new_core(secrets.randbits(64) if self.seed is None else self.seed)
 
-    def _new_core(self, seed: int) -> Any:
+    def _new_core(self, seed: int, state: Any = None) -> Any:
         check_choice("scale", self.scale, ("auto", "dense", "sparse"))
-        return TrackerCore(self._plan(), self.scale, seed)
+        return TrackerCore(self._plan(), self.scale, seed, state)
 
     def _plan(self) -> Plan:
         """Check the parameters."""
@@ -173,8 +173,7 @@ class Tracker(OnlineClassifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({name: value for name, value in state.items() if name != "_core"})
         self.budget = check_integer("budget", self.budget)
-        self._core = self._new_core(0)
-        self._core.restore(state["_core"])
+        self._core = self._new_core(0, state["_core"] or {})  # None would be a new one's
 
     # --- one example ---------------------------------------------------------------------------
 

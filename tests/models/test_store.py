@@ -532,6 +532,11 @@ DAMAGED = [
     {"free_slots": lambda slots: [10**6]},
     {"free_columns": lambda columns: [0]},
     {"dense": lambda dense: [-1]},
+    {"serials": lambda serials: array("q", [-1]) + serials[1:]},
+    {"serials": lambda serials: array("q", [0]) + serials[1:]},
+    {"serials": lambda serials: serials[1:2] + serials[1:]},
+    {"serials": lambda serials: array("i", serials)},
+    {"n_added": lambda n: -1},
 ]
 
 

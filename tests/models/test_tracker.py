@@ -44,7 +44,7 @@ def test_coefficients_that_fade_end_at_zero_before_they_are_denormal():
     X, y = as_arrays(random_stream(200))
     model = Tracker(30, forgetting=(0, 28))
     model.learn_many(X, y)
-    sizes = abs(model._core.state()["arrays"]["coefficients"])
+    sizes = abs(model._core.arrays()["coefficients"])
     assert (sizes == 0).any()
     assert sizes[sizes > 0].min() > 1e-20
 

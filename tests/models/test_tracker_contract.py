@@ -285,7 +285,7 @@ def test_experts_are_a_table_of_what_each_would_have_done():
         wrong += t > 1 and model.predict_one(x) != y
         model.learn_one(x, y)
     rows = model.experts
-    gates, maps = (model._core.state()["arrays"][name] for name in ("gates", "maps"))
+    gates, maps = (model._core.arrays()[name] for name in ("gates", "maps"))
     shares = maps[:8].sum(), maps[8:].sum()
     expected = shares[0] * gates[0] + shares[1] * gates[1]
     assert [row.weight for row in rows] == pytest.approx(expected.tolist())
@@ -350,7 +350,7 @@ def test_the_largest_parameters_and_weights_leave_all_finite(scale):
     for t, (x, _) in enumerate(random_stream(80)):
         model.learn_one(x, t % 3, 1e100)
         assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
-    assert np.isfinite(model._core.state()["arrays"]["coefficients"]).all()
+    assert np.isfinite(model._core.arrays()["coefficients"]).all()
 
 
 # --- many classes -------------------------------------------------------------------------------

@@ -73,9 +73,8 @@ def test_the_cores_agree(stream, delay, seed):
         if slots(cores[0]) != slots(cores[1]):
             assert t >= 0.9 * len(steps)
             return
-    states = [core.state() for core in cores]
-    first, other = (state.pop("tickets") for state in states)
-    same_state(*states)
+    same_state(cores)
+    first, other = (core.state()["tickets"] for core in cores)
     for name in ("keys", "numbers", "sizes"):
         assert first[name].tolist() == other[name].tolist()
     assert first["stride"] == other["stride"]
@@ -172,14 +171,14 @@ def test_a_prediction_without_a_ticket_equals_the_one_with_it():
 def test_an_example_without_a_ticket_teaches_the_members_alone():
     model, x = learnt(), {"f1": 0.5, "f7": 0.1}
     model.predict_one(x)
-    before = model._core.state()["arrays"]
+    before = model._core.arrays()
     model.learn_one({"f2": 0.5, "f5": 0.3}, True)
-    after = model._core.state()["arrays"]
+    after = model._core.arrays()
     for name in ("gates", "covariances", "maps", "errors", "losses", "means"):
         assert after[name].tolist() == before[name].tolist()
     assert after["linear"].tolist() != before["linear"].tolist()
     model.learn_one(x, True)
-    assert model._core.state()["arrays"]["gates"].tolist() != before["gates"].tolist()
+    assert model._core.arrays()["gates"].tolist() != before["gates"].tolist()
 
 
 @pytest.mark.usefixtures("core")
@@ -189,10 +188,10 @@ def test_an_example_enters_the_running_means_once_and_when_it_is_predicted():
     for x in rows[1:]:
         model.predict_one(x)
         model.predict_one(x)
-    seen = model._core.state()["arrays"]["means"]
+    seen = model._core.arrays()["means"]
     for t, x in enumerate(rows[1:]):
         model.learn_one(x, t % 2)
-    assert model._core.state()["arrays"]["means"].tolist() == seen.tolist()
+    assert model._core.arrays()["means"].tolist() == seen.tolist()
     expected = np.zeros((3, 2))
     for x in rows:
         expected += (np.array([x["a"], 1.0]) - expected) / np.array([[8.0], [32.0], [128.0]])

@@ -10,6 +10,7 @@ import pytest
 
 from drift.models import Tracker
 from drift.models._tracker import tables as c
+from drift.models._tracker.layout import arrays_of
 
 pytestmark = pytest.mark.usefixtures("core")
 
@@ -26,14 +27,15 @@ def tracker(
 
 
 def arrays(model):
-    return model._core.state()["arrays"]
+    return model._core.arrays()
 
 
 def changed(model, **values):
     """The model with other values in its arrays, which are changed in place by functions."""
     state = model.__getstate__()
+    found = arrays_of(model._core.plan, state["_core"])
     for name, change in values.items():
-        change(state["_core"]["arrays"][name])
+        change(found[name])
     model.__setstate__(state)
     return model
 
@@ -189,7 +191,7 @@ def test_the_support_that_is_evicted_leaves_its_coefficients_to_the_nearest():
     before = arrays(model)
     model.learn_one(rows[2], "no", 2.0)
     state = model._core.state()
-    evicted, stays, after = state["free"], 1 - state["free"], state["arrays"]
+    evicted, stays, after = state["free"], 1 - state["free"], arrays(model)
     assert model.n_supports == 2
     shares = np.array([0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6))])
     was = before["factors"] * before["coefficients"][0].T

@@ -9,8 +9,9 @@ import pytest
 from tracker_streams import ALL, FEW, wide_table
 
 from drift.models import Tracker, compiled
+from drift.models._tracker.layout import arrays_of
 from drift.models._tracker.reference_core import TrackerCore
-from drift.models._tracker.tables import ARRAYS, FEATURE, n_knots
+from drift.models._tracker.tables import FEATURE, GROUPS, n_knots
 
 STREAMS = {name: ALL[name] for name in ("text", "wide table", "late classes", "growing", "tiny")}
 
@@ -84,10 +85,14 @@ def array(name, change):
     """Change an array by a function, which may return another one."""
 
     def forge(core):
-        part = core["supports"] if name in core["supports"] else core["arrays"]
-        changed = part[name].copy()
-        result = change(changed)
-        part[name] = changed if result is None else result
+        if name in core["supports"]:
+            changed = core["supports"][name].copy()
+            result = change(changed)
+            core["supports"][name] = changed if result is None else result
+        else:
+            part = arrays_of(PLAN, core)[name]
+            result = change(part)
+            part[...] = part if result is None else result
 
     return forge
 
@@ -107,6 +112,7 @@ def swapped(numbers):
     numbers[:2] = numbers[1::-1]
 
 
+PLAN = Tracker(5)._core.plan
 _VARIANCE = FEATURE.index("variance")
 
 FORGED = {
@@ -116,24 +122,24 @@ FORGED = {
     "a class twice": (beside(classes=["a", "b", "b"]), "classes"),
     "a list as a class": (beside(classes=["a", "b", ["c"]]), "unhashable"),
     "no class as a class": (beside(classes=["a", "b", None]), "missing"),
-    "another number of classes": (beside(classes=["a", "b"]), "shape of coefficients"),
+    "another number of classes": (beside(classes=["a", "b"]), "float32 arrays"),
     "classes that are no list": (beside(classes="abc"), "classes"),
     "a name twice": (beside(names=["x", "x"]), "names"),
     "a list as a name": (beside(names=["x", ["y"]]), "names"),
     "one name less": (beside(names=["x"]), "a support's feature"),
-    "one name more": (beside(names=["x", "y", "z"]), "linear"),
+    "one name more": (beside(names=["x", "y", "z"]), "float32 arrays"),
     "names that are no list": (beside(names=("x", "y")), "names"),
     "no pairs": (beside(pairs=None), "pairs"),
-    "no surfaces": (beside(pairs=False), "splines"),
+    "no surfaces": (beside(pairs=False), "float32 arrays"),
     "pairs of another type": (beside(pairs=1), "pairs"),
     "draws below 0": (beside(draws=-1), "draws"),
     "draws of more than 64 bits": (beside(draws=2**64), "draws"),
     "draws of another type": (beside(draws=1.0), "draws"),
-    "a flag of another type": (beside(auto=1), "auto"),
+    "a flag of another type": (beside(sparse=0), "sparse"),
     "sparse rows": (beside(sparse=True), "names"),
     "a part less": (lambda core: core.pop("draws"), "parts"),
     "a part more": (beside(more=1), "parts"),
-    "an array less": (lambda core: core["arrays"].pop("regrets"), "its arrays"),
+    "an array less": (lambda core: core["arrays"].pop("int32"), "its arrays"),
     "an array more": (lambda core: core["arrays"].update(more=np.zeros(1)), "its arrays"),
     "supports that are none": (beside(supports=None), "supports"),
     "supports without values": (lambda core: core["supports"].pop("values"), "supports"),
@@ -162,12 +168,10 @@ FORGED = {
 FORGED_SPARSE = {
     "names": (beside(names=["x"]), "names"),
     "pairs": (beside(pairs=True), "pairs"),
-    "dense rows": (beside(sparse=False), "pairs|names|feature|linear"),
+    "dense rows": (beside(sparse=False), "pairs|names|feature|arrays"),
 }
-#: Every array with a number that is none, a dimension more, another type, and none at all.
+#: Arrays of all of a type: longer, with a dimension more, of another type, and none at all.
 BROKEN = {
-    "nan": lambda array: np.full_like(array, math.nan),
-    "infinite": lambda array: np.full_like(array, math.inf),
     "longer": lambda array: np.concatenate([array, array]),
     "deeper": lambda array: array[np.newaxis],
     "of another type": lambda array: array.astype(np.complex128),
@@ -193,14 +197,23 @@ def test_a_forged_state_of_sparse_rows_is_refused(forge, match):
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-@pytest.mark.parametrize("name", [name for name, table in ARRAYS.items() if table.stored])
-def test_a_broken_array_is_refused_by_name(name, broken):
-    if name == "common" and broken in {"nan", "infinite"}:
-        pytest.skip("whole numbers are finite")
-    state = STATE
-    arrays = state["_core"]["arrays"]
+@pytest.mark.parametrize("name", GROUPS)
+def test_broken_arrays_are_refused_by_name(name, broken):
+    arrays = STATE["_core"]["arrays"]
     arrays = arrays | {name: BROKEN[broken](arrays[name])}
-    refuse(state | {"_core": state["_core"] | {"arrays": arrays}}, f"inconsistent: .*{name}")
+    refuse(STATE | {"_core": STATE["_core"] | {"arrays": arrays}}, f"inconsistent: .*{name}")
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", [n for kind, ns in GROUPS.items() if kind != "int32" for n in ns])
+def test_a_number_that_is_none_is_refused_by_the_name_of_its_array(name, number):
+    state = state_of_some()
+    numbers = arrays_of(PLAN, state["_core"])[name]
+    for place in (0, -1):
+        before = numbers.flat[place]
+        numbers.flat[place] = number
+        refuse(state, f"inconsistent: {name} out of bounds")
+        numbers.flat[place] = before
 
 
 STATE = state_of_some()
@@ -223,7 +236,7 @@ def test_hashes_of_common_features_ascend():
     state = model.__getstate__()
     assert state["_core"]["sparse"]
     for wrong in ([5, 3, 9], [3, 3, 9], [-1, 3, 9]):  # amount, year, age
-        state["_core"]["arrays"]["common"] = np.array(wrong, np.int32)
+        state["_core"]["arrays"]["int32"] = np.array(wrong, np.int32)
         refuse(state, "inconsistent: common")
 
 
@@ -238,4 +251,4 @@ def test_the_splines_have_the_knots_of_the_names_learnt(stream):
         if t % 25 == 0:
             core = model._core.state()
             expected = n_knots(len(core["names"]), pairs=core["pairs"])
-            assert core["arrays"]["splines"].shape[2] == expected
+            assert model._core.arrays()["splines"].shape[2] == expected

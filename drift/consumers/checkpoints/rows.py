@@ -107,6 +107,8 @@ class ModelStore(ABC):
                 self._open(), _PATIENCE, isolation_level=None, check_same_thread=False
             )
             try:
+                # Of a new file: a model of some kilobytes takes one page or few.
+                self._db.execute("pragma page_size = 16384")
                 # Not WAL, which takes shared memory: workers on several machines share the folder.
                 # A checkpoint must not outlast the rows that it names, hence "full", the default.
                 self._db.execute("pragma journal_mode = truncate")

@@ -10,7 +10,8 @@ tag   then
 ====  ============================================================================================
 p     a list of scalars
 l t   the nodes of a list's, a tuple's items
-d     key, value, key, value, ... of a dict
+d     the values of a dict by their keys, which are texts
+h     key, value, key, value, ... of another dict
 e z   the nodes of a set's, a frozenset's items, sorted by their text
 f     eight bytes of a float that is not finite, in hexadecimal
 i     an int beyond 64 bits, in hexadecimal
@@ -44,7 +45,7 @@ from array import array
 from dataclasses import fields
 from functools import lru_cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +65,16 @@ __all__ = ["decode", "encode", "from_bytes", "to_bytes"]
 _HEAD = struct.Struct("<Q")
 _WORD = 2**63
 _SCALARS = {bool, int, float, str, type(None)}
+_DTYPES = {name: np.dtype(name) for name in kinds.DTYPES}
+
+
+def _no_constant(name: str) -> None:
+    raise kinds.refusal(name)
+
+
+#: Made once: a small model's JSON takes less time than a new coder of it.
+_dumps = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_loads = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def encode(model: Any, *, narrow: bool = True) -> bytes:
@@ -99,7 +110,7 @@ def encode(model: Any, *, narrow: bool = True) -> bytes:
         tree = encoder.node(model)
     except RecursionError:
         raise CheckpointError(f"{type(model).__name__} holds itself: it cannot be stored") from None
-    text = json.dumps(tree, separators=(",", ":"), allow_nan=False).encode()
+    text = _dumps(tree).encode()
     return b"".join([_HEAD.pack(len(text)), text, *encoder.blobs])
 
 
@@ -162,18 +173,12 @@ def from_bytes(data: bytes) -> Any:
 def _decoded(payload: bytes) -> Any:
     (size,) = _HEAD.unpack_from(payload)
     blobs = memoryview(payload)[_HEAD.size + size :]
-    tree = json.loads(payload[_HEAD.size : _HEAD.size + size], parse_constant=_no_constant)
     decoder = _Decoder(blobs)
-    model = decoder.node(tree)
+    model = decoder.node(_loads(str(payload[_HEAD.size : _HEAD.size + size], "ascii")))
     if decoder.used != len(blobs):
         raise kinds.refusal("more numbers than it has")
-    _check_model(model, decoder.objects)
-    vars(decoder).clear()  # it holds itself, and with it the model until a garbage collection
+    _check_model(model, decoder.built)
     return model
-
-
-def _no_constant(name: str) -> None:
-    raise kinds.refusal(name)
 
 
 # --- from a model to nodes ---------------------------------------------------------------------
@@ -207,67 +212,49 @@ class _Encoder:
         self.blobs: list[Any] = []  # contiguous arrays
         self._is_narrow = narrow
         self._offset = 0
-        # Number of completion by identity, beside the object, which must not go meanwhile.
-        self._seen: dict[int, tuple[int, Any]] = {}
-        self._open: set[int] = set()
-        self._by_kind: dict[type, Callable[[Any], Any]] = {
-            int: lambda value: ["i", hex(value)],
-            float: lambda value: ["f", struct.pack(">d", value).hex()],
-            str: lambda value: ["s", value.encode("utf-8", "surrogatepass").hex()],
-            bytes: lambda value: ["b", value.hex()],
-            tuple: lambda value: ["t", *map(self.node, value)],
-            frozenset: lambda value: ["z", *self._sorted(value)],
-        }
-        self._shared_by_kind: dict[type, Callable[[Any], Any]] = {
-            list: self._list,
-            dict: lambda value: [
-                "d",
-                *(self.node(part) for item in value.items() for part in item),
-            ],
-            set: lambda value: ["e", *self._sorted(value)],
-            array: self._array,
-            random.Random: self._random,
-        }
+        # Number of completion by identity, None before that, beside the object, which must not go
+        # meanwhile.
+        self._seen: dict[int, tuple[int | None, Any]] = {}
+        self._completed = 0
 
     def node(self, value: Any) -> Any:
         """Node of any object."""
         if _is_scalar(value):
             return value
         kind = type(value)
-        make = self._by_kind.get(kind)
-        if make is not None:
-            return make(value)
-        numpy = sys.modules.get("numpy")
-        if numpy is not None and isinstance(value, numpy.generic):
-            return self._scalar(value)
-        if kinds.is_value(kind):
-            state = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
-            return ["k", kinds.name_of(kind), state]
+        make, is_shared = self._maker(kind)
+        if not is_shared:
+            return make(self, value)
         seen = self._seen.get(id(value))
         if seen is not None:
+            if seen[0] is None:
+                raise CheckpointError(f"a {kind.__name__} in the model holds itself")
             return ["r", seen[0]]
-        if id(value) in self._open:
-            raise CheckpointError(f"a {kind.__name__} in the model holds itself")
-        self._open.add(id(value))
-        make = self._shared_by_kind.get(kind)
-        if make is None:
-            is_array = numpy is not None and kind is numpy.ndarray
-            make = self._ndarray if is_array else self._object
-        result = make(value)
-        self._open.discard(id(value))
-        self._seen[id(value)] = (len(self._seen), value)
+        self._seen[id(value)] = None, value
+        result = make(self, value)
+        self._seen[id(value)] = self._completed, value
+        self._completed += 1
         return result
 
-    def _list(self, value: list[Any]) -> Any:
-        return ["p", value] if _all_scalars(value) else ["l", *map(self.node, value)]
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        if all(type(key) is str and is_text(key) for key in value):
+            return ["d", {key: self.node(part) for key, part in value.items()}]
+        return ["h", *(self.node(part) for item in value.items() for part in item)]
 
-    def _sorted(self, value: Iterable[Any]) -> list[Any]:
-        return sorted(map(self.node, value), key=json.dumps)
+    def _value(self, value: Any) -> Any:
+        state = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
+        return ["k", kinds.name_of(type(value)), state]
 
     def _object(self, value: Any) -> Any:
         name = kinds.name_of(type(value))
         state = value.__getstate__() or {}
         return ["o", name, {attribute: self.node(part) for attribute, part in state.items()}]
+
+    def _list(self, value: list[Any]) -> Any:
+        return ["p", value] if _all_scalars(value) else ["l", *map(self.node, value)]
+
+    def _set(self, tag: str, value: Iterable[Any]) -> Any:
+        return [tag, *sorted(map(self.node, value), key=json.dumps)]
 
     def _random(self, value: random.Random) -> Any:
         version, numbers, gauss = value.getstate()
@@ -279,7 +266,7 @@ class _Encoder:
         return ["a", value.typecode, *self._blob(value), len(value)]
 
     def _ndarray(self, value: Any) -> Any:
-        kind = value.dtype.newbyteorder("<").str
+        kind = _little(value).dtype.str
         if kind not in kinds.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
@@ -298,16 +285,37 @@ class _Encoder:
 
     def _blob(self, values: Any) -> tuple[str, int]:
         """Set numbers aside; return their type and offset there."""
-        narrow = _narrowest(values) if self._is_narrow else _little(values)
-        stored = narrow.dtype.str
-        blob = _without_zeros(narrow) if self._is_narrow else None
-        if blob is None:
-            size, blob = narrow.nbytes, narrow
-        else:
-            size, stored = len(blob), f"z{stored}"
+        blob = _narrowest(values) if self._is_narrow else _little(values)
+        stored, size = blob.dtype.str, blob.nbytes
+        if self._is_narrow and (others := _without_zeros(blob)) is not None:
+            blob, stored, size = others, f"z{stored}", len(others)
         offset, self._offset = self._offset, self._offset + size
         self.blobs.append(blob)
         return stored, offset
+
+    #: What makes the node of an object, and whether the object is made once and then referred to.
+    _MAKERS: ClassVar[dict[type, tuple[Callable[[Any, Any], Any], bool]]] = {
+        int: (lambda _, value: ["i", hex(value)], False),
+        float: (lambda _, value: ["f", struct.pack(">d", value).hex()], False),
+        str: (lambda _, value: ["s", value.encode("utf-8", "surrogatepass").hex()], False),
+        bytes: (lambda _, value: ["b", value.hex()], False),
+        tuple: (lambda self, value: ["t", *map(self.node, value)], False),
+        frozenset: (lambda self, value: self._set("z", value), False),
+        list: (_list, True),
+        dict: (_dict, True),
+        set: (lambda self, value: self._set("e", value), True),
+        array: (_array, True),
+        np.ndarray: (_ndarray, True),
+        random.Random: (_random, True),
+    }
+
+    def _maker(self, kind: type) -> tuple[Callable[[Any, Any], Any], bool]:
+        made = self._MAKERS.get(kind)
+        if made is not None:
+            return made
+        if issubclass(kind, np.generic):
+            return _Encoder._scalar, False
+        return (_Encoder._value, False) if kinds.is_value(kind) else (_Encoder._object, True)
 
 
 def _narrowest(values: Any) -> Any:
@@ -334,8 +342,6 @@ def _narrowest(values: Any) -> Any:
 
 def _little(values: Any) -> Any:
     """Numbers in their own type, little-endian."""
-    import numpy as np  # noqa: PLC0415
-
     given = np.asarray(values)
     return given.astype(given.dtype.newbyteorder("<"), copy=False)
 
@@ -367,64 +373,51 @@ class _Decoder:
     def __init__(self, blobs: memoryview) -> None:
         self._blobs = blobs
         self.used = 0
-        self.objects: list[Any] = []
+        self._completed: list[Any] = []  # what nodes may refer to
+        self.built: list[Any] = []  # objects of registered kinds
         self._values: dict[str, Any] = {}
-        self._by_tag: dict[str, Callable[..., Any]] = {
-            "i": lambda text: int(text, 16),
-            "f": lambda text: struct.unpack(">d", bytes.fromhex(text))[0],
-            "s": lambda text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
-            "b": bytes.fromhex,
-            "t": lambda *items: tuple(map(self.node, items)),
-            "z": lambda *items: frozenset(map(self.node, items)),
-            "g": self._scalar,
-            "k": self._value,
-            "r": lambda number: self.objects[kinds.whole(number)],
-        }
-        self._shared_by_tag: dict[str, Callable[..., Any]] = {
-            "p": _plain,
-            "l": lambda *items: [*map(self.node, items)],
-            "d": self._dict,
-            "e": lambda *items: set(map(self.node, items)),
-            "a": self._array,
-            "n": self._ndarray,
-            "y": self._mirrored,
-            "m": self._random,
-            "o": self._object,
-        }
 
     def node(self, node: Any) -> Any:
         """Object of any node."""
-        if not isinstance(node, list):
-            if isinstance(node, dict):
+        if type(node) is not list:
+            if type(node) is dict:
                 raise kinds.refusal("an object without tag")
             return node
         tag, *rest = node
-        make = self._by_tag.get(tag)
+        make = self._BY_TAG.get(tag)
         if make is not None:
-            return make(*rest)
-        value = self._shared_by_tag[tag](*rest)
-        self.objects.append(value)
+            return make(self, *rest)
+        value = self._SHARED_BY_TAG[tag](self, *rest)
+        self._completed.append(value)
         return value
 
-    def _dict(self, *parts: Any) -> dict[Any, Any]:
-        # One after the other: the numbers of shared objects follow the order in the file.
-        flat = [self.node(part) for part in parts]
+    def nodes(self, nodes: Iterable[Any]) -> list[Any]:
+        """Objects of nodes, one after the other; most are scalars."""
+        return [node if type(node) in _SCALARS else self.node(node) for node in nodes]
+
+    def _reference(self, number: int) -> Any:
+        return self._completed[kinds.whole(number)]
+
+    def _dict(self, parts: dict[str, Any]) -> dict[str, Any]:
+        return dict(zip(parts, self.nodes(parts.values()), strict=True))
+
+    def _other_dict(self, *parts: Any) -> dict[Any, Any]:
+        flat = self.nodes(parts)
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
     def _numbers(self, stored: str, offset: int, count: int) -> Any:
         kind = stored.removeprefix("z")
-        if kind not in kinds.DTYPES or offset != self.used:
+        dtype = _DTYPES.get(kind)
+        if dtype is None or offset != self.used:
             raise kinds.refusal("an array out of place")
-        n_others = kinds.whole(count)
-        if kind != stored:
-            bits = np.frombuffer(self._next((count + 7) // 8), np.uint8)
-            others = np.unpackbits(bits, count=count).astype(bool)
-            n_others = int(others.sum())
-        numbers = np.frombuffer(self._next(n_others * np.dtype(kind).itemsize), kind)
+        kinds.whole(count)
         if kind == stored:
-            return numbers
-        values = np.zeros(count, kind)
-        values[others] = numbers
+            return np.frombuffer(self._next(count * dtype.itemsize), dtype)
+        bits = np.frombuffer(self._next((count + 7) // 8), np.uint8)
+        others = np.unpackbits(bits, count=count).astype(bool)
+        values = np.zeros(count, dtype)
+        n_others = int(np.count_nonzero(others))
+        values[others] = np.frombuffer(self._next(n_others * dtype.itemsize), dtype)
         return values
 
     def _next(self, size: int) -> memoryview:
@@ -436,16 +429,16 @@ class _Decoder:
     def _array(self, typecode: str, stored: str, offset: int, count: int) -> array[Any]:
         if typecode not in kinds.ARRAYS:
             raise kinds.refusal(f"type {typecode!r:.20}")
-        values: array[Any] = array(typecode)
-        values.frombytes(self._numbers(stored, offset, count).astype(typecode).tobytes())
-        return values
+        numbers = self._numbers(stored, offset, count)
+        return array(typecode, numbers.astype(typecode, copy=False).tobytes())
 
     def _ndarray(self, kind: str, order: Any, shape: list[int], stored: str, offset: int) -> Any:
-        if kind not in kinds.DTYPES:
+        dtype = _DTYPES.get(kind)
+        if dtype is None:
             raise kinds.refusal(f"type {kind!r:.20}")
         count = math.prod(map(kinds.whole, shape))
-        values = self._numbers(stored, offset, count).astype(np.dtype(kind).newbyteorder("="))
-        return values.reshape(shape, order=order)
+        values = self._numbers(stored, offset, count).astype(dtype.newbyteorder("="))
+        return values if len(shape) == 1 else values.reshape(shape, order=order)
 
     def _mirrored(
         self, shape: list[int], stored: str, offset: int, apart_stored: str, apart_offset: int
@@ -477,9 +470,9 @@ class _Decoder:
         return rng
 
     def _state(self, state: dict[str, Any]) -> dict[str, Any]:
-        if any(not name.isidentifier() or name.startswith("__") for name in state):
+        if not _are_attributes(tuple(state)):
             raise kinds.refusal("no name of an attribute")
-        return {sys.intern(name): self.node(part) for name, part in state.items()}
+        return dict(zip(map(sys.intern, state), self.nodes(state.values()), strict=True))
 
     def _value(self, name: str, state: dict[str, Any]) -> Any:
         kind = kinds.class_of(name)
@@ -498,22 +491,51 @@ class _Decoder:
             value.__setstate__(parts)
         else:
             value.__dict__.update(parts)
+        self.built.append(value)
         return value
 
+    def _plain(self, values: list[Any]) -> list[Any]:
+        if type(values) is not list or not set(map(type, values)) <= _SCALARS:
+            raise kinds.refusal("no list of scalars")
+        return values
 
-def _plain(values: list[Any]) -> list[Any]:
-    if type(values) is not list or not set(map(type, values)) <= _SCALARS:
-        raise kinds.refusal("no list of scalars")
-    return values
+    _BY_TAG: ClassVar[dict[str, Callable[..., Any]]] = {
+        "i": lambda _, text: int(text, 16),
+        "f": lambda _, text: struct.unpack(">d", bytes.fromhex(text))[0],
+        "s": lambda _, text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
+        "b": lambda _, text: bytes.fromhex(text),
+        "t": lambda self, *items: tuple(self.nodes(items)),
+        "z": lambda self, *items: frozenset(self.nodes(items)),
+        "g": _scalar,
+        "k": _value,
+        "r": _reference,
+    }
+    _SHARED_BY_TAG: ClassVar[dict[str, Callable[..., Any]]] = {
+        "p": _plain,
+        "l": lambda self, *items: self.nodes(items),
+        "d": _dict,
+        "h": _other_dict,
+        "e": lambda self, *items: set(self.nodes(items)),
+        "a": _array,
+        "n": _ndarray,
+        "y": _mirrored,
+        "m": _random,
+        "o": _object,
+    }
 
 
-def _attributes(model: Any) -> Iterable[str]:
+@lru_cache(maxsize=1000)
+def _are_attributes(names: tuple[str, ...]) -> bool:
+    return all(name.isidentifier() and not name.startswith("__") for name in names)
+
+
+def _attributes(model: Any) -> frozenset[str]:
     """Return what a new model with the same parameters has; it refuses those that cannot be."""
     kind: Any = type(model)
     parameters = tuple((name, getattr(model, name)) for name in _parameters(kind))
     if all(_is_plain(value) for _, value in parameters):
         return _attributes_of(kind, parameters, tuple(type(value) for _, value in parameters))
-    return [*vars(model.clone())]
+    return frozenset(vars(model.clone()))
 
 
 def _is_plain(value: Any) -> bool:
@@ -530,9 +552,9 @@ def _parameters(kind: type) -> tuple[str, ...]:
 @lru_cache(maxsize=1000)
 def _attributes_of(
     kind: type, parameters: tuple[tuple[str, Any], ...], _types: tuple[type, ...]
-) -> tuple[str, ...]:
+) -> frozenset[str]:
     """Return the attributes of a new model; one is made once, as thousands may be restored."""
-    return tuple(vars(kind(**dict(parameters))))
+    return frozenset(vars(kind(**dict(parameters))))
 
 
 def _check_model(model: Any, parts: list[Any]) -> None:
@@ -551,9 +573,9 @@ def _check_model(model: Any, parts: list[Any]) -> None:
         raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
     for part in parts:
         if isinstance(part, Classifier):
-            missing = [name for name in _attributes(part) if not hasattr(part, name)]
+            missing = _attributes(part) - vars(part).keys()
             if missing:
-                raise ValueError(f"a {type(part).__name__} without {', '.join(missing)}")
+                raise ValueError(f"a {type(part).__name__} without {', '.join(sorted(missing))}")
     shared = [part for part in parts if type(part).__name__ == "SharedStore"]
     users: list[SharedSupports] = [p for p in parts if type(p).__name__ == "SharedSupports"]
     if not all(any(part._shared is store for store in shared) for part in users):  # noqa: SLF001

@@ -7,6 +7,7 @@ exception or predict nonsense, no more.
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -110,6 +111,7 @@ def class_of(name: str) -> type:
     return kind
 
 
+@lru_cache(maxsize=1000)
 def drift_class(name: str) -> type | None:
     """Return the class of drift with this name, if models may have one."""
     home = HOMES.get(name)

@@ -6,11 +6,12 @@ them is checked before a store is built: a damaged pickle or checkpoint is an er
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.features import LARGEST, SPARSE
+from drift.models._store.features import LARGEST, SPARSE, VANISHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,14 @@ __all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 #: Slots and columns are 32-bit numbers; lanes round capacities up.
 _MOST = 2**31 - 1
 _LANES = 64
+#: Values are scaled below 1. From this on float32 has none.
+_TOO_LARGE = 2.0**127
+#: Types of the arrays of a store's state.
+_ARRAYS = {
+    **dict.fromkeys(("sizes", "ids"), "i"),
+    **dict.fromkeys(("values", "weight", "scale", "squared"), "d"),
+    "serials": "q",
+}
 
 
 def _check(holds: Any, problem: str) -> None:
@@ -47,64 +56,62 @@ def check_budget(budget: Any) -> None:
     _check(budget is None or (type(budget) is int and 1 <= budget <= _MOST), "the budget")
 
 
-def check_store(
-    state: dict[str, Any], order: tuple[list[int], list[int], int] | None, *, exact: bool = False
-) -> None:
+def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     """Raise ValueError if a store cannot be built from a state.
 
     Parameters
     ----------
     state
         What `ColumnStore.state` returns.
-    order
-        The supports' slots and serial numbers, and the number of supports ever added; None for a
-        store without an order.
     exact
         Whether the store keeps float64 values even if its columns are not `wide`.
     """
+    for name, code in _ARRAYS.items():
+        given = state[name]
+        _check(type(given) is array and given.typecode == code, "the type of its numbers")
     used, columns = len(state["sizes"]), len(state["names"])
-    sizes, ids = np.asarray(state["sizes"]), np.asarray(state["ids"])
-    values = np.asarray(state["values"])
+    capacity, most = state["capacity"], state["most"]
     _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
-    most = state["most"]
     _check(type(most) is float and 0.0 < most <= LARGEST, "the largest value")
-    _check(sizes.dtype == np.int32 and ids.dtype == np.int32, "the type of its numbers")
-    for name in ("values", "weight", "scale", "squared"):
-        _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")
-        _check(name == "values" or len(state[name]) == used, "an array of another length")
+    for name in ("weight", "scale", "squared", "serials"):
+        _check(len(state[name]) == used, "an array of another length")
     # Capacity doubles, so less than half of it is unused.
-    capacity = state["capacity"]
     _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "the capacity")
-    _check((sizes >= 0).all() and sizes.sum() == len(ids) == len(values), "the sizes of supports")
-    _check(((ids >= 0) & (ids < columns)).all(), "columns out of range")
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = values.astype(np.float64 if exact or state["wide"] else np.float32)
-    _check((np.isfinite(narrow) & (narrow != 0)).all(), "values that vanish")
-    cells = np.repeat(np.arange(used), sizes) * columns + ids
+    sizes, ids, values = (np.asarray(state[name]) for name in ("sizes", "ids", "values"))
+    _check(sizes.min(initial=0) == 0 and sizes.sum() == len(ids) == len(values), "the sizes")
+    _check(ids.min(initial=0) == 0 and ids.max(initial=-1) < columns, "columns out of range")
+    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else VANISHES
+    _check(magnitudes.min(initial=1.0) > least, "values that vanish")
+    _check(magnitudes.max(initial=1.0) < _TOO_LARGE, "values that are too large")
+    cells = (columns * np.arange(used)).repeat(sizes) + ids
     cells.sort()
     _check((cells[1:] != cells[:-1]).all(), "a duplicate feature of a support")
-    _check_columns(state, np.bincount(ids, minlength=columns))
+    _check_columns(state, np.bincount(ids, minlength=columns).tolist())
     free = distinct(state["free_slots"], used)
-    _check(not sizes[list(free)].any(), "features in free slots")
-    if order is not None:
-        slots, serials, n_added = order
-        live = set(range(used)) - free
-        _check(distinct(slots, _MOST) == live, "supports that are not in the store")
-        _check(len(distinct(serials, 2**63)) == len(live), "the serial numbers")
-        _check(type(n_added) is int and 0 <= n_added < 2**63, "the number of supports")
+    _check(not any(state["sizes"][slot] for slot in free), "features in free slots")
+    _check_order(state, free)
 
 
-def _check_columns(state: dict[str, Any], counts: Any) -> None:
+def _check_order(state: dict[str, Any], free: set[int]) -> None:
+    """Check the serial numbers against the slots in use."""
+    serials, n_added = state["serials"], state["n_added"]
+    _check(min(serials, default=0) >= 0, "the serial numbers")
+    _check(len({*serials} - {0}) == len(serials) - len(free), "the serial numbers")
+    _check(not any(serials[slot] for slot in free), "supports in free slots")
+    _check(type(n_added) is int and 0 <= n_added < 2**63, "the number of supports")
+
+
+def _check_columns(state: dict[str, Any], counts: list[int]) -> None:
     """Check free columns, names and dense columns against the number of values in each column."""
     names, columns = state["names"], len(counts)
     free = distinct(state["free_columns"], columns)
     _check(type(names) is list and all(names[j] is None for j in free), "names of free columns")
-    _check(all(bool(n) != (j in free) for j, n in enumerate(counts.tolist())), "empty columns")
-    _check(len({name for j, name in enumerate(names) if j not in free}) == columns - len(free),
-           "a duplicate name")  # fmt: skip
+    _check(counts.count(0) == len(free) and not any(counts[j] for j in free), "empty columns")
+    taken = [name for j, name in enumerate(names) if j not in free] if free else names
+    _check(len({*taken}) == len(taken), "a duplicate name")
     # A dense column needs enough values, or a forged state could exhaust the memory.
-    dense = sorted(distinct(state["dense"], columns))
-    _check((counts[dense] >= state["capacity"] // SPARSE).all(), "a dense column of few values")
+    dense, least = distinct(state["dense"], columns), state["capacity"] // SPARSE
+    _check(all(counts[j] >= least for j in dense), "a dense column of few values")
 
 
 def check_shared(shared: Any, parts: list[Any]) -> None:

@@ -27,6 +27,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from array import array
+from operator import itemgetter
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
@@ -38,6 +39,7 @@ from drift.models._store.rows import INDEXED_WIDTH, Row
 from drift.models._store.undo import Kind, copied, kind_of, store_class
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
+cdef object SERIAL = itemgetter(1)
 
 include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
@@ -92,6 +94,9 @@ cdef class ColumnStore(Changes):
         cdef double *value
         self.guard.check()
         sizes = array("i", [self.row_size[slot] for slot in range(self.used)])
+        serials = array("q", bytes(self.used * sizeof(int64_t)))
+        for k in range(self.size):
+            serials[self.order[k]] = self.serials[k]
         for slot in range(self.used):
             size += self.row_size[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
@@ -106,13 +111,15 @@ cdef class ColumnStore(Changes):
         return {
             "wide": self.wide,
             "most": self.most,
-            "calibration": array("d", self.calibration.numbers()),
+            "calibration": self.calibration.numbers(),
             "factor": self.factor,
             "capacity": self.capacity,
             "names": [self.names[j] for j in range(self.n_columns)],
             "free_columns": listed(&self.free_columns),
             "dense": [j for j in range(self.n_columns) if drift_is_dense(&self.columns[j])],
             "free_slots": listed(&self.free_slots),
+            "n_added": self.n_added,
+            "serials": serials,
             "sizes": sizes,
             "ids": ids,
             "values": values,
@@ -123,15 +130,14 @@ cdef class ColumnStore(Changes):
 
     @cython.binding(True)  # required for class methods under the limited API
     @classmethod
-    def restore(cls, kernel, limit, state, order=None):
-        """Build a store from its `state`.
-
-        `order` has the supports' slots and serial numbers, the oldest first, and the number of
-        supports ever added. Without it, supports are ordered by slot.
-        """
-        check_store(state, order)
+    def restore(cls, kernel, limit, state):
+        """Build a store from its `state`."""
+        check_store(state)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
-        cdef int slot, j, k, size, position = 0
+        cdef int slot, j, k, size
+        cdef Buffer id_buffer = held(state["ids"]), value_buffer = held(state["values"])
+        cdef const int32_t *id = <int32_t *>id_buffer.view.buf
+        cdef const double *value = <double *>value_buffer.view.buf
         self.most = state["most"]
         self.calibration = Calibration(*state["calibration"])
         self.factor = state["factor"]
@@ -145,12 +151,12 @@ cdef class ColumnStore(Changes):
         fill(&self.free_slots, state["free_slots"])
         self.used = len(state["sizes"])
         dense = set(state["dense"])
-        ids, values = state["ids"], state["values"]
         for slot, size in enumerate(state["sizes"]):
-            self.rows[slot] = <int32_t *>grown(NULL, max(size, 0) * sizeof(int32_t))
+            self.rows[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
             for k in range(size):
-                self.put(ids[position], slot, values[position])
-                position += 1
+                self.put(id[k], slot, value[k])
+            id += size
+            value += size
             self.weight[slot] = state["weight"][slot]
             self.squared[slot] = state["squared"][slot]
             self.share[slot] = self.share_of(self.squared[slot])
@@ -160,14 +166,11 @@ cdef class ColumnStore(Changes):
             self.share[slot] = self.share_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
-        if order is None:
-            free = set(state["free_slots"])
-            slots = [slot for slot in range(self.used) if slot not in free]
-            order = slots, range(1, len(slots) + 1), len(slots)
-        slots, serials, self.n_added = order
-        self.size = len(slots)
-        for k in range(self.size):
-            self.order[k], self.serials[k] = slots[k], serials[k]
+        self.n_added = state["n_added"]
+        for slot, serial in sorted(enumerate(state["serials"]), key=SERIAL):
+            if serial:
+                self.order[self.size], self.serials[self.size] = slot, serial
+                self.size += 1
         return self
 
 

@@ -23,6 +23,8 @@ TIE = 2.0**-40
 FAR = 2.0**36
 #: A support within this share of ``|x|^2``, by squared distance, may be the same example.
 SAME = 2.0**-16
+#: Magnitudes up to this are 0 in float32.
+VANISHES = 2.0**-150
 #: A column turns dense above one value in `DENSE` slots, sparse below one in `SPARSE`. Slots come
 #: in multiples of `LANES`, so that loops over slots have no tail.
 DENSE, SPARSE, LANES = 8, 16, 16

@@ -22,6 +22,7 @@ from drift.models._store.features import (
     LARGEST,
     SAME,
     TIE,
+    VANISHES,
     as_dict,
     culprit,
     in_order,
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from drift.types import Features
 
 __all__ = ["Calibration", "ColumnStore", "Guard"]
-
-
-#: Smaller magnitudes are 0 in float32.
-VANISHES = 2.0**-150
 
 
 @store_class
@@ -457,10 +454,13 @@ class ColumnStore:
             values.extend(self.columns[j][slot] / divisor for j in row)
             scales.append(divisor)
             squared.append(norm2)
+        serials = array("q", bytes(8 * len(self.rows)))
+        for slot, serial in zip(self.order, self.serials, strict=True):
+            serials[slot] = serial
         return {
             "wide": self.wide,
             "most": self.most,
-            "calibration": array("d", self.calibration.numbers()),
+            "calibration": self.calibration.numbers(),
             "factor": 1.0,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -469,6 +469,8 @@ class ColumnStore:
                 j for j, column in enumerate(self.columns) if len(column) > self.capacity // DENSE
             ],
             "free_slots": list(self.free_slots),
+            "n_added": self.n_added,
+            "serials": serials,
             "sizes": array("i", map(len, self.rows)),
             "ids": ids,
             "values": values,
@@ -478,15 +480,9 @@ class ColumnStore:
         }
 
     @classmethod
-    def restore(
-        cls,
-        kernel: Kernel,
-        limit: int | None,
-        state: dict[str, Any],
-        order: tuple[list[int], list[int], int] | None = None,
-    ) -> ColumnStore:
+    def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> ColumnStore:
         """Build a store from its `state`; see the compiled store."""
-        check_store(state, order, exact=True)
+        check_store(state, exact=True)
         self = cls(kernel, state["wide"], limit)
         self.most = state["most"]
         self.calibration = Calibration(*state["calibration"])
@@ -504,10 +500,9 @@ class ColumnStore:
                 position += 1
         for slot in self.free_slots:
             self.squared[slot] = -1.0
-        if order is None:
-            slots = [slot for slot in range(len(self.rows)) if slot not in self.free_slots]
-            order = slots, list(range(1, len(slots) + 1)), len(slots)
-        self.order, self.serials, self.n_added = list(order[0]), list(order[1]), order[2]
+        held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
+        self.order, self.serials = [slot for _, slot in held], [serial for serial, _ in held]
+        self.n_added = state["n_added"]
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
         return self

@@ -247,9 +247,6 @@ class SupportSet:
         return {
             "kernel": self.kernel,
             "budget": self.budget,
-            "order": self.slots,
-            "serials": self.serials,
-            "n_added": self.store.n_added,
             "store": self.store.state(),
         }
 
@@ -257,5 +254,4 @@ class SupportSet:
         check_budget(state["budget"])
         self.kernel = state["kernel"]
         self.budget = state["budget"]
-        order = state["order"], state["serials"], state["n_added"]
-        self._bind(ColumnStore.restore(self.kernel, self._limit, state["store"], order))
+        self._bind(ColumnStore.restore(self.kernel, self._limit, state["store"]))

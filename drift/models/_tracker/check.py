@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class
+from drift.models._tracker.layout import Shape, dtype_of, layout_of
 from drift.models._tracker.names import NUMBER_BITS
-from drift.models._tracker.tables import ARRAYS, DENSE_NAMES, sizes_of
+from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from drift.models._tracker.layout import Layout
     from drift.models._tracker.plan import Plan
 
 __all__ = ["check_state"]
@@ -26,7 +30,6 @@ _PARTS = (
     "classes",
     "names",
     "pairs",
-    "auto",
     "sparse",
     "draws",
     "tickets",
@@ -36,19 +39,31 @@ _TICKETS = {"keys": np.uint64, "numbers": np.int64, "sizes": np.int64, "tickets"
 _COUNTS: dict[str, type] = {"n_predicted": int, "stride": int, "longest_delay": float}
 #: Bytes of a ticket's head: the numbers of rows of scores, and of deviations.
 _HEAD = 8
-#: Arrays without a number below 0.
-_AT_LEAST_0 = ("squared", "regrets", "maps", "sums", "errors", "losses")
 #: Tolerance of sums of weights, and of a covariance's symmetry.
 _ROUNDING = 1e-6
+_MOST = sys.float_info.max
+#: Bounds of numbers of float64, and which they are along the last axis; others are finite.
+_ALL, _SIZES = slice(None), [k for k, name in enumerate(FEATURE) if name not in {"mean", "last"}]
+_BOUNDS: dict[str, tuple[float, float, Any]] = {
+    **dict.fromkeys(("squared", "regrets", "sums", "errors", "losses"), (0.0, _MOST, _ALL)),
+    **dict.fromkeys(("features", "deviation_statistics"), (0.0, _MOST, _SIZES)),
+    "factors": (5e-324, 1.0, _ALL),  # the least number above 0
+    "maps": (0.0, 1.0 + _ROUNDING, _ALL),
+    "means": (0.0, 1.0, 1),  # the weights
+}
+
+
+def _inconsistent(problem: object) -> ValueError:
+    return ValueError(f"the state of a tracker is inconsistent: {problem}")
 
 
 def _check(holds: Any, problem: str) -> None:
     if not holds:
-        raise ValueError(f"the state of a tracker is inconsistent: {problem}")
+        raise _inconsistent(problem)
 
 
-def check_state(plan: Plan, state: Any) -> None:
-    """Refuse, with ValueError, a state that no tracker has.
+def check_state(plan: Plan, state: Any) -> Layout:
+    """Refuse, with ValueError, a state that no tracker has; return the layout of its arrays.
 
     Parameters
     ----------
@@ -59,16 +74,16 @@ def check_state(plan: Plan, state: Any) -> None:
     """
     _check(type(state) is dict, "no dict")
     _check(set(state) == set(_PARTS), "its parts")
-    for name in ("auto", "sparse"):
-        _check(type(state[name]) is bool, name)
+    _check(type(state["sparse"]) is bool, "sparse")
     _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "draws")
     _check_classes(state["classes"])
     _check_names(state)
     _check_supports(plan, state)
-    _check_arrays(plan, state)
+    layout = _check_arrays(plan, state)
     _check((state["tickets"] is not None) == plan.late, "tickets")
     if plan.late:
         _check_tickets(plan, state["tickets"])
+    return layout
 
 
 def _check_classes(classes: Any) -> None:
@@ -77,7 +92,7 @@ def _check_classes(classes: Any) -> None:
         for label in classes:
             check_class(label)
     except LabelError as problem:
-        raise ValueError(f"the state of a tracker is inconsistent: {problem}") from None
+        raise _inconsistent(problem) from None
     _check(len(set(classes)) == len(classes), "two classes are equal")
 
 
@@ -100,17 +115,19 @@ def _check_supports(plan: Plan, state: dict[str, Any]) -> None:
     for name, kind in _SUPPORTS.items():
         array = supports[name]
         good = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
-        _check(good and np.isfinite(array).all(), f"{name} of the supports")
-    sizes, numbers = supports["sizes"].astype(np.int64), supports["numbers"].astype(np.int64)
-    whole = (sizes >= 0).all() and sizes.sum() == len(numbers) == len(supports["values"])
+        _check(good, f"{name} of the supports")
+    sizes, numbers, values = (supports[name] for name in _SUPPORTS)
+    _check(np.isfinite(values).all(), "values of the supports")
+    whole = sizes.min(initial=0) == 0 and sizes.sum(dtype=np.int64) == len(numbers) == len(values)
     _check(whole, "sizes of the supports")
     _check(type(free) is int and -1 <= free < len(sizes), "the free slot")
     _check(free < 0 or sizes[free] == 0, "a support in the free slot")
     _check(len(sizes) - (free >= 0) <= plan.budget, "more supports than the budget")
     most = 2**NUMBER_BITS if state["sparse"] else len(state["names"])
-    _check(((numbers >= 0) & (numbers < most)).all(), "a support's feature that there is not")
-    slots = np.repeat(np.arange(len(sizes)), sizes)
-    _check((np.diff(slots * 2**32 + numbers) > 0).all(), "a support's features out of order")
+    good = numbers.min(initial=0) == 0 and numbers.max(initial=-1) < most
+    _check(good, "a support's feature that there is not")
+    places = (np.arange(len(sizes)) << 32).repeat(sizes) + numbers
+    _check((places[1:] > places[:-1]).all(), "a support's features out of order")
 
 
 def _check_tickets(plan: Plan, state: Any) -> None:
@@ -139,42 +156,49 @@ def _check_tickets(plan: Plan, state: Any) -> None:
         _check(np.isfinite(numbers[: len(numbers) - n]).all(), "scores in the tickets")
 
 
-def _check_arrays(plan: Plan, state: dict[str, Any]) -> None:
-    arrays, names, sparse = state["arrays"], state["names"], state["sparse"]
-    stored = {name: array for name, array in ARRAYS.items() if array.stored}
-    _check(type(arrays) is dict and set(arrays) == set(stored), "its arrays")
-    n_classes = len(state["classes"])
-    sizes = {
-        "members": plan.n_members,
-        "experts": plan.n_experts,
-        "rows": n_classes + 1 if n_classes > 2 else 1,
-        "slots": len(state["supports"]["sizes"]),
-    }
-    n = np.size(arrays["common"]) if sparse else len(names)
-    sizes |= sizes_of(n, pairs=bool(state["pairs"]), sparse=sparse)
-    for name, table in stored.items():
-        array, shape = arrays[name], table.sized(sizes)
-        good = type(array) is np.ndarray and array.dtype == table.type and array.shape == shape
-        _check(good, f"the type or the shape of {name}")
-        _check(np.isfinite(array).all(), f"{name} that are not finite")
-    for name in _AT_LEAST_0:
-        _check((arrays[name] >= 0.0).all(), f"{name} below 0")
-    _check_values(arrays, sparse=sparse)
-    if state["free"] >= 0:
-        empty = not arrays["coefficients"][:, :, state["free"]].any()
-        _check(empty and not arrays["squared"][state["free"]], "coefficients of the free slot")
+def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
+    groups = state["arrays"]
+    _check(type(groups) is dict and set(groups) == set(GROUPS), "its arrays")
+    for name, group in groups.items():
+        good = type(group) is np.ndarray and group.dtype == dtype_of(name)
+        _check(good, f"the type of its {name} arrays")
+    shape = Shape.of(plan, state)
+    layout = layout_of(shape)
+    for name, group in groups.items():
+        _check(group.shape == layout.groups[name], f"the length of its {name} arrays")
+    low, high = _bounds(shape)
+    for name, group in groups.items():
+        good = (group >= low) & (group <= high) if name == "float64" else np.isfinite(group)
+        if not good.all():
+            raise _inconsistent(f"{layout.name_at(name, int(good.argmin()))} out of bounds")
+    _check_values(layout, state)
+    return layout
 
 
-def _check_values(arrays: dict[str, NDArray[Any]], *, sparse: bool) -> None:
-    factors, covariances = arrays["factors"], arrays["covariances"]
-    _check(((factors > 0.0) & (factors <= 1.0)).all(), "factors")
-    for name in ("features", "deviation_statistics"):  # all but mean and last
-        _check((np.delete(arrays[name], [0, 5], axis=-1) >= 0.0).all(), name)
-    weights = arrays["means"][..., 1]
-    _check(((weights >= 0.0) & (weights <= 1.0)).all(), "means")
-    mirrored, diagonal = covariances.swapaxes(1, 2), np.diagonal(covariances, axis1=1, axis2=2)
+@lru_cache(maxsize=64)
+def _bounds(shape: Shape) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the least and the largest of each number of float64, which nan is not between."""
+    layout = layout_of(shape)
+    size = layout.groups["float64"]
+    low, high = np.full(size, -_MOST), np.full(size, _MOST)
+    for name, (least, largest, places) in _BOUNDS.items():
+        own = layout.shapes[name]
+        low[layout.places[name]].reshape(own)[..., places] = least
+        high[layout.places[name]].reshape(own)[..., places] = largest
+    return low, high
+
+
+def _check_values(layout: Layout, state: dict[str, Any]) -> None:
+    groups, free = state["arrays"], state["free"]
+    covariances, common = groups["covariances"], groups["int32"]
+    mirrored, diagonal = covariances.swapaxes(1, 2), covariances.diagonal(axis1=1, axis2=2)
     asymmetry = abs(covariances - mirrored).max(initial=0.0)
-    _check((diagonal >= 0.0).all() and asymmetry <= _ROUNDING * diagonal.max(), "covariances")
-    _check(abs(arrays["maps"].sum() - 1.0) <= _ROUNDING, "maps that do not sum to 1")
-    common = arrays["common"]
-    _check(not common.any() if not sparse else (np.diff(common, prepend=-1) > 0).all(), "common")
+    _check(diagonal.min() >= 0.0 and asymmetry <= _ROUNDING * diagonal.max(), "covariances")
+    total = layout.array(groups, "maps").sum()
+    _check(abs(total - 1.0) <= _ROUNDING, "maps that do not sum to 1")
+    ascend = (np.diff(common, prepend=-1) > 0).all() if state["sparse"] else not common.any()
+    _check(ascend, "common")
+    if free >= 0:
+        coefficients = layout.array(groups, "coefficients")[:, :, free]
+        empty = not coefficients.any() and not layout.array(groups, "squared")[free]
+        _check(empty, "coefficients of the free slot")

@@ -12,11 +12,13 @@ from libc.string cimport memcpy
 import numpy as np
 
 from drift.models._store.class_labels import check_class
+from drift.models._store.features import LANES
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import Row
 from drift.models._store.supports import Guard
 from drift.models._tracker import tables
 from drift.models._tracker.check import check_state
+from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.room import no_room
 from drift.models._tracker.tickets import Snapshot, Tickets
@@ -42,6 +44,10 @@ cdef extern from "core.h":
     double DRIFT_SPARSE_SHARE, DRIFT_SPARSE_VALUES, DRIFT_COMMON_SHARE
 
 
+#: Sizes of the dimensions of a tracker that has learnt nothing, but those of its parameters.
+cdef dict LEAST = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0, **tables.sizes_of(0, pairs=False, sparse=False)}
+
+
 cdef class TrackerCore:
     """A tracker's state and updates; `reference_core.TrackerCore` has the same parameters."""
 
@@ -55,11 +61,14 @@ cdef class TrackerCore:
     cdef uint64_t key  # of the point's ticket
     cdef int budget, free  # the free slot, on a full budget
 
-    def __init__(self, plan, scale, seed):
+    def __init__(self, plan, scale, seed, state=None):
         self.plan, self.guard = plan, Guard()
+        self.auto, self.budget, self.free = scale == "auto", min(plan.budget, 2**31 - 2), -1
+        if state is not None:
+            self.restore(state)
+            return
         self.tickets = Tickets() if plan.late else None
         self.classes, self.numbers = [], {}
-        self.auto, self.budget, self.free = scale == "auto", min(plan.budget, 2**31 - 2), -1
         self.data = self.new_state({})
         self.scale = Sparse(self.data, 0) if scale == "sparse" else Dense(self.data, [])
         self.data.t.sparse = scale == "sparse"
@@ -74,15 +83,17 @@ cdef class TrackerCore:
 
     cdef State new_state(self, dict room):
         """Memory of a new tracker."""
+        cdef int k, n
         plan = self.plan
-        least = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0} | tables.sizes_of(0, pairs=False, sparse=False)
         fixed = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
-        state = State(least | room | fixed)
-        state.array("widths")[:] = plan.kernels
-        state.array("rates").reshape(-1, len(plan.rates))[:] = plan.rates
-        state.array("retention").reshape(-1, len(plan.forgetting))[:] = plan.forgetting
-        state.array("retention")[:] = 1.0 - state.array("retention")
-        state.array("walks")[:] = tables.LATE_WALKS if plan.late else tables.GATE_WALKS
+        state = State(LEAST | room | fixed)
+        n = <int>len(plan.rates)
+        for k in range(<int>fixed["kernels"]):
+            state.t.widths[k] = plan.kernels[k]
+        for k in range(<int>fixed["experts"]):
+            state.t.rates[k], state.t.retention[k] = plan.rates[k % n], 1.0 - <double>plan.forgetting[k % n]
+        for k, walk in enumerate(tables.LATE_WALKS if plan.late else tables.GATE_WALKS):
+            state.t.walks[k] = walk
         return state
 
     def __sizeof__(self):
@@ -394,6 +405,10 @@ cdef class TrackerCore:
         """Return the tracker's state as plain values and arrays."""
         return self.snapshot().state()
 
+    def arrays(self):
+        """Return copies of the state's arrays, by name."""
+        return arrays_of(self.plan, self.state())
+
     def snapshot(self):
         """Return the state of now, to be read on any thread."""
         self.guard.acquire()
@@ -406,36 +421,33 @@ cdef class TrackerCore:
         cdef DriftTracker *t = &self.data.t
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
-        used = {
-            "rows": t.n_rows, "slots": t.n_used, "members": t.members, "experts": t.experts,
-            **tables.sizes_of(t.names if t.sparse else len(names), pairs=bool(pairs), sparse=t.sparse),
-        }
+        n_names = t.names if t.sparse else len(names)
+        shape = Shape(t.members, t.experts, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
         return {
-            "arrays": self.data.stored(used), "supports": self.data.supports(), "free": self.free,
+            "arrays": self.data.stored(layout_of(shape)), "supports": self.data.supports(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
-            "auto": self.auto, "sparse": bool(t.sparse), "draws": t.draws,
+            "sparse": bool(t.sparse), "draws": t.draws,
         }
 
-    def restore(self, state):
+    cdef int restore(self, state) except -1:
         """Restore what `state` returned; ValueError for any other."""
-        check_state(self.plan, state)
         cdef State data
-        cdef int n_classes = <int>len(state["classes"])
-        arrays = state["arrays"]
-        sizes = {d: n for name, a in arrays.items() for d, n in zip(tables.ARRAYS[name].shape, a.shape) if isinstance(d, str)}
-        sizes |= tables.sizes_of(sizes["names"], pairs=bool(state["pairs"]), sparse=state["sparse"])
-        sizes["classes"] = max(sizes["rows"], 2)
-        sizes["inputs"] = max([sizes["names"], sizes["context_cells"]] + state["supports"]["sizes"].tolist())
-        tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
-        data = self.new_state(sizes | {"slots": 0})
+        cdef int n_classes
+        layout = check_state(self.plan, state)
+        sizes = layout.sizes
+        inputs = max(sizes["names"], sizes["context_cells"], int(state["supports"]["sizes"].max(initial=0)))
+        slots = (sizes["slots"] + LANES - 1) // LANES * LANES
+        data = self.new_state(sizes | {"slots": slots, "classes": max(sizes["rows"], 2), "inputs": inputs})
         data.restore_supports(state["supports"])
-        data.restore(arrays)
+        data.restore(layout, state["arrays"])
+        self.classes = list(state["classes"])
+        self.numbers = {label: number for number, label in enumerate(self.classes)}
+        n_classes = <int>len(self.classes)
         data.t.sparse, data.t.draws, data.t.n_classes, data.t.n_rows = state["sparse"], state["draws"], n_classes, drift_rows_of(n_classes)
-        names, classes = list(state["names"]), list(state["classes"])
-        numbers = {label: number for number, label in enumerate(classes)}
-        self.scale = Sparse(data, sizes["names"]) if state["sparse"] else Dense(data, names, state["pairs"])
-        self.data, self.free, self.auto, self.predicted = data, state["free"], state["auto"], False
-        self.classes, self.numbers, self.tickets = classes, numbers, tickets
+        self.scale = Sparse(data, sizes["names"]) if state["sparse"] else Dense(data, list(state["names"]), state["pairs"])
+        self.data, self.free = data, state["free"]
+        self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
+        return 0
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""

@@ -12,6 +12,7 @@ from drift.models._store.guard import Guard
 from drift.models._store.rows import Row
 from drift.models._tracker import tables as c
 from drift.models._tracker.check import check_state
+from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference import (
     FAMILIES,
     Prediction,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["TrackerCore"]
 
 #: Parts of a state other than its arrays and supports.
-_FIELDS = ("free", "classes", "names", "pairs", "auto", "sparse", "draws")
+_FIELDS = ("free", "classes", "names", "pairs", "sparse", "draws")
 
 
 class TrackerCore:
@@ -51,13 +52,18 @@ class TrackerCore:
         ``"auto"``, ``"dense"`` or ``"sparse"``.
     seed
         Seed of the draws, any integer.
+    state
+        What `state` returned, to go on from; ValueError for anything else.
     """
 
-    def __init__(self, plan: Plan, scale: str, seed: int) -> None:
+    def __init__(self, plan: Plan, scale: str, seed: int, state: Any = None) -> None:
         self.guard, self.plan = Guard(), plan
+        self._prediction: Prediction | None = None  # of the example read last
+        if state is not None:
+            self._restore(state, auto=scale == "auto")
+            return
         self._state = new_state(plan, auto=scale == "auto", sparse=scale == "sparse")
         self._state.draws = seed % 2**64
-        self._prediction: Prediction | None = None  # of the example read last
         self.tickets = Tickets() if plan.late else None
 
     @property
@@ -182,12 +188,18 @@ class TrackerCore:
         """Return the tracker's state as plain values and arrays."""
         return self.snapshot().state()
 
+    def arrays(self) -> dict[str, Any]:
+        """Return copies of the state's arrays, by name."""
+        return arrays_of(self.plan, self.state())
+
     def snapshot(self) -> Snapshot:
         """Return the state of now, to be read on any thread."""
-        s = self._state.copy()
+        s, plan = self._state.copy(), self.plan
+        sizes = len(s.classes), len(s.supports), len(s.common)
+        shape = Shape(plan.n_members, plan.n_experts, *sizes, bool(s.pairs), s.sparse)
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
         stored = {
-            "arrays": {name: getattr(s, name) for name, array in c.ARRAYS.items() if array.stored},
+            "arrays": layout_of(shape).grouped(vars(s)),
             "supports": {
                 "sizes": np.array([len(slot) for slot in numbers], np.int32),
                 "numbers": np.concatenate([*numbers, []]).astype(np.int32),
@@ -197,10 +209,9 @@ class TrackerCore:
         }
         return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned; ValueError for any other."""
-        check_state(self.plan, state)
-        supports, s = state["supports"], State(**state["arrays"], plan=self.plan).copy()
+    def _restore(self, state: dict[str, Any], *, auto: bool) -> None:
+        arrays = check_state(self.plan, state).arrays(state["arrays"])
+        supports, s = state["supports"], State(**arrays, plan=self.plan, auto=auto).copy()
         vars(s).update({name: copy(state[name]) for name in _FIELDS})
         ends = np.cumsum(supports["sizes"]).tolist()
         slots = [slice(end - n, end) for end, n in zip(ends, supports["sizes"], strict=True)]
@@ -208,5 +219,5 @@ class TrackerCore:
             (supports["numbers"][slot].copy(), supports["values"][slot].astype(float))
             for slot in slots
         ]
-        self._state, self._prediction = s, None
+        self._state = s
         self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None

@@ -283,10 +283,13 @@ cdef class Dense(Scale):
 
     cdef int add_names(self) except -1:
         cdef int k, n = <int>len(self.names)
+        cdef uint64_t hashed
         self.next_names = self.names + self.new_names if self.new_names else self.names
         try:
             for k, name in enumerate(self.new_names):
-                self.state.t.hashes[n + k] = <uint64_t>hash_of(name) >> 33
+                if not drift_is_plain_name(<PyObject *>name) or not hash_plain(name, &hashed):
+                    hashed = <uint64_t>hash_of(name)
+                self.state.t.hashes[n + k] = hashed >> 33
                 if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), n + k):
                     raise MemoryError("no room for names")
         except BaseException:  # a name's __hash__ may raise anything

@@ -39,6 +39,10 @@ cdef extern from "core.h":
         float *hat_heights
         int32_t *context_hat_knots
         float *context_hat_heights
+        double *widths
+        double *rates
+        double *retention
+        double *walks
         double *gates
         double *covariances
         double *maps
@@ -60,3 +64,4 @@ cdef class State:
     cpdef int reserve(self, dict room) except -1
     cdef size_t size(self)
     cdef int reserve_slots(self, int n) except -1
+    cdef int exchange(self, layout, dict groups, bint inward) except -1

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from drift.models._store.features import LANES
-from drift.models._tracker.tables import ARRAYS, DIMENSIONS
+from drift.models._tracker.tables import ARRAYS, DIMENSIONS, GROUPS
 from drift.models._tracker.room import check_room
 
 cdef extern from "core.h":
@@ -28,8 +28,8 @@ cdef enum: STORED = 0, WORK = 1, BLOCKS = 2
 
 
 cdef struct Layout:
-    # An array of `tables.py`: bytes of a number; indices of dimensions, or ~size; its block.
-    int size, n, block
+    # An array of `tables.py`: bytes of a number; indices of dimensions, or ~size; its block and its group.
+    int size, n, block, group
     int dimensions[4]
 
 
@@ -39,9 +39,11 @@ cdef dict NUMBERS = {name: i for i, name in enumerate(ARRAYS)}
 
 cdef void lay_out() except *:
     cdef int i, k
-    for i, array in enumerate(ARRAYS.values()):
+    cdef list groups = [set(names) for names in GROUPS.values()]
+    for i, (name, array) in enumerate(ARRAYS.items()):
         LAYOUTS[i].size, LAYOUTS[i].n = np.dtype(array.type).itemsize, len(array.shape)
         LAYOUTS[i].block = STORED if array.stored else WORK
+        LAYOUTS[i].group = [name in group for group in groups].index(True) if array.stored else -1
         for k, d in enumerate(array.shape):
             LAYOUTS[i].dimensions[k] = DIMENSIONS.index(d) if isinstance(d, str) else ~<int>d
 
@@ -73,16 +75,16 @@ cdef void place(const int *room, size_t *starts, size_t *sizes) noexcept:
 
 
 cdef void copy_strided(char *after, const char *before, const int *after_shape, const int *before_shape, int n, size_t size) noexcept:
-    """Copy an array into one that is at least as large in each dimension."""
+    """Copy what two arrays have room for, one of which is at least as large in each dimension."""
     cdef size_t step_after = size, step_before = size
-    cdef int k
+    cdef int k, rows = min(after_shape[0], before_shape[0])
     for k in range(1, n):
         step_after *= after_shape[k]
         step_before *= before_shape[k]
     if step_after == step_before:
-        memcpy(after, before, before_shape[0] * step_before)
+        memcpy(after, before, rows * step_before)
         return
-    for k in range(before_shape[0]):
+    for k in range(rows):
         copy_strided(after + k * step_after, before + k * step_before, after_shape + 1, before_shape + 1, n - 1, size)
 
 
@@ -184,41 +186,69 @@ cdef class State:
             raise MemoryError("no room for supports")
         return 0
 
-    def stored(self, dict used):
-        """Return copies of the stored arrays, of the sizes in use."""
-        return {
-            name: self.array(name)[tuple([slice(used.get(d, d)) for d in array.shape])].copy()
-            for name, array in ARRAYS.items()
-            if array.stored
-        }
+    def stored(self, layout):
+        """Return copies of the stored arrays by group, of the sizes of a `layout.Layout`."""
+        found = layout.empty()
+        self.exchange(layout, found, False)
+        return found
 
-    def restore(self, dict arrays):
-        """Copy checked arrays into reserved memory."""
-        for name, array in arrays.items():
-            self.array(name)[tuple([slice(size) for size in array.shape])] = array
+    def restore(self, layout, dict groups):
+        """Copy checked groups of arrays into reserved memory."""
+        self.exchange(layout, {name: np.ascontiguousarray(group) for name, group in groups.items()}, True)
+
+    cdef int exchange(self, layout, dict groups, bint inward) except -1:
+        """Copy between the memory and contiguous groups, each with the arrays of `GROUPS` in order."""
+        cdef int i, k, shape[4], room[4], sizes[DRIFT_N_DIMENSIONS]
+        cdef char *places[DRIFT_N_ARRAYS]  # by group
+        cdef char *own
+        cdef size_t size
+        for i, name in enumerate(DIMENSIONS):
+            sizes[i] = layout.sizes.get(name, 0)  # those of work space are not asked for
+        for i, name in enumerate(GROUPS):
+            places[i] = <char *>address(groups[name])
+        for i in range(DRIFT_N_ARRAYS):
+            k = LAYOUTS[i].group
+            if k < 0:
+                continue
+            size = shape_of(&LAYOUTS[i], sizes, shape)
+            shape_of(&LAYOUTS[i], self.room(), room)
+            own = <char *>self.pointers()[i]
+            if inward:
+                copy_strided(own, places[k], room, shape, LAYOUTS[i].n, LAYOUTS[i].size)
+            else:
+                copy_strided(places[k], own, shape, room, LAYOUTS[i].n, LAYOUTS[i].size)
+            places[k] += size
+        return 0
 
     def supports(self):
         """Return the supports by slot: sizes, and concatenated features and values."""
-        cdef int i, start = 0
+        cdef int i, n = 0
         cdef DriftSupports *s = &self.t.supports
-        sizes = np.array([s.sizes[i] for i in range(self.t.n_used)], np.int32)
-        numbers, values = np.zeros(sizes.sum(), np.int32), np.zeros(sizes.sum())
+        sizes = np.empty(self.t.n_used, np.int32)
+        cdef int32_t *size = <int32_t *>address(sizes)
         for i in range(self.t.n_used):
-            drift_supports_read(s, i, <int32_t *>address(numbers) + start, <double *>address(values) + start)
-            start += s.sizes[i]
+            size[i] = s.sizes[i]
+            n += s.sizes[i]
+        numbers, values = np.empty(n, np.int32), np.empty(n)
+        cdef int32_t *number = <int32_t *>address(numbers)
+        cdef double *value = <double *>address(values)
+        for i in range(self.t.n_used):
+            drift_supports_read(s, i, number, value)
+            number += s.sizes[i]
+            value += s.sizes[i]
         return {"sizes": sizes, "numbers": numbers, "values": values.astype(np.float32)}
 
     def restore_supports(self, dict supports):
         """Restore checked supports."""
-        cdef int i, n, start = 0, count = <int>len(supports["sizes"])
-        features = np.array(supports["numbers"], np.int32)  # contiguous
-        weights = np.array(supports["values"], np.float64)
-        cdef const int32_t *numbers = <int32_t *>address(features)
-        cdef const double *values = <double *>address(weights)
+        cdef int i, count = <int>len(supports["sizes"])
+        kept = [np.array(supports[name], kind) for name, kind in (("sizes", np.int32), ("numbers", np.int32), ("values", np.float64))]
+        cdef const int32_t *sizes = <int32_t *>address(kept[0])
+        cdef const int32_t *numbers = <int32_t *>address(kept[1])
+        cdef const double *values = <double *>address(kept[2])
         self.reserve_slots(count)
         for i in range(count):
-            n = supports["sizes"][i]
-            if drift_supports_add(&self.t.supports, i, numbers + start, values + start, n):
+            if drift_supports_add(&self.t.supports, i, numbers, values, sizes[i]):
                 raise MemoryError("no room for supports")
-            start += n
+            numbers += sizes[i]
+            values += sizes[i]
         self.t.n_used = count

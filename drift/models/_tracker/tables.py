@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ARRAYS", "DIMENSIONS", "FAMILIES", "FEATURE", "SUMS", "Array", "header", "n_knots"]
+__all__ = [
+    "ARRAYS",
+    "DIMENSIONS",
+    "FAMILIES",
+    "FEATURE",
+    "GROUPS",
+    "GROUP_OF",
+    "SUMS",
+    "Array",
+    "header",
+    "n_knots",
+]
 
 # --- kernel experts ------------------------------------------------------------------------------
 
@@ -223,6 +234,15 @@ ARRAYS = {
     "hashes": Array("uint64", ("names",), stored=False),
     "keys": Array("uint64", ("hashed",), stored=False),
     "spare_keys": Array("uint64", ("hashed",), stored=False),
+}
+
+#: Groups of the stored arrays: a state has all of a type one behind the other in one array, as to
+#: store and to check many small ones would take longer.
+GROUP_OF = {name: array.type for name, array in ARRAYS.items() if array.stored}
+GROUP_OF["covariances"] = "covariances"  # matrices, of which half is stored
+GROUPS = {
+    group: tuple(name for name, own in GROUP_OF.items() if own == group)
+    for group in dict.fromkeys(GROUP_OF.values())
 }
 
 #: Names of the dimensions.
