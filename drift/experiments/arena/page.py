@@ -25,8 +25,8 @@ defaults."""
 _ABOUT_ERRORS = """\
 *Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
 ended by an error. Bold: the lowest, *Other models* included. All runs are in
-[one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's runs
-to it and to this page."""
+[one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's
+runs to it and to this page."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
