@@ -107,7 +107,7 @@ def test_what_cannot_be_learnt_is_omitted_and_reported(tmp_path):
 def test_nothing_is_written_where_nothing_was_learnt(folder):
     with pytest.raises(CheckpointError, match="nothing was learnt: no example"):
         warm(LBP(9), folder, OPTIONS, [b"{}"], FIRST)
-    assert folder._files(KEY).listing() == ([], [], [], [])
+    assert not any(folder._files(KEY).listing())
 
 
 def test_what_has_learnt_is_not_overwritten(folder):
