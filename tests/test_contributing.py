@@ -119,7 +119,7 @@ SHARED += [
         "_contract.py::test_probabilities_are_those_of_the_classes_learnt",
         ".py::test_order_and_the_form_of_what_is_missing_make_no_difference",
         ".py::test_a_prediction_with_new_names_leaves_no_trace",
-        ".py::test_copies_go_on_bit_for_bit",
+        ".py::test_copies_continue_bit_for_bit",
     )
 ]
 

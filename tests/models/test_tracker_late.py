@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streams import random_stream
-from test_tracker_twin import said, same_state, slots
+from test_tracker_twin import outputs, same_state, slots
 from tracker_streams import ALL
 
 from drift.models import Tracker, compiled
@@ -65,7 +65,7 @@ def test_the_cores_agree(stream, delay, seed):
     steps = list(events(islice(ALL[stream](), 110), delay, seed))
     for t, (x, y) in enumerate(steps):
         if y is None:
-            (_, chances), (_, theirs) = (said(core, x) for core in cores)
+            (_, chances), (_, theirs) = (outputs(core, x) for core in cores)
             assert chances == pytest.approx(theirs, abs=1e-5), f"step {t}"
             continue
         for core in cores:

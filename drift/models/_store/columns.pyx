@@ -135,7 +135,7 @@ cdef class ColumnStore(Changes):
         check_store(state)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size
-        cdef Buffer id_buffer = held(state["ids"]), value_buffer = held(state["values"])
+        cdef Buffer id_buffer = buffer_of(state["ids"]), value_buffer = buffer_of(state["values"])
         cdef const int32_t *id = <int32_t *>id_buffer.view.buf
         cdef const double *value = <double *>value_buffer.view.buf
         self.most = state["most"]
