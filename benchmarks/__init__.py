@@ -1,6 +1,6 @@
 """Benchmarks of drift, each run as ``python -m benchmarks.NAME`` from the root; see README.md.
 
-All of them use one thread, which is said here, before anything imports numpy.
+All of them use one thread, which is set here, before anything imports numpy.
 """
 
 import os

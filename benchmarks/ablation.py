@@ -119,7 +119,7 @@ def build(edits: Iterable[Edit], folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
     modules = [path for path in (folder / SOURCES).iterdir() if path.suffix in {".so", ".pyd"}]
     for path in modules:
-        path.unlink()  # setup.py goes on where one does not compile
+        path.unlink()  # setup.py continues where one does not compile
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     done = subprocess.run(  # noqa: S603
         command, cwd=folder, check=False, capture_output=True, text=True
@@ -131,7 +131,7 @@ def build(edits: Iterable[Edit], folder: Path) -> None:
 def fresh(
     edits: Iterable[Edit], wanted: Iterable[tuple[str, int]], output: Path
 ) -> Iterator[dict[str, Any]]:
-    """Yield runs of these streams and seeds, in another process and of a build of its own."""
+    """Yield runs of these streams and seeds, in another process with its own build."""
     streams: dict[int, list[str]] = {}
     for name, seed in wanted:
         streams.setdefault(seed, []).append(name)
@@ -154,9 +154,9 @@ def runs_of(
     """Yield the runs of a change: those that are there, then those that are missing."""
     path, mark = output / "runs.jsonl", fingerprint(edits)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found = {(r["stream"], r["seed"]): r for r in map(json.loads, lines) if r["sources"] == mark}
-    yield from (found[key] for key in wanted if key in found)
-    if missing := [key for key in wanted if key not in found]:
+    result = {(r["stream"], r["seed"]): r for r in map(json.loads, lines) if r["sources"] == mark}
+    yield from (result[key] for key in wanted if key in result)
+    if missing := [key for key in wanted if key not in result]:
         for one in fresh(edits, missing, output):
             run = {"change": name, "sources": mark} | one
             with path.open("a", encoding="utf-8") as file:
@@ -168,18 +168,18 @@ def runs_of(
 
 
 def _by_stream(runs: Iterable[dict[str, Any]], key: str) -> dict[str, Any]:
-    found: dict[str, list[float]] = {}
+    result: dict[str, list[float]] = {}
     for run in runs:
-        found.setdefault(run["stream"], []).append(run[key])
-    return {name: np.array(values) for name, values in found.items()}
+        result.setdefault(run["stream"], []).append(run[key])
+    return {name: np.array(values) for name, values in result.items()}
 
 
 def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> str:
     """Return a row of the table: changes against the Tracker as it is, in percent."""
     cells = [name]
     for key in ("error", "log_loss"):
-        own, theirs = _by_stream(runs, key), _by_stream(base, key)
-        change = {s: 100 * (own[s].mean() / theirs[s].mean() - 1) for s in own}
+        ours, theirs = _by_stream(runs, key), _by_stream(base, key)
+        change = {s: 100 * (ours[s].mean() / theirs[s].mean() - 1) for s in ours}
         worst, best = max(change, key=change.__getitem__), min(change, key=change.__getitem__)
         cells.append(f"{np.mean(list(change.values())):+.1f}")
         if key == "error":
@@ -207,8 +207,8 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
     lines.append("|---|---|---|---|---|---|")
     lines += [row_of(name, runs, base) for name, runs in results.items() if name]
     errors = _by_stream(base, "error")
-    own = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
-    return "\n".join([f"As it is, error in %: {own}.", noise_of(base), "", *lines])
+    shown = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
+    return "\n".join([f"As it is, error in %: {shown}.", noise_of(base), "", *lines])
 
 
 def main() -> None:

@@ -5,8 +5,8 @@
 
 A model that errs in so many percent of the examples, with calibrated probabilities; from an example
 on, right answers turn wrong so that the error rises by so many points, and the probabilities know
-nothing of it. Each stream ends 20,000 examples behind the rise. Of streams without a rise there
-are as many as asked for, of the others a fiftieth.
+nothing of it. Each stream ends 20,000 examples after the rise. Of streams without a rise there
+are as many as requested, of the others a fiftieth.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WITHOUT = 10_000
 def groups(
     measure: str, error: float, points: float, rows: tuple[int, int], seed: int
 ) -> Iterator[tuple[float, float]]:
-    """Yield sum and squares of eight mistakes or log losses each; `rows` are before and behind."""
+    """Yield sum and squares of eight mistakes or log losses each; `rows`: before and after."""
     rng = np.random.default_rng(seed)
     before, n = rows[0], sum(rows)
     doubt = np.clip(rng.beta(1, 50 / error - 1, n) / 2, 1e-9, 0.5)  # its mean is the error
@@ -43,15 +43,15 @@ def groups(
     turned = rng.random(n) < points / (100 - error)
     wrong[before:] |= turned[before:]
     loss = -np.log(np.where(wrong, doubt, 1 - doubt))
-    found = (wrong * 1.0 if measure == "error" else np.minimum(1, loss / CUT)).reshape(-1, 8)
-    return zip(found.sum(1).tolist(), (found**2).sum(1).tolist(), strict=True)
+    result = (wrong * 1.0 if measure == "error" else np.minimum(1, loss / CUT)).reshape(-1, 8)
+    return zip(result.sum(1).tolist(), (result**2).sum(1).tolist(), strict=True)
 
 
 def first_alarm(stream: Iterable[tuple[float, float]]) -> int | None:
     """Return the number of examples up to the first alarm."""
     detector = Detector(LEVEL)
-    found = (i for i, group in enumerate(stream, 1) if detector.add(8, *group))
-    return next((8 * i for i in found), None)
+    result = (i for i, group in enumerate(stream, 1) if detector.add(8, *group))
+    return next((8 * i for i in result), None)
 
 
 def delays(error: float, points: float, before: int, seeds: Sequence[int]) -> Iterator[str]:

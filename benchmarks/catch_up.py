@@ -106,14 +106,14 @@ def work(task: dict[str, Any]) -> None:
         worker.step(1.0)
         if not first and learnt():
             first, cpu = time.perf_counter(), time.process_time()
-    found = {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - first}
+    result = {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - first}
     worker.stop()
     worker.run(signals=False)
-    print(json.dumps(found))
+    print(json.dumps(result))
 
 
 def start(python: str, task: dict[str, Any]) -> subprocess.Popen[str]:
-    """Start a worker in a process of its own."""
+    """Start a worker in its own process."""
     line = [python, "-m", "benchmarks.catch_up", "--work", json.dumps(task)]
     return subprocess.Popen(line, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
@@ -142,14 +142,14 @@ def measure(address: str, task: dict[str, Any], truth: dict[int, bool]) -> dict[
             logs.setdefault(message.position[:2], []).append(message)
     options = WorkerOptions(topic="features", labels="labels", group=task["group"])
     runs = read_order(folder.folder(("features", None)), newest.id)
-    begun: dict[int, int] = {}
+    first: dict[int, int] = {}
     gaps, count = [], 0
     for message in in_order(logs, runs, options):
         name = json.loads(message.value)["id"]
         if message.position.topic == "features":
-            begun[name], count = count, count + 1
+            first[name], count = count, count + 1
         else:
-            gaps.append(count - begun[name] - 1 if name in begun else -1)
+            gaps.append(count - first[name] - 1 if name in first else -1)
     return {
         "error": 100 * wrong,
         "between": statistics.median(gaps),
@@ -203,8 +203,8 @@ def main() -> None:
                 write(broker.address, given.pairs, given.delay, given.rate)
             out, _ = worker.communicate(timeout=600)
             cost = json.loads(out.splitlines()[-1])
-            found = measure(broker.address, task, truth)
-            rows.append({"group": name, **found, "us a pair": 1e6 * cost["cpu"] / given.pairs})
+            result = measure(broker.address, task, truth)
+            rows.append({"group": name, **result, "us a pair": 1e6 * cost["cpu"] / given.pairs})
             print(rows[-1], flush=True)
     show_table("error of what was sent, %, and examples between prediction and learning", rows)
     if given.output:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class NarrowForgetron(Forgetron):
-    """The Forgetron in whichever type is asked for."""
+    """The Forgetron with columns of the type in use."""
 
     _wide = False
 

@@ -90,23 +90,23 @@ def work(contender: Contender, where: dict[str, Any], meeting: Meeting, *, profi
         ),
         consumer={"heartbeat_interval_ms": 300},
     )
-    # Joining the group takes seconds, and goes on only while all who are in it poll. A short poll
+    # Joining the group takes seconds, and continues only while all who are in it poll. A short poll
     # that ends meanwhile may lose the partitions, up to kafka-python 3.0.12.
     while worker.metrics.partitions < contender.partitions:
         worker.step(5.0)
 
-    def taken() -> int:
+    def learnt() -> int:
         return sum(metrics.examples for metrics in worker.metrics.models)
 
     meeting.barrier.wait(PATIENCE)
     clock = Clock() if profiled else None
     cpu = time.process_time()
-    points = [(time.monotonic(), taken())]
-    while taken() < contender.partitions * where["count"]:
+    points = [(time.monotonic(), learnt())]
+    while learnt() < contender.partitions * where["count"]:
         worker.step(1.0)
-        points.append((time.monotonic(), taken()))
+        points.append((time.monotonic(), learnt()))
     worker._producer.flush()
-    points.append((time.monotonic(), taken()))
+    points.append((time.monotonic(), learnt()))
     cpu = time.process_time() - cpu
     shares = clock.shares() if clock else {}
     meeting.barrier.wait(PATIENCE)
@@ -152,23 +152,23 @@ def one_round(
         before, started = [ticks(file) for file in files], time.monotonic()
         meeting.barrier.wait(PATIENCE)
         after, seconds = [ticks(file) for file in files], time.monotonic() - started
-        found = meeting.results.get(timeout=PATIENCE)
+        result = meeting.results.get(timeout=PATIENCE)
         process.join(PATIENCE)
-    return report(found, seconds, *(b - a for a, b in zip(before, after, strict=True)))
+    return report(result, seconds, *(b - a for a, b in zip(before, after, strict=True)))
 
 
 def report(
-    found: dict[str, Any], seconds: float, machine_cpu: float, broker_cpu: float
+    result: dict[str, Any], seconds: float, machine_cpu: float, broker_cpu: float
 ) -> dict[str, Any]:
     """Figures of a round."""
-    points = np.array(found["points"])
+    points = np.array(result["points"])
     took, learnt = points[-1] - points[0]
     return {
         "rate": learnt / took,
-        "cpu": 1e6 * found["cpu"] / learnt,
+        "cpu": 1e6 * result["cpu"] / learnt,
         "broker": 1e6 * broker_cpu / learnt,
-        "others": (machine_cpu - broker_cpu - found["cpu"]) / seconds,
-        "shares": found["shares"],
+        "others": (machine_cpu - broker_cpu - result["cpu"]) / seconds,
+        "shares": result["shares"],
     }
 
 
@@ -227,8 +227,8 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
     """Print the figures; return them."""
     keys = ("rate", "cpu", "broker", "others")
     middle: dict[str, dict[str, float]] = {
-        contender: {key: statistics.median(one[key] for one in found) for key in keys}
-        for contender, found in rounds.items()
+        contender: {key: statistics.median(one[key] for one in measured) for key in keys}
+        for contender, measured in rounds.items()
     }
     headings = ("examples/s", "CPU us each", "of broker", "cores of others")
     table = [

@@ -11,7 +11,7 @@ A round has 32,000 examples, and takes a minute on idle cores.
     python -m benchmarks.consumer_pairs --eight --old-python python --old-path ../old --core 1
 
 has Tracker(300) on 8 features, all workers on that core and the broker on the others: labels in the
-messages or on a topic of their own, some 1,250 examples later, predictions sent or not. A ratio is
+messages or on a separate topic, some 1,250 examples later, predictions sent or not. A ratio is
 that to the older version's worker with the same task.
 """
 
@@ -82,26 +82,26 @@ def work(task: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         worker = worker_of(task, folder)
 
-        def taken() -> int:
+        def learnt() -> int:
             return sum(metrics.examples for metrics in worker.metrics.models)
 
         while not worker.metrics.models:  # joining the group takes seconds
             worker.step(5.0)
         warm = 0 if task.get("core") is None or "labels" in task else WARM
-        while taken() < warm:
+        while learnt() < warm:
             worker.step(1.0)
-        first, started, cpu = taken(), time.perf_counter(), time.process_time()
-        while taken() < task["count"]:
+        first, started, cpu = learnt(), time.perf_counter(), time.process_time()
+        while learnt() < task["count"]:
             worker.step(1.0)
         worker._producer.flush()
-        examples = taken() - first
-        found = {
+        examples = learnt() - first
+        result = {
             "seconds": (time.perf_counter() - started) / examples,
             "cpu": (time.process_time() - cpu) / examples,
         }
         worker.stop()
         worker.run(signals=False)
-    return found
+    return result
 
 
 # --- in the benchmark's own ----------------------------------------------------------------------
@@ -132,7 +132,7 @@ def eight() -> dict[str, Part]:
 
 
 def run(python: str, task: dict[str, Any], path: str | None) -> dict[str, float]:
-    """Run a worker in a process of its own, with the drift in a folder, or that of the python."""
+    """Run a worker in its own process, with the drift in a folder, or that of the python."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"PYTHONPATH": path} if path else {}
     line = [python, __file__, "--work", json.dumps(task)]
@@ -168,18 +168,20 @@ def main() -> None:
         (fill_eight if given.eight else fill)(broker, given.examples)
         common = {"address": broker.address, "count": given.examples, "core": given.core}
         for number in range(given.repeats + 1):  # the first warms the broker up
-            found = {}
+            result = {}
             for name, one in plan.items():
                 older = one.beside == name
                 python = given.old_python if older else sys.executable
-                found[name] = run(python, one.task | common, given.old_path if older else str(HERE))
+                result[name] = run(
+                    python, one.task | common, given.old_path if older else str(HERE)
+                )
             if number:
-                rounds.append(found)
+                rounds.append(result)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {len(rounds)} rounds")
     print(f"{'examples/s':>10} {'CPU us':>8} {'of older':>9} {'by CPU':>7} {'wanted':>7}")
     for name, one in plan.items():
         seconds, cpu = (
-            [(found[one.beside][key], found[name][key]) for found in rounds]
+            [(result[one.beside][key], result[name][key]) for result in rounds]
             for key in ("seconds", "cpu")
         )
         ratios = [statistics.median(old / new for old, new in both) for both in (seconds, cpu)]

@@ -30,7 +30,7 @@ RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 class Family(NamedTuple):
-    """A model and its settings, of which the first is the default and the best the hindsight.
+    """A model and its settings: the first is the default; the best one is chosen in hindsight.
 
     `make` takes whether there are more than two classes, the budget where there is one, and a
     setting. A `raw` one scales by itself or need not; a `slow` one gets the first rows only.

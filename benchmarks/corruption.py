@@ -97,8 +97,8 @@ class About:
         names = dict.fromkeys(name for x in rows[:200] for name in x)
         self.names = [name for name in names if name.startswith("f")]
         values = {name: [x[name] for x in rows if name in x] for name in self.names}
-        self.mean = {name: float(np.mean(own)) for name, own in values.items()}
-        self.deviation = {name: float(np.std(own)) or 1.0 for name, own in values.items()}
+        self.mean = {name: float(np.mean(column)) for name, column in values.items()}
+        self.deviation = {name: float(np.std(column)) or 1.0 for name, column in values.items()}
         self.rng = random.Random(3)
 
     def change(self, rows: list[Row], names: list[str], new: Callable[[str, float], float]) -> None:
@@ -222,7 +222,7 @@ def corrupted(stream: Stream, name: str) -> Stream:
 
 
 class Mean(base.Transformer):
-    """Fill what is absent with the mean so far: River's `StatImputer` for every name met."""
+    """Fill absent features with the mean so far: River's `StatImputer` for every name."""
 
     def __init__(self) -> None:
         self._mean: dict[Any, float] = {}
@@ -260,8 +260,8 @@ def models() -> dict[str, Any]:
         "adaptive scaler, LR": adaptive(0.01) | _regression(),
         "HAT": tree.HoeffdingAdaptiveTreeClassifier(seed=1),
     }
-    behind = {name: FuncTransformer(given) | model for name, model in rivals.items()}
-    return {"Tracker": Tracker()} | behind
+    imputed = {name: FuncTransformer(given) | model for name, model in rivals.items()}
+    return {"Tracker": Tracker()} | imputed
 
 
 # --- the table ---------------------------------------------------------------------------------
@@ -269,11 +269,11 @@ def models() -> dict[str, Any]:
 
 def cell(errors: dict[str, float | None]) -> dict[str, Any]:
     """Return the Tracker's error, the best rival, its error and whether the cell is lost."""
-    own = errors["Tracker"]
+    ours = errors["Tracker"]
     rivals = {name: e for name, e in errors.items() if name != "Tracker" and e is not None}
     best = min(rivals, key=rivals.__getitem__)
-    lost = own is None or own > MOST * rivals[best]
-    return {"Tracker": own, "best": best, "its error": rivals[best], "lost": lost}
+    lost = ours is None or ours > MOST * rivals[best]
+    return {"Tracker": ours, "best": best, "its error": rivals[best], "lost": lost}
 
 
 def main() -> None:
@@ -293,11 +293,11 @@ def main() -> None:
             continue
         streams = [corrupted(stream, one) for one in chosen.corruptions]
         named = {one.name: one for one in streams}
-        found = compare(
+        result = compare(
             models(), named, jobs=chosen.jobs, output=chosen.output / name, progress=True
         )
         for one in named:
-            rows = [row for row in found.rows("runs") if row["stream"] == one]
+            rows = [row for row in result.rows("runs") if row["stream"] == one]
             errors = {
                 row["model"]: 100 * row["error"] if row["status"] == "ok" else None
                 for row in rows
@@ -309,10 +309,10 @@ def main() -> None:
         "|---|---|---|---|---|---|",
     ]
     for row in cells:
-        own = "failed" if row["Tracker"] is None else f"{row['Tracker']:.1f}"
+        ours = "failed" if row["Tracker"] is None else f"{row['Tracker']:.1f}"
         mark = "lost" if row["lost"] else ""
         lines.append(
-            f"| {row['stream']} | {row['corruption']} | {own} | {row['best']} "
+            f"| {row['stream']} | {row['corruption']} | {ours} | {row['best']} "
             f"| {row['its error']:.1f} | {mark} |"
         )
     print("\n".join(lines))

@@ -27,8 +27,8 @@ class Missing(Exception):  # noqa: N818 - no error: a scenario is skipped and sa
     """What a scenario or a contender needs is not there; the text says what."""
 
 
-#: Rows of a block when blocks are shuffled: a day of Electricity. Neighbours stay together but for
-#: one pair in 50, so what the label before tells stays; days, seasons, shifts and cycles do not.
+#: Rows of a block when blocks are shuffled: a day of Electricity. Neighbours stay together, except
+#: one pair in 50, so the previous label stays informative; days, seasons, shifts and cycles go.
 BLOCK = 50
 
 
@@ -115,7 +115,7 @@ def adults(n: int = 32_561) -> Stream:
 
 
 def digits(n: int = 60_000, chunks: int = 8) -> Stream:
-    """MNIST: pixels in [0, 1] by their number; asked for five digits, others in each chunk."""
+    """MNIST: pixels in [0, 1] by their number; five digits are positive, others in each chunk."""
     documents, rng = _loaded("mnist", n), random.Random(0)
     digit = documents.topics.argmax(axis=1)
     asked = [rng.sample(range(10), 5) for _ in range(chunks)]

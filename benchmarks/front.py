@@ -3,7 +3,7 @@
     DRIFT_DATA=... python -m benchmarks.front docs/img/front.svg
     python tools/dark.py docs/img/front.svg
 
-Streams and models are those of the arena, as they come there, but for logistic regression: it has
+Streams and models are the arena's, with its settings, except for logistic regression: it has
 the learning rate, of eight, that is best in hindsight.
 """
 

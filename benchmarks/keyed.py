@@ -6,7 +6,7 @@ With a prior all models are full from their first example on. All rates are by p
     python -m benchmarks.keyed costs --output results/keyed.json
 
 `in memory`: all models are there. `with checkpoints`: likewise, of a tenth of the keys, and one is
-written after as many messages as there are keys. `loaded`: none of those that are asked for is
+written after as many messages as there are keys. `loaded`: none of those that are requested is
 there, and a changed one leaves for each that comes.
 
 **Worth**: error on a stream of 1,000 made customers, some of whom come often, most seldom. The
@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks.machine import machine, resident, write_json
 from benchmarks.report import show_table
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.models import ModelStore
+from drift.consumers.checkpoints.models import models_in
 from drift.consumers.codec import JsonCodec
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.metrics import Metrics
@@ -67,7 +67,7 @@ class Run:
     def __init__(self, folder: Path, model: Any, most: int, *, prior: bool) -> None:
         self.folder = CheckpointFolder(folder)
         self.epoch, _ = self.folder.claim(PLACE)
-        store = ModelStore(Path(str(self.folder.folder(PLACE))), self.epoch)
+        store = models_in(self.folder.folder(PLACE), self.epoch)
         self.models = KeyedModels(store, most)
         options = WorkerOptions(topic="t", group="g", prior=prior)
         codec = JsonCodec(key="customer")

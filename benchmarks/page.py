@@ -71,10 +71,10 @@ def dicts(results: Results) -> list[str]:
         for row in results.get(scenario, {}).get("table", []):
             names.setdefault(row["contender"], {})[stream] = row
     rows = []
-    for name, found in names.items():
+    for name, names_of in names.items():
         if " linear" in name.replace("VW linear", "") or " rbf" in name or "as SPA" in name:
             continue
-        cells = [found.get(stream) for stream in _STREAMS.values()]
+        cells = [names_of.get(stream) for stream in _STREAMS.values()]
         rows.append([name.replace(" poly4", ""), *(_beside_floor(cell) for cell in cells)])
     return table(["contender", *_STREAMS.values()], rows) if rows else []
 
@@ -89,9 +89,9 @@ def kernels(results: Results) -> list[str]:
     """Microseconds and error of LBP with each kernel."""
     rows = []
     for scenario, stream in _STREAMS.items():
-        found = {row["contender"]: row for row in results.get(scenario, {}).get("table", [])}
+        result = {row["contender"]: row for row in results.get(scenario, {}).get("table", [])}
         for b in (100, 300, 1000, 2000, 5000):
-            cells = [found.get(f"LBP {kernel} B={b}") for kernel in ("linear", "poly4", "rbf")]
+            cells = [result.get(f"LBP {kernel} B={b}") for kernel in ("linear", "poly4", "rbf")]
             if all(cells):
                 rows.append([stream, b, *(_beside_error(cell) for cell in cells if cell)])
     return table(["stream", "B", "linear", "degree 4", "RBF"], rows) if rows else []

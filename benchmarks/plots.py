@@ -136,7 +136,7 @@ def error_time(measured: dict[str, Table]) -> Figure | None:
         panel.set_xlabel("predict + learn, µs an example")
         log_axis(panel.xaxis)
     whole.margins(x=0.2)
-    whole.set(ylabel="error (%)", title="all, others than drift's in red")
+    whole.set(ylabel="error (%)", title="all; red: not drift's")
     corner.set_xlim(fast[0] * 0.93, 1.3 * fast[len(fast) * 2 // 3])
     corner.set_ylim(100 * best[0] - 0.5, 100 * best[len(best) * 3 // 4])
     log_axis(corner.xaxis)

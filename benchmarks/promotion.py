@@ -1,8 +1,8 @@
 """How often a shadow that is no better is promoted, and how soon one that is.
 
-Streams of mistakes of two models, as often wrong as is said. So much of the smaller error rate as
+Streams of mistakes of two models with given error rates. So much of the smaller error rate as
 `together` says, beyond what chance has, are examples that both have wrong; in streams of `bursts`
-both rates go up and down by half, 1,000 examples each. A shadow that begins `cold` errs 20 points
+both rates go up and down by half, 1,000 examples each. A shadow that starts `cold` errs 20 points
 more at first, which fade with a mean of 2,000 examples:
 
     python -m benchmarks.promotion --output results/promotion.json
@@ -55,7 +55,7 @@ def mistakes(  # noqa: PLR0913
 
 
 def capitals(won: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the e-value after each pair that differs, and that of a bettor who begins once.
+    """Return the e-value after each pair that differs, and that of a bettor who starts once.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def capitals(won: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarra
     fractions = 2.0 ** -np.arange(1, 11)
     gains = np.log1p(fractions), np.log1p(-fractions)
     starts = [0, *(64 << j for j in range(40) if 64 << j <= len(won))]
-    found = once = np.zeros(len(won))
+    result = once = np.zeros(len(won))
     for j, start in enumerate(starts):
         share = 0.5 / (j * (j + 1) or 1)
         before = wins[start - 1] if start else 0
@@ -79,9 +79,9 @@ def capitals(won: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarra
         bets = np.outer(w, gains[0]) + np.outer(seen[start:] - start - w, gains[1])
         capital = np.exp(np.minimum(bets, 690)).mean(axis=1)
         once = once if start else capital
-        found[start:] += share * capital
-        found[:start] += share  # it waits
-    return found + 0.5 / len(starts), once
+        result[start:] += share * capital
+        result[:start] += share  # it waits
+    return result + 0.5 / len(starts), once
 
 
 def measure(streams: int, count: int, seed: int, **given: Any) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """How long predictions over HTTP take while the model learns, on a real broker.
 
 A producer writes examples at a rate; a worker learns them and writes checkpoints; `drift serve`
-follows it and learns them, too. A generator in a process of its own asks at fixed times, whether
+follows it and learns them, too. A generator in its own process asks at fixed times, whether
 or not the answers before have come: a time counts from when a request was due.
 
     python -m benchmarks.serve --output results/serve.json
     python -m benchmarks.serve --hostile 10000
 
-`--late` has labels on a topic of their own, which come 5 s later. With `--hostile` the requests are
+`--late` has labels on a separate topic, which come 5 s later. With `--hostile` the requests are
 what no client should send, and what counts is the statuses and the memory of the service.
 """
 
@@ -59,11 +59,11 @@ def example(rng: random.Random, number: int) -> tuple[dict[str, Any], bool]:
 def produce(address: str, topic: str, rate: float, *, late: bool) -> None:
     """Write examples at a rate, a few every five milliseconds, until it is ended."""
     producer = Producer({"bootstrap.servers": address, "linger.ms": 5})
-    rng, begun, number = random.Random(0), time.monotonic(), 0
+    rng, started, number = random.Random(0), time.monotonic(), 0
     waiting: deque[tuple[float, bytes]] = deque()
     while True:
         now = time.monotonic()
-        for _ in range(int((now - begun) * rate) - number):
+        for _ in range(int((now - started) * rate) - number):
             x, y = example(rng, number)
             message = {"id": number, "features": x} | ({} if late else {"label": y})
             producer.produce(topic, json.dumps(message).encode())
@@ -93,8 +93,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Note the status once an answer is there."""
         self._data += data
-        head, found, body = self._data.partition(b"\r\n\r\n")
-        if not found:
+        head, result, body = self._data.partition(b"\r\n\r\n")
+        if not result:
             return
         size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
         if len(body) >= size and self.answer is not None and not self.answer.done():
@@ -141,9 +141,9 @@ async def ask(port: int, rate: float, seconds: float) -> dict[str, Any]:
 
     for _ in range(CONNECTIONS):
         await connect()
-    begun, tasks = time.monotonic(), set()
+    started, tasks = time.monotonic(), set()
     for number in range(int(rate * seconds)):
-        due = begun + number / rate
+        due = started + number / rate
         if (wait := due - time.monotonic()) > 0:
             await asyncio.sleep(wait)
         task = asyncio.ensure_future(one(number, due))
@@ -154,7 +154,7 @@ async def ask(port: int, rate: float, seconds: float) -> dict[str, Any]:
 
 
 def generate(port: int, rate: float, seconds: float, results: Any) -> None:
-    """Be the generator; in a process of its own."""
+    """Be the generator; in its own process."""
     results.put(asyncio.run(ask(port, rate, seconds)))
 
 
@@ -289,19 +289,19 @@ def measure(options: argparse.Namespace, address: str, broker: int | None) -> di
         while results.empty():
             stale.append(metric(run["port"], "drift_staleness_seconds"))
             time.sleep(1.0)
-        found = results.get()
+        result = results.get()
         took = time.monotonic() - began
         cpu = {name: (seconds_of(pid) - before[name]) / took for name, pid in pids.items()}
         begun = metric(run["port"], "drift_serve_checkpoints_total")
         memory = megabytes_of(pids["service"])
-    p50, p99, p999 = np.percentile(found["times"], [50, 99, 99.9])
+    p50, p99, p999 = np.percentile(result["times"], [50, 99, 99.9])
     return {
-        "requests": len(found["times"]),
+        "requests": len(result["times"]),
         "p50 ms": float(p50),
         "p99 ms": float(p99),
         "p99.9 ms": float(p999),
-        "sent late p99 ms": float(np.percentile(found["lateness"], 99)),
-        "failed": len(found["times"]) - found["statuses"].get(200, 0),
+        "sent late p99 ms": float(np.percentile(result["lateness"], 99)),
+        "failed": len(result["times"]) - result["statuses"].get(200, 0),
         "stale s": max(stale),
         "learnt from": int(begun),
         "MB": memory,

@@ -7,8 +7,8 @@ to the end. Memory is the resident set of the worker's process.
 
     python -m benchmarks.soak --folder results/soak --figure results/soak.svg
 
-The same command again goes on where it was interrupted, and draws the figure anew. With `--late`
-labels are on a topic of their own, in another order, one to two thousand messages behind. At the
+The same command again continues where it was interrupted, and draws the figure anew. With `--late`
+labels are on a separate topic, in another order, one to two thousand messages after. At the
 end the model is compared with that of a plain loop.
 """
 
@@ -109,7 +109,7 @@ def make(topics: list[str], address: str) -> None:
 
 
 def fill(address: str, stop: int, topics: list[str]) -> None:
-    """Send what the topics lack of the stream, up to the block behind so many examples."""
+    """Send what the topics lack of the stream, up to the block after so many examples."""
     options = {"bootstrap_servers": address}
     there = {}
     for topic in topics:
@@ -217,7 +217,7 @@ def read(table: Path) -> list[dict[str, str]]:
 
 
 def growth(rows: list[dict[str, str]], full: int) -> tuple[float, float, float]:
-    """Memory of the longest run, medians behind so many tenths and at its end; bytes an example.
+    """Memory of the longest run: medians after each tenth and at its end; bytes per example.
 
     Up to there a worker fills its buffers, its budget and what waits for labels.
     """

@@ -5,7 +5,7 @@
     python -m benchmarks.speed --scenario rcv1-dicts start-up
 
 A scenario whose results are in the output file already, from the same code, versions and machine,
-is not run again, unless it is named or `--again` is given: a run can be interrupted and go on.
+is not run again, unless it is named or `--again` is given: a run can be interrupted and continue.
 """
 
 from __future__ import annotations

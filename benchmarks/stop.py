@@ -2,7 +2,7 @@
 
 A learner, a Tracker(300), has so many features that wait for their label, and as many ids that had
 theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
-does before it goes on, and what it leaves to the thread that writes.
+does before it continues, and what it leaves to the thread that writes.
 
     python -m benchmarks.stop
 """
@@ -81,8 +81,8 @@ def main() -> None:
             steps["stop"].append(went_on - began)
             steps["thread"].append(now() - went_on)
     print(f"{learner.join.pending} wait; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for name, found in steps.items():
-        for kind, values in zip(("wall", "CPU"), np.transpose(found), strict=True):
+    for name, times in steps.items():
+        for kind, values in zip(("wall", "CPU"), np.transpose(times), strict=True):
             print(f"{name:>8} {kind:>5}: {np.median(values):6.1f} ms, most {max(values):6.1f}")
 
 

@@ -97,7 +97,7 @@ def _hyperplane() -> Examples:
     return Examples.of(made, rows=ROWS)
 
 
-#: Abrupt shifts in four parts, or a drift that goes on throughout.
+#: Abrupt shifts in four parts, or a drift that continues throughout.
 _GENERATORS: dict[str, Callable[[], Examples]] = {
     "sea": ARENA["sea abrupt"].make,
     "hyperplane": _hyperplane,

@@ -98,7 +98,7 @@ def measured(model: Any, case: Case) -> dict[str, Any]:
     tracker = isinstance(model, Tracker)
     started = time.process_time()
     wrong: list[int] = []
-    sure: list[tuple[float, bool, float]] = []
+    confident: list[tuple[float, bool, float]] = []
     for start in range(0, len(data), PART):
         if time.process_time() - started > case.seconds:
             break
@@ -106,7 +106,7 @@ def measured(model: Any, case: Case) -> dict[str, Any]:
         if tracker:
             one = [_track(model, data.row(i), data.label(i)) for i in range(start, stop)]
             wrong.append(sum(not right for _, right, _ in one))
-            sure += one
+            confident += one
         elif texts:
             wrong.append(_by_row(model, texts[start:stop]))
         else:
@@ -121,7 +121,7 @@ def measured(model: Any, case: Case) -> dict[str, Any]:
         "wrong": wrong,
         "seconds": round(seconds, 3),
     }
-    return result | (_inside(model, np.array(sure), data.shifts) if tracker else {})
+    return result | (_inside(model, np.array(confident), data.shifts) if tracker else {})
 
 
 def _mistakes(model: Any, data: Stream, start: int, stop: int) -> int:
@@ -141,31 +141,31 @@ def _by_row(model: Any, rows: list[tuple[Any, Any]]) -> int:
 
 
 def _track(model: Any, x: dict[str, float], y: Any) -> tuple[float, bool, float]:
-    """Learn a row; return how sure the prediction was, whether it was right, and the log loss."""
+    """Learn a row; return the prediction's confidence, whether it was right, and the log loss."""
     prediction, chances = model.predict_one(x), model.predict_proba_one(x)
     loss = -math.log(max(chances.get(y, 0.0), LEAST))
     model.learn_one(x, y)
     return chances.get(prediction, 0.0), prediction == y, loss
 
 
-def _inside(model: Any, sure: NDArray[Any], shifts: tuple[int, ...]) -> dict[str, Any]:
+def _inside(model: Any, confident: NDArray[Any], shifts: tuple[int, ...]) -> dict[str, Any]:
     """What only the Tracker is asked: its members, and the probabilities that it has shown."""
     best = min(model.experts, key=lambda member: member.error)
     rate = f", {best.rate:g}" * (best.rate > 0)
-    starts = range(0, len(sure) - WINDOW + 1, WINDOW)
+    starts = range(0, len(confident) - WINDOW + 1, WINDOW)
     calm = [s for s in starts if not any(s < shift < s + WINDOW for shift in shifts)]
     rng = np.random.default_rng(0)
     return {
-        "log_loss": float(np.mean(sure[:, 2])),
+        "log_loss": float(np.mean(confident[:, 2])),
         "best_member": f"{best.kernel}{rate}{', forgets soon' * (best.forgetting > 1e-3)}",
         "best_member_error": 100 * best.error,
-        "calibration": [_excess(sure[s : s + WINDOW], rng) for s in calm],
+        "calibration": [_excess(confident[s : s + WINDOW], rng) for s in calm],
     }
 
 
-def _excess(sure: NDArray[Any], rng: np.random.Generator) -> float:
+def _excess(confident: NDArray[Any], rng: np.random.Generator) -> float:
     """ECE in percent, less that of labels drawn from the same probabilities."""
-    p, right, _ = sure.T
+    p, right, _ = confident.T
     drawn = [_ece(p, rng.random(len(p)) < p) for _ in range(DRAWS)]
     return 100 * (_ece(p, right) - float(np.mean(drawn)))
 
@@ -216,15 +216,15 @@ def main() -> None:
     times = chosen.output / "speed.json"
     if chosen.speed:
         folder.write_json(times.name, speed(chosen.models, chosen.old_python, quick=chosen.quick))
-    found = json.loads(times.read_text()) if times.exists() else None
-    text = page(records, found)
+    result = json.loads(times.read_text()) if times.exists() else None
+    text = page(records, result)
     print(text)
     if chosen.page:
         chosen.page.write_text(text, encoding="utf-8")
     if chosen.figure:
-        if found is None:
+        if result is None:
             raise SystemExit(f"{times} is not there: --figure needs times, which --speed measures")
-        draw(records, found, chosen.figure)
+        draw(records, result, chosen.figure)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ for _ in sys.stdin.buffer:
 def speed(models: list[str], old_python: str | None, *, quick: bool) -> dict[str, Any]:
     """Return microseconds an example of models, growth of the Tracker's, and its memory."""
     learnt, rounds = (500, 2) if quick else (LEARNT, ROUNDS)
-    found: dict[str, Any] = {"times": {}, "growth": {}}
+    result: dict[str, Any] = {"times": {}, "growth": {}}
     for name in STREAMS:
         examples = list(stream(name, learnt + TIMED))
         split = examples[:learnt], examples[learnt:]
@@ -65,13 +65,13 @@ def speed(models: list[str], old_python: str | None, *, quick: bool) -> dict[str
         if old_python:
             for budget in (100, 500):
                 contenders[f"old LBP, {budget}"] = _Other(old_python, budget, *split)
-        found["times"][name] = _turns(contenders, rounds, name)
+        result["times"][name] = _turns(contenders, rounds, name)
         growing = {str(budget): _timed("Tracker", budget, *split) for budget in GROWING}
-        found["growth"][name] = _fitted(_turns(growing, rounds, f"{name}, growth"))
+        result["growth"][name] = _fitted(_turns(growing, rounds, f"{name}, growth"))
     model = FAMILIES["Tracker"].make(False, budget=500)
     data = stream("reuters-shifts", learnt if quick else None)
     model.learn_many(data.X, data.y)
-    return found | {"reuters_megabytes": memory(model) / 1e6}
+    return result | {"reuters_megabytes": memory(model) / 1e6}
 
 
 def _timed(family: str, budget: int, learnt: Examples, timed: Examples) -> Contender:
@@ -85,7 +85,7 @@ def _timed(family: str, budget: int, learnt: Examples, timed: Examples) -> Conte
 
 
 class _Other:
-    """LBP of another version in a process of its own, in the place of a `Contender`."""
+    """LBP of another version in its own process, in the place of a `Contender`."""
 
     def __init__(self, python: str, *task: Any) -> None:
         self.process: Any = subprocess.Popen(  # noqa: S603

@@ -73,7 +73,7 @@ def draw(errors: dict[str, NDArray[Any]]) -> Canvas:
     examples(panel, 3 * ROWS)
     panel.set_ylim(0, 70)
     panel.set_ylabel(f"error in {WINDOW} examples (%)")
-    note = "of each kind the member that errs least on the question; 5 % of the labels are wrong"
+    note = "the best member of each kind; 5 % of the labels are wrong"
     return finish(figure, "Which members help while the stream shifts", [panel], note=note)
 
 

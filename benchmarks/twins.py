@@ -73,8 +73,8 @@ def gram(stream: Stream, kernel: Any) -> NDArray[np.float64]:
     if isinstance(kernel, Polynomial):
         values = (products + kernel.coef0) ** kernel.degree
         if kernel.normalize and not kernel.scales_rows:
-            own = np.sqrt(values.diagonal())
-            values *= (1.0 + kernel.coef0) ** kernel.degree / own / own[:, None]
+            lengths = np.sqrt(values.diagonal())
+            values *= (1.0 + kernel.coef0) ** kernel.degree / lengths / lengths[:, None]
         return values
     return products
 

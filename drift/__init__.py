@@ -11,8 +11,8 @@ __all__ = ["__version__"]
 __version__ = "0.3.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - nobody asks before sources are imported
-    found = ".".join(map(str, sys.version_info[:3]))
-    raise ImportError(f"drift needs Python 3.11 or later, not {found}: make a newer environment")
+    version = ".".join(map(str, sys.version_info[:3]))
+    raise ImportError(f"drift needs Python 3.11 or later, not {version}: make a newer environment")
 
 
 def __getattr__(name: str) -> object:

@@ -76,8 +76,8 @@ def moment(text: str) -> datetime:
     >>> moment("2026-11-20T08:00").isoformat()
     '2026-11-20T08:00:00+00:00'
     """
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def check_address(name: str, address: str, more: str = "") -> None:

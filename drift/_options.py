@@ -154,8 +154,8 @@ class Option:
         """Return what the dataclass has for a file's value; one that it cannot have as it is."""
         if self.kind is Path and isinstance(value, str):
             return Path(value)
-        if self.duration and isinstance(value, str) and (found := _DURATION.fullmatch(value)):
-            return float(found[1]) * _UNITS[found[2]]
+        if self.duration and isinstance(value, str) and (match := _DURATION.fullmatch(value)):
+            return float(match[1]) * _UNITS[match[2]]
         return value
 
     def read(self, text: str) -> Any:
@@ -209,7 +209,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
     Traceback (most recent call last):
     drift.errors.ParameterError: [saving] has no 'evry': did you mean 'every'?
     """
-    said = {
+    fields = {
         "help": help,
         "least": least,
         "most": most,
@@ -221,7 +221,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
         "table": table,
         "key": key,
     }
-    return dataclasses.field(default=default, metadata={_META: said})
+    return dataclasses.field(default=default, metadata={_META: fields})
 
 
 def declared(kind: type) -> list[Option]:
@@ -237,15 +237,15 @@ def declared(kind: type) -> list[Option]:
     [('--keep', <class 'int'>, True)]
     """
     hints = typing.get_type_hints(kind)
-    found = []
+    options = []
     for field in dataclasses.fields(kind):
         if _META in field.metadata:
-            said = dict(field.metadata[_META])
-            name = said.pop("name") or field.name
-            key, table = said.pop("key") or name, said.pop("table")
+            fields = dict(field.metadata[_META])
+            name = fields.pop("name") or field.name
+            key, table = fields.pop("key") or name, fields.pop("table")
             hint = _kind(hints[field.name])
-            found.append(Option(field.name, name, key, table, *hint, field.default, **said))
-    return found
+            options.append(Option(field.name, name, key, table, *hint, field.default, **fields))
+    return options
 
 
 def _shown(value: Any) -> str:

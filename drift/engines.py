@@ -44,7 +44,7 @@ def step(
         Features by name and the label, or None where it is not known. A third item is the weight,
         1 by default.
     model
-        A new one begins as its clone, by default of ``Tracker()``. One that draws needs a seed.
+        A new state starts with its clone; default: ``Tracker()``. A model that draws needs a seed.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def step(
     CheckpointError
         If `state` is not what a step returned: damaged, forged, or in another format.
     LabelError, FeatureError, FeatureTypeError
-        If an example cannot be learnt or predicted; the message begins with its number, from 0.
+        If an example cannot be learnt or predicted; the message starts with its number, from 0.
 
     Examples
     --------
@@ -73,11 +73,11 @@ def step(
     >>> step(state, [({"sun": 2.0}, None)], LBP(budget=20))
     Traceback (most recent call last):
     drift.errors.ConfigurationError: the state is of LBP ( budget=10 kernel=None ), the model is
-        LBP ( budget=20 kernel=None ): pass the model that the state began with, or None as the
+        LBP ( budget=20 kernel=None ): pass the model that the state started with, or None as the
         state
     """
-    begun = Tracker() if model is None else _checked(model)
-    learner = begun.clone() if state is None else _restored(state, model)
+    new = Tracker() if model is None else _checked(model)
+    learner = new.clone() if state is None else _restored(state, model)
     predictions: list[Label] = []
     for number, example in enumerate(examples):
         try:
@@ -118,7 +118,7 @@ def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
     if model is not None and not _alike(learner, model):
         raise ConfigurationError(
             f"the state is of {_text(learner)}, the model is {_text(model)}: pass the model that "
-            "the state began with, or None as the state"
+            "the state started with, or None as the state"
         )
     return learner
 

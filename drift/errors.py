@@ -9,7 +9,7 @@
     ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
     ├── DataError (ValueError)               a data file that cannot be read, with its line
     ├── MessageError (ValueError)            a message that cannot be learnt, with its field
-    ├── ConsumerError                        a worker cannot go on without losing or doubling
+    ├── ConsumerError                        a worker cannot continue without losing or doubling
     ├── UnavailableError                     broker or folder cannot be reached: it may pass
     ├── CheckpointError                      a checkpoint that cannot be written, read or used
     │   ├── DamagedCheckpointError           its bytes are not those that were written
@@ -125,7 +125,7 @@ class DataError(DriftError, ValueError):
 
 
 class MessageError(DriftError, ValueError):
-    """A message cannot be learnt: a worker sends it to the dead letters and goes on.
+    """A message cannot be learnt: a worker sends it to the dead letters and continues.
 
     The text is one line of at most 300 characters, whatever the message held.
 
@@ -153,7 +153,7 @@ class MessageError(DriftError, ValueError):
 
 
 class ConsumerError(DriftError):
-    """A worker cannot go on without losing or doubling examples; the message says what to do."""
+    """A worker cannot continue without losing or doubling examples; the message says what to do."""
 
 
 class UnavailableError(DriftError):

@@ -94,7 +94,7 @@ class RecentDeviation(base.MiniBatchTransformer):
     References
     ----------
     .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR (2015), section
-       3: why a mean that begins at 0 is divided by its weight.
+       3: why a mean that starts at 0 is divided by its weight.
 
     Examples
     --------
@@ -207,8 +207,8 @@ class RecentDeviation(base.MiniBatchTransformer):
         """
         frame = _template.batches.frame_of(X)
         columns = [(name, frame.get_column(name).to_list()) for name in frame.columns]
-        found = {name: self._walked(name, values)[1] for name, values in columns}
-        self._means.update({name: means for name, means in found.items() if means})
+        means_of = {name: self._walked(name, values)[1] for name, values in columns}
+        self._means.update({name: means for name, means in means_of.items() if means})
 
     def transform_many(self, X: Any) -> Any:
         """Give each row its deviations, from the rows before it in the batch, too.
@@ -241,7 +241,7 @@ class RecentDeviation(base.MiniBatchTransformer):
 
     @property
     def _fresh(self) -> Means:
-        """What a feature begins with."""
+        """What a feature starts with."""
         return ((0.0, 0.0),) * len(self.horizons)
 
     def _with(self, means: Means, value: float) -> Means:

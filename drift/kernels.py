@@ -12,7 +12,7 @@ returns ``k(a, b)``. A frozen dataclass of one's own will do:
 
 It may carry an attribute ``bound``, the largest value of ``k(x, x)``, for the algorithms whose
 analysis scales the kernel to ``k(x, x) <= 1`` (the Forgetron); without it they use the largest
-value met so far. The three kernels below are the ones that the store computes in compiled code.
+value so far. The three kernels below are computed in compiled code.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ settings.load_profile("drift")
 # Where a test does not say how many, experiments run in its own process: the others keep the cores
 # busy already, and each that joblib starts takes seconds to import what it needs.
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of scikit-learn's trees, which wait for each other
 
 
 @pytest.hookimpl(wrapper=True)
@@ -36,16 +37,16 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
-    """Run folders on all cores, and what is named more closely in this process, unless told."""
+    """Run folders on all cores, and single files or tests in this process, by default."""
     option = config.option
-    told = getattr(option, "numprocesses", 0) is not None  # 0: there is no pytest-xdist
-    if told or option.usepdb or hasattr(config, "workerinput"):
+    chosen = getattr(option, "numprocesses", 0) is not None  # 0: there is no pytest-xdist
+    if chosen or option.usepdb or hasattr(config, "workerinput"):
         return
     if all(map(os.path.isdir, config.args)):
         # Two more than cores: tests of consumers wait for brokers.
         option.numprocesses = min((os.cpu_count() or 1) + 2, 8)
         if option.dist == "no":
-            option.dist = "worksteal"  # whose workers begin with a part each, in order
+            option.dist = "worksteal"  # whose workers start with a part each, in order
 
 
 def covering(combinations, strength):
@@ -67,8 +68,8 @@ def pytest_collection_modifyitems(items):
     Without the extension every model is many times as slow: there a sample has every value once,
     that of any test with parameters, and what is marked `compiled` is left out.
 
-    What takes longest is begun first, so that the last thing to end is short: notebooks, and tests
-    with a real broker, which so have one process, and one broker.
+    The longest start first, so that the last one to end is short: notebooks, and tests with a real
+    broker, which share one process and one broker.
     """
     for long in ("kafka", "notebooks"):
         items.sort(key=lambda item: item.get_closest_marker(long) is None)
@@ -91,7 +92,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def unrendered():
-    """Leave empty files of figures, which take longer to render than what a test is about."""
+    """Leave empty files of figures, which take longer to render than the rest of a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure.savefig", lambda _, path, **__: Path(path).touch())
         yield

@@ -1,7 +1,7 @@
 """``python -m tests.engines spark``: a program of docs/engines.md, killed in the middle.
 
 Half of the messages are there when it starts, and are learnt by a program that is killed and one
-that goes on, of Quix Streams in another folder, where it has nothing but the changelog. The other
+that continues, of Quix Streams in another folder, where it has nothing but the changelog. The other
 half comes once those are learnt, and is timed. 0 only if each key's state has the bytes of a plain
 loop, and each prediction is the loop's. Takes a broker of tools/kafka, and the engine's extra.
 """
@@ -64,18 +64,18 @@ def program(engine: str, address: str, model: str) -> str:
 
 
 def messages(keys: int, each: int) -> Messages:
-    """Key and payment: of each key a rule of its own, and one payment in ten without a label."""
+    """Key and payment: of each key its own rule, and one payment in ten without a label."""
     rng = random.Random(0)
     rules = [[rng.gauss(0, 1) for _ in range(8)] for _ in range(keys)]
-    found = []
+    results = []
     for number in range(keys * each):
         x = [rng.gauss(0, 1) for _ in range(8)]
         y = sum(a * b for a, b in zip(x, rules[number % keys], strict=True)) > 0
         payment = {"id": number, "features": {f"f{j}": v for j, v in enumerate(x)}}
         if rng.random() < 0.9:
             payment["label"] = y
-        found.append((f"customer {number % keys}", payment))
-    return found
+        results.append((f"customer {number % keys}", payment))
+    return results
 
 
 def loop(some: Messages, model: Any) -> tuple[dict[str, bytes], list[Any]]:
@@ -113,8 +113,8 @@ class Kafka:
 
         options = {"group.id": "tests", "enable.auto.commit": False, "enable.partition.eof": True}
         consumer = Consumer(self._options | options)
-        found = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, number, 0) for number in found])
+        result = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in result])
         return consumer
 
     def send(self, some: Messages) -> None:
@@ -153,7 +153,7 @@ class Kafka:
 
 
 class Program:
-    """A program of the page, in a session of its own, so that all its processes are known."""
+    """A program of the page, in its own session, so that all its processes are known."""
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self.folder = folder
@@ -249,7 +249,7 @@ class Spark:
         return Program(command, self._folder)
 
     def is_saved(self) -> bool:
-        """Whether the last batch that began has been committed."""
+        """Whether the last batch that started has been committed."""
         last = [
             max((int(path.name) for path in (self._checkpoints / name).glob("[0-9]*")), default=-1)
             for name in ("offsets", "commits")

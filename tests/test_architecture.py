@@ -80,7 +80,7 @@ def imports(tree):
             yield node.module
 
 
-def test_imports_go_one_way():
+def test_imports_continuee_way():
     wrong = []
     for module, tree in modules():
         part = [*module.split("."), "drift"][1]
@@ -109,12 +109,12 @@ def circles(edges):
     """The files that import themselves through others."""
 
     def reached(file):
-        found, ahead = set(), [file]
+        result, ahead = set(), [file]
         while ahead:
-            others = edges[ahead.pop()] - found
-            found |= others
+            others = edges[ahead.pop()] - result
+            result |= others
             ahead += others
-        return found
+        return result
 
     return sorted(file for file in edges if file in reached(file))
 
@@ -123,8 +123,8 @@ def compiled_imports(text, known):
     """The package's files that a compiled one imports, in Cython as in Python."""
     statement = r"^ *from (drift[\w.]*) c?import ([^\n(]+|\([^)]*\))"
     for module, names in re.findall(statement, text, re.MULTILINE):
-        found = {f"{module}.{name}" for name in re.findall(r"\w+", names)}
-        yield from found & known or {module} & known
+        result = {f"{module}.{name}" for name in re.findall(r"\w+", names)}
+        yield from result & known or {module} & known
 
 
 def all_imports():
@@ -142,15 +142,15 @@ def all_imports():
     for path, name in named.items():
         text = path.read_text("utf-8")
         if path.suffix == ".pyi":
-            found = imported(ast.parse(text), name.split("."), known)
+            result = imported(ast.parse(text), name.split("."), known)
         else:
             parts = re.findall(r'^include "(\w+\.pxi)"', text, re.MULTILINE)
             texts = [
                 text,
                 *(part.read_text("utf-8") for part in path.parent.glob("*.pxi") if parts),
             ]
-            found = (other for each in texts for other in compiled_imports(each, known))
-        edges.setdefault(name, set()).update(found)
+            result = (other for each in texts for other in compiled_imports(each, known))
+        edges.setdefault(name, set()).update(result)
     return {name: others - {name} for name, others in edges.items()}
 
 
@@ -194,10 +194,10 @@ def test_circles_are_seen():
 
 def closure(edges):
     """The edges, and those that follow from them."""
-    found = set(edges)
-    while more := {(a, d) for a, b in found for c, d in found if b == c} - found:
-        found |= more
-    return found
+    result = set(edges)
+    while more := {(a, d) for a, b in result for c, d in result if b == c} - result:
+        result |= more
+    return result
 
 
 def test_the_picture_has_the_arrows():
@@ -309,7 +309,7 @@ def test_a_prediction_needs_no_pandas():
 
 def test_scripts_beside_a_clone_find_the_package_and_not_the_folder(tmp_path):
     (tmp_path / "drift").mkdir()
-    found = subprocess.run(
+    actual = subprocess.run(
         [sys.executable, "-c", "import drift; print(drift.__version__)"],
         cwd=tmp_path,
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
@@ -317,7 +317,7 @@ def test_scripts_beside_a_clone_find_the_package_and_not_the_folder(tmp_path):
         text=True,
         check=True,
     )
-    assert found.stdout == f"{drift.__version__}\n"
+    assert actual.stdout == f"{drift.__version__}\n"
 
 
 def test_without_the_extension_the_models_work_and_say_what_it_costs():

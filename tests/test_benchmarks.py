@@ -75,9 +75,9 @@ def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_poi
 
     same = [row(f"River PAClassifier, C = {c}", 40.0 + c / 10, 0.143) for c in range(4)]
     close = [row("Perceptron", 10.0, 0.138), row("LBP B=2000", 9.9, 0.1382)]
-    spread = [row(f"RBP B={b}", 7.0 + i, 0.15 - i / 100) for i, b in enumerate((100, 300, 1000))]
+    rows = [row(f"RBP B={b}", 7.0 + i, 0.15 - i / 100) for i, b in enumerate((100, 300, 1000))]
     far = [row("SOP", 500.0, 0.2), row("MIRA", 300.0, 0.25)]
-    table = [*same, *close, *spread, *far]
+    table = [*same, *close, *rows, *far]
     figure = plots.error_time({"rcv1-error-time": table})
     figure.draw_without_rendering()
     _, corner = figure.axes
@@ -129,11 +129,11 @@ def small():
 @pytest.mark.parametrize("name", corruption.CORRUPTIONS)
 def test_a_corruption_leaves_labels_and_the_stream_as_they_are(name):
     stream, before = small(), list(small())
-    found = corruption.corrupted(stream, name)
-    assert [y for _, y in found] == [y for _, y in stream]
+    actual = corruption.corrupted(stream, name)
+    assert [y for _, y in actual] == [y for _, y in stream]
     assert list(stream) == before
-    assert (repr(list(found)) == repr(before)) == (name == "clean")
-    assert found.sha256 == corruption.corrupted(stream, name).sha256
+    assert (repr(list(actual)) == repr(before)) == (name == "clean")
+    assert actual.sha256 == corruption.corrupted(stream, name).sha256
 
 
 def test_corruptions_by_hand():
@@ -199,7 +199,7 @@ def test_the_table_of_the_ablation():
 
 
 @pytest.mark.sources
-def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     asked = []
 
     def fresh(_edits, wanted, _output):
@@ -227,16 +227,16 @@ def test_the_ablation_goes_on_where_it_was(tmp_path, monkeypatch):
 @pytest.mark.compiled
 def test_the_tracker_is_measured_by_what_it_shows():
     case = Case("Tracker", 0, 50, "sea", 600, shuffled=False, seconds=60)
-    found, model = measured(case.make(), case), Tracker(50)
+    actual, model = measured(case.make(), case), Tracker(50)
     wrong, losses = 0, []
     for x, y in STREAMS["sea"]().part(0, 600):
         wrong += model.predict_one(x) != y
         losses.append(-math.log(max(model.predict_proba_one(x).get(y, 0), LEAST)))
         model.learn_one(x, y)
     assert losses[0] == -math.log(LEAST)
-    assert (found["mistakes"], found["n_samples"]) == (wrong, 600)
-    assert found["log_loss"] == pytest.approx(np.mean(losses))
-    assert found["best_member_error"] == pytest.approx(100 * min(e.error for e in model.experts))
+    assert (actual["mistakes"], actual["n_samples"]) == (wrong, 600)
+    assert actual["log_loss"] == pytest.approx(np.mean(losses))
+    assert actual["best_member_error"] == pytest.approx(100 * min(e.error for e in model.experts))
 
 
 def test_the_page_has_the_means_of_a_streams_orders():
@@ -249,6 +249,6 @@ def test_the_page_has_the_means_of_a_streams_orders():
     records = [record(f"rcv1-{k}", None, 7.53 * share, 0.2051) for k, share in enumerate((0.8, 1))]
     text = tracker_page.page([*records, record("outdoor", 500, 7.0, 0.4)], None)
     assert "| rcv1 | 6.78 |" in text
-    assert "| rcv1 | 100 | linear | 1.00 | 6.53 | 0.2051 |" in text
+    assert "| rcv1 | linear | 1.00 | 6.53 | 0.2051 |" in text
     assert "| outdoor | 7.00 |" in text
     assert "Error of all" not in text  # as nothing else was run

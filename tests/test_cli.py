@@ -74,14 +74,14 @@ def test_help_fits_80_columns_and_cuts_nothing(words):
     command = app
     for word in words:
         command = command.get_command(None, word)
-    said = re.sub(r"-\s+", "-", " ".join(shown.stdout.split()))
+    output = re.sub(r"-\s+", "-", " ".join(shown.stdout.split()))
     for one in command.params:
         for name in [*one.opts, *one.secondary_opts]:
             assert one.param_type_name == "argument" or name in shown.stdout.split()
-        assert " ".join((getattr(one, "help", None) or "").split()) in said
+        assert " ".join((getattr(one, "help", None) or "").split()) in output
     for name in getattr(command, "commands", command is app and app.list_commands(None)) or ():
         about = command.get_command(None, name).get_short_help_str(limit=10**6)
-        assert f" {name} {about} " in f"{said} "
+        assert f" {name} {about} " in f"{output} "
 
 
 def test_a_new_command_is_one_file(drift, tmp_path, monkeypatch):
@@ -211,7 +211,7 @@ def test_the_seed_draws_stories_and_targets(drift, tmp_path):
 
 
 @pytest.mark.usefixtures("unrendered")
-def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_go_on(drift, tmp_path, monkeypatch):
+def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_continue(drift, tmp_path, monkeypatch):
     append = RunFolder.append
 
     def interrupted(self, record):
@@ -326,7 +326,7 @@ def test_output_that_nobody_reads_ends_it_quietly():
     assert "ipe" not in shown.stderr
 
 
-def test_who_looks_for_a_model_in_the_package_is_told_where_it_is():
+def test_a_model_looked_up_in_the_package_is_pointed_to():
     with pytest.raises(ImportError, match=r"from drift\.models import Tracker"):
         from drift import Tracker  # noqa: F401, PLC0415
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
@@ -335,7 +335,7 @@ def test_who_looks_for_a_model_in_the_package_is_told_where_it_is():
 
 @pytest.mark.sources
 @pytest.mark.parametrize("path", ["drift/__init__.py", "setup.py"])
-def test_an_older_python_is_told_so(path, monkeypatch):
+def test_an_older_python_is_refused(path, monkeypatch):
     monkeypatch.setattr("sys.version_info", (3, 10, 13))
     code = (Path(__file__).parents[1] / path).read_text("utf-8")
     with pytest.raises((ImportError, SystemExit), match=r"Python 3\.11 or later.*3\.10\.13"):

@@ -92,10 +92,10 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     """)
     shown = drift("--config", "c.toml", "--rows", "40", "--jobs", "1", "--output", "out")
     assert shown.exit_code == 0, shown.output
-    found = runs(tmp_path / "out")
-    assert list(found) == ["trees", "kernel", "mine", "no change", "majority"]
-    assert {(one["rows"], len(one["windows"])) for one in found.values()} == {(35, 3)}
-    assert {one["delay"] for one in found.values()} == {"5"}  # nobody knows a label before
+    actual = runs(tmp_path / "out")
+    assert list(actual) == ["trees", "kernel", "mine", "no change", "majority"]
+    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(35, 3)}
+    assert {one["delay"] for one in actual.values()} == {"5"}  # nobody knows a label before
     # Other parameters leave the budget as it is for names alone.
     words = "LBP(kernel=Linear()),ht(max_depth=2),river.tree:HoeffdingTreeClassifier(max_depth=2)"
     words = ["sales.csv", "--target", "sold", "--models", words, "--rows", "9", "--jobs", "1"]
@@ -151,7 +151,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         (["empty.csv", "--target", "sold"], "empty.csv"),
         (["sales.csv", "--target", "late"], "sales: all rows have the label 3"),
         (["head.csv", "--target", "b"], "head"),
-        (["own.py", "--target", "sold"], "own.py: the suffix does not say what the file holds"),
+        (["own.py", "--target", "sold"], "own.py: the suffix does not tell the format"),
         ([], "give the file, or file in [compare] of the --config file"),
         (["sales.csv", "--target", "sold", "--models", "arf(trees=3)"], "arf: ARFClassifier"),
         (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),

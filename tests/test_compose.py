@@ -84,7 +84,7 @@ def examples(stream):
 
 
 def outcome(name, stream, code):
-    """Run a composition; "yes" where it learns, and a copy of it goes on as it would."""
+    """Run a composition; "yes" if it learns, and a copy of it continues alike."""
     try:
         made = eval(code, {**NAMES, "model": MODELS[name]()})  # noqa: S307 - the rows above
         accuracy, labels = metrics.Accuracy(), Counter()

@@ -116,7 +116,7 @@ SHARED += [
         "_contract.py::test_no_weight_is_too_large",
         "_contract.py::test_the_largest_parameters_and_weights_leave_all_finite",
         "_contract.py::test_experts_are_a_table_of_what_each_would_have_done",
-        "_contract.py::test_probabilities_are_those_of_the_classes_met",
+        "_contract.py::test_probabilities_are_those_of_the_classes_learnt",
         ".py::test_order_and_the_form_of_what_is_missing_make_no_difference",
         ".py::test_a_prediction_with_new_names_leaves_no_trace",
         ".py::test_copies_go_on_bit_for_bit",
@@ -170,8 +170,8 @@ def test_both_cores_pass_with_a_member_that_follows_the_steps(with_a_member):
     copy(with_a_member, "setup.py", "README.md", "LICENSE")
     setup = with_a_member / "setup.py"
     setup.write_text(setup.read_text("utf-8").replace('"-O3"', '"-O1"'), encoding="utf-8")
-    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "-j2"]
-    flags = os.environ | {"CFLAGS": "-DDRIFT_CLONES="}
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    flags = os.environ | {"CFLAGS": "-DDRIFT_CLONES= -g0"}
     done = subprocess.run(
         build, cwd=with_a_member, env=flags, capture_output=True, text=True, check=False
     )

@@ -55,8 +55,8 @@ def test_python_runs_and_prints_what_its_comments_say(page, above, code, tmp_pat
     printed = io.StringIO()
     with redirect_stdout(printed):
         run(page, above, code)
-    said = re.findall(r"^(?:print\(.*\)  )?# (.*)$", code, re.MULTILINE)
-    assert printed.getvalue().splitlines() == said
+    output = re.findall(r"^(?:print\(.*\)  )?# (.*)$", code, re.MULTILINE)
+    assert printed.getvalue().splitlines() == output
 
 
 @pytest.mark.sources

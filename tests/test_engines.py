@@ -86,13 +86,13 @@ def test_unlabelled_examples_are_predicted_and_not_learnt():
     assert state == step(None, [(x, True)], LBP(3))[0]
 
 
-def test_without_examples_a_model_begins_or_stays_as_it_is():
+def test_without_examples_a_model_starts_or_stays_as_it_is():
     state, predictions = step(None, [], LBP(3))
     assert (state, predictions) == (LBP(3).to_bytes(), [])
     assert step(state, []) == (state, [])
 
 
-def test_what_begins_is_a_tracker_or_a_clone_that_has_learnt_nothing():
+def test_what_starts_is_a_tracker_or_a_clone_that_has_learnt_nothing():
     assert step(None, [])[0] == Tracker().to_bytes()
     model = LBP(3)
     model.learn_one({"a": 1.0}, True)
@@ -128,7 +128,7 @@ def test_states_that_no_step_returned_are_refused():
 
 
 @pytest.mark.parametrize("other", [LBP(4), Tracker(3), OneVsRest(LBP(3))], ids=str)
-def test_a_state_of_another_model_is_refused_and_without_one_goes_on(other):
+def test_a_state_of_another_model_is_refused_and_without_one_continues(other):
     state = step(None, [], LBP(3))[0]
     with pytest.raises(ConfigurationError, match=r"LBP \( budget=3 .* pass the model that"):
         step(state, [], other)
@@ -143,7 +143,7 @@ class Unnamed:
         return dot
 
 
-def test_models_are_told_apart_by_more_than_their_text():
+def test_models_are_distinguished_by_more_than_their_text():
     state = step(None, [], LBP(3, kernel=Unnamed()))[0]
     assert step(state, [], LBP(3, kernel=Unnamed()))[0] == state
     with pytest.raises(ConfigurationError):

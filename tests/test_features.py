@@ -89,8 +89,8 @@ def test_the_means_are_those_of_the_tracker(compiled, request):
             x["c"] = None
         model.learn_one(x, x["a"] > 0.0)
         deviation.learn_one(x)
-    found = np.array([deviation._means[name] for name in names])
-    assert found.tolist() == model._core.state()["arrays"]["means"][:3].tolist()
+    actual = np.array([deviation._means[name] for name in names])
+    assert actual.tolist() == model._core.state()["arrays"]["means"][:3].tolist()
 
 
 def reference_core():
@@ -103,10 +103,10 @@ def test_missing_values_have_no_deviation_and_move_no_mean():
     deviation, dense = RecentDeviation(), RecentDeviation()
     rows = [{"a": v, "b": 1.0} for v in (1.0, math.nan, None, 3.0, pd.NA, np.float64("nan"))]
     for t, x in enumerate([*rows, {"b": 1.0}]):
-        found = deviation.transform_one(x)
-        assert found["b - mean of 8"] == 0.0
-        assert ("a - mean of 8" in found) == (t in {0, 3})
-        assert all(found[name] is value for name, value in x.items())
+        actual = deviation.transform_one(x)
+        assert actual["b - mean of 8"] == 0.0
+        assert ("a - mean of 8" in actual) == (t in {0, 3})
+        assert all(actual[name] is value for name, value in x.items())
         deviation.learn_one(x)
     for value in (1.0, 3.0):
         dense.learn_one({"a": value})
@@ -127,18 +127,18 @@ def test_what_is_no_number_passes_unchanged(value):
 def test_numbers_of_all_kinds_have_deviations(value):
     deviation = RecentDeviation([8])
     deviation.learn_one({"a": 1.0})
-    found = deviation.transform_one({"a": value})
-    assert found == {"a": value, "a - mean of 8": 2.0}
-    assert type(found["a"]) is type(value)
-    assert type(found["a - mean of 8"]) is float
+    actual = deviation.transform_one({"a": value})
+    assert actual == {"a": value, "a - mean of 8": 2.0}
+    assert type(actual["a"]) is type(value)
+    assert type(actual["a - mean of 8"]) is float
 
 
 def test_names_of_any_kind_have_names_for_their_deviations():
     deviation = RecentDeviation([8, 2.5])
     names = ["a", 3, ("a", 1), None, 2.0, frozenset("b")]
-    found = deviation.transform_one(dict.fromkeys(names, 1.0))
-    assert len(found) == len(names) * 3
-    assert list(found)[len(names) :] == [
+    actual = deviation.transform_one(dict.fromkeys(names, 1.0))
+    assert len(actual) == len(names) * 3
+    assert list(actual)[len(names) :] == [
         *("a - mean of 8", "a - mean of 2.5", (3, 8), (3, 2.5)),
         *((("a", 1), 8), (("a", 1), 2.5), (None, 8), (None, 2.5)),
         *((2.0, 8), (2.0, 2.5), (frozenset("b"), 8), (frozenset("b"), 2.5)),
@@ -341,7 +341,7 @@ def test_real_features_go_through_with_missing_ones_and_texts():
         model.learn_one(some, y)
 
 
-def test_a_copy_goes_on_as_the_original_would():
+def test_a_copy_continues_as_the_original_would():
     rows = [x for x, _ in random_stream(60)]
     original = RecentDeviation([3, 20])
     list(passed(original, rows[:40]))
@@ -405,16 +405,18 @@ def test_a_batch_is_the_loop_over_its_rows(library, size):
 
 def test_a_batch_keeps_the_index_and_names_that_are_no_texts():
     frame = pd.DataFrame({0: [1.0, 3.0], "a": ["x", "y"]}, index=[7, 7])
-    found = RecentDeviation([8]).transform_many(frame)
-    assert found.columns.tolist() == [0, "a", (0, 8)]
-    assert found.index.tolist() == [7, 7]
-    assert found[0, 8].tolist() == [0.0, 2.0]
+    actual = RecentDeviation([8]).transform_many(frame)
+    assert actual.columns.tolist() == [0, "a", (0, 8)]
+    assert actual.index.tolist() == [7, 7]
+    assert actual[0, 8].tolist() == [0.0, 2.0]
 
 
 def test_columns_of_objects_have_deviations_where_there_are_numbers():
     frame = pd.DataFrame({"a": ["x", 2.0, True, 5]}, dtype=object)
-    found = RecentDeviation([1]).transform_many(frame)
-    assert found["a - mean of 1"].tolist() == pytest.approx([math.nan, 0, math.nan, 3], nan_ok=True)
+    actual = RecentDeviation([1]).transform_many(frame)
+    assert actual["a - mean of 1"].tolist() == pytest.approx(
+        [math.nan, 0, math.nan, 3], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame(), pd.DataFrame({"a": []}), pl.DataFrame()])
@@ -427,13 +429,13 @@ def test_a_batch_of_nothing_is_nothing(frame):
 
 def test_batches_that_are_refused_change_nothing():
     deviation = RecentDeviation()
-    for bad, error, said in [
+    for bad, error, output in [
         (pd.DataFrame({"a": [1.0, 2.0], "b": [0.0, math.inf]}), FeatureError, "row 1: feature 'b'"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ParameterError, "rename all but one"),
         ([{"a": 1.0}], FeatureTypeError, "a batch is a DataFrame, not a list"),
         (np.eye(2), FeatureTypeError, "a batch is a DataFrame, not a ndarray"),
     ]:
         for method in (deviation.learn_many, deviation.transform_many):
-            with pytest.raises(error, match=said):
+            with pytest.raises(error, match=output):
                 method(bad)
     assert deviation._means == {}

@@ -112,7 +112,7 @@ def test_an_option_may_stand_in_a_table_of_its_own_under_a_name_of_its_own():
         ({"labels": {"silence": 0.5}}, "--silence (silence in [labels]) must be a label: a stri"),
     ],
 )
-def test_a_key_in_the_wrong_table_is_told_where_it_stands(tables, message):
+def test_a_key_in_the_wrong_table_is_refused_with_the_right_one(tables, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         from_tables(Joining, "job", {"job": GIVEN, **tables}, {})
 
@@ -146,22 +146,22 @@ def test_the_help_shows_a_duration_in_its_largest_unit(seconds, shown):
 )
 def test_a_label_of_the_command_line_is_read_as_what_it_looks_like(text, label):
     [silence] = [one for one in declared(Joining) if one.field == "silence"]
-    found = silence.read(text)
-    assert (found, type(found)) == (label, type(label))
+    actual = silence.read(text)
+    assert (actual, type(actual)) == (label, type(label))
 
 
-def test_a_caller_is_told_the_field():
+def test_an_error_names_the_field():
     with pytest.raises(ParameterError, match="start cannot be 'now': choose among earliest"):
         Job(**GIVEN, start="now")
     assert Job(**GIVEN, every=np.int64(2), rate=np.float64(0.5), port=None).every == 2
 
 
 def test_what_is_declared_can_be_listed():
-    found = {one.field: one for one in declared(Job)}
+    actual = {one.field: one for one in declared(Job)}
     names = "topic group start every rate port sizes folder loud"
-    assert list(found) == names.split()
-    assert (found["start"].name, found["start"].flag) == ("from", "--from")
-    assert [found[n].bounds() for n in ("every", "rate", "port")] == [
+    assert list(actual) == names.split()
+    assert (actual["start"].name, actual["start"].flag) == ("from", "--from")
+    assert [actual[n].bounds() for n in ("every", "rate", "port")] == [
         *("at least 1", "above 0", "from 0 to 65535")
     ]
-    assert (found["sizes"].kind, found["sizes"].many) == (int, True)
+    assert (actual["sizes"].kind, actual["sizes"].many) == (int, True)

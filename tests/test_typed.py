@@ -23,9 +23,9 @@ def test_a_typed_script_learns_and_predicts() -> None:
     model.learn_one(x, True)
     model.learn_one(wind, False)
     model.learn_many([x, wind], [True, False])
-    held: list[tuple[dict[Any, float], float]] = model.supports
+    supports: list[tuple[dict[Any, float], float]] = model.supports
     score: float = model.decision_function_one(x)
-    assert (len(held), score > 0.0, model.predict_one(x)) == (2, True, True)
+    assert (len(supports), score > 0.0, model.predict_one(x)) == (2, True, True)
     assert model.predict_proba_one(wind)[True] < 0.5
 
 

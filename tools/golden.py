@@ -1,4 +1,4 @@
-"""Golden models: what a version stores of each class, for the test that later ones go on with it.
+"""Golden models: each class as stored by a version, from which later versions must continue.
 
 Into the version's folder this writes what it lacks, and never overwrites::
 
@@ -98,17 +98,17 @@ def _drawn() -> list[tuple[dict[str, float], str]]:
     rng = random.Random(5)
     names = [f"f{j}" for j in range(6)]
     rules = [{n: rng.uniform(-1.0, 1.0) for n in names} for _ in _LABELS]
-    found = []
+    results = []
     for t in range(60):
         x = {n: rng.randrange(-32, 64) / 32 for n in names if rng.random() < 0.6}
         scores = [sum(rule[n] * v for n, v in x.items()) for rule in rules]
-        found.append((x, _LABELS[(scores.index(max(scores)) + t // 30) % 3]))
-    return found
+        results.append((x, _LABELS[(scores.index(max(scores)) + t // 30) % 3]))
+    return results
 
 
 def _examples(folder: Path, name: str) -> list[tuple[dict[str, float], Any]]:
-    found = json.loads((folder / "examples.json").read_text("utf-8"))
-    return [(x, y if name in _CLASSES else y == _LABELS[0]) for x, y in found]
+    result = json.loads((folder / "examples.json").read_text("utf-8"))
+    return [(x, y if name in _CLASSES else y == _LABELS[0]) for x, y in result]
 
 
 def _score(model: Any, x: dict[str, float]) -> list[float]:
@@ -140,15 +140,15 @@ def go_on(folder: Path, name: str, size: str, model: Any) -> dict[str, list[Any]
     """
     examples = _examples(folder, name)
     first, n = [x for x, _ in examples[:5]], SIZES[size]
-    found: dict[str, list[Any]] = {
+    result: dict[str, list[Any]] = {
         "labels": [model.predict_one(x) for x in first],
         "scores": [_score(model, x) for x in first],
         "later": [],
     }
     for x, y in examples[n : n + 30]:
-        found["later"].append(model.predict_one(x))
+        result["later"].append(model.predict_one(x))
         model.learn_one(x, y)
-    return found | {"last": [_score(model, x) for x in first]}
+    return result | {"last": [_score(model, x) for x in first]}
 
 
 def write(folder: Path = ROOT / __version__) -> None:
@@ -171,6 +171,6 @@ def write(folder: Path = ROOT / __version__) -> None:
             results.with_suffix(".drift").write_bytes(to_bytes(checkpoint, allow_pickle=True))
             if size == "full" and not variant:
                 results.with_suffix(".pickle").write_bytes(pickle.dumps(model, protocol=5))
-            found = go_on(folder, name, size, model)
-            results.write_text(json.dumps(found, separators=(",", ":")) + "\n", "utf-8")
+            result = go_on(folder, name, size, model)
+            results.write_text(json.dumps(result, separators=(",", ":")) + "\n", "utf-8")
             print(results)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PARTS = [Path("drift", part) for part in ("models", "streams", "experiments", "consumers")]
-#: Tests with a broker of its own or a notebook would take most of the time.
+#: Tests with a broker or a notebook would take most of the time.
 FAST = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not kafka and not notebooks")
 #: Seconds of tests of its line that a mutant is tried with before its whole part is tested.
 NEAREST = 20.0
@@ -245,10 +245,10 @@ def attempt(mutant: MutationSpec, arguments: Iterable[str], limit: int) -> dict[
 def nearest(mutant: MutationSpec, tests: Tests) -> dict[str, str]:
     """Try a mutant with the tests of its line; what they let pass stays open."""
     chosen = tests.nearest(mutant)
-    found = attempt(mutant, ["-n0", *chosen], LIMIT) if chosen else {"by": ""}
+    result = attempt(mutant, ["-n0", *chosen], LIMIT) if chosen else {"by": ""}
     # A test whose name the mutant has changed is not found, which catches nothing.
-    caught = re.match(r"tests/|drift/|timeout", found["by"])
-    return found if caught else found | {"fate": "open", "by": ""}
+    caught = re.match(r"tests/|drift/|timeout", result["by"])
+    return result if caught else result | {"fate": "open", "by": ""}
 
 
 def part(mutant: MutationSpec, tests: Tests) -> dict[str, str]:
@@ -279,7 +279,7 @@ def known(path: Path, drawn: Iterable[dict[str, str]]) -> list[dict[str, str]]:
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
     old = {tuple(row[field] for field in FIELDS[:4]): row for row in rows}
-    found = []
+    results = []
     for one in drawn:
         new = one | states(one)
         row = old.get(tuple(new[field] for field in FIELDS[:4]), {})
@@ -287,8 +287,8 @@ def known(path: Path, drawn: Iterable[dict[str, str]]) -> list[dict[str, str]]:
         holds = ["module_state"] if settled else ["module_state", "tests_state"]
         if row.get("fate") == "open" and row["judgement"]:
             row["fate"] = "survived"  # minutes of tests would tell no more
-        found.append(row if row and all(row[one] == new[one] for one in holds) else new)
-    return found
+        results.append(row if row and all(row[one] == new[one] for one in holds) else new)
+    return results
 
 
 def write(path: Path, rows: list[dict[str, str]]) -> None:

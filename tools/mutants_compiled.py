@@ -163,30 +163,30 @@ def places(module: Path) -> Iterator[tuple[str, list[Mutant]]]:
             if DECLARED.match(code) or code.startswith("for ")
             else [ASSIGNMENT[suffix].search(code)]
         )
-        for found in (*PLACE.finditer(line), *filter(None, drops)):
-            kind = found.lastgroup or ""
-            start, end = found.span(kind)
+        for match in (*PLACE.finditer(line), *filter(None, drops)):
+            kind = match.lastgroup or ""
+            start, end = match.span(kind)
             if kind == "drop":
                 start, end, after = start + column, end + column, ";" if suffix == ".h" else "pass"
             elif kind == "number":
-                after = changed_number(found[0])
+                after = changed_number(match[0])
             else:
-                after = SWAPS.get(found[0], "")
-            name = found[0] if kind == "swap" else kind
+                after = SWAPS.get(match[0], "")
+            name = match[0] if kind == "swap" else kind
             mutant = Mutant(module, offset + start, offset + end, name, after, number, start)
             yield f"{code}\n{seen[code]}\n{start - column}\n{name}", [mutant]
 
 
 def draw(seed: int) -> list[Mutant]:
     """Return all mutants, in the order of their checksums."""
-    found = {}
+    result = {}
     for module in sorted(
         path for path in TRACKER.iterdir() if path.suffix in SKIPPED and path.name != MADE
     ):
         for place, mutants in places(module):
             for one in mutants:
-                found[digest(seed, module, place)] = one
-    return [found[key] for key in sorted(found)]
+                result[digest(seed, module, place)] = one
+    return [result[key] for key in sorted(result)]
 
 
 # --- what becomes of them -------------------------------------------------------------------------
@@ -257,14 +257,14 @@ def attempt(tests: list[str], limit: int) -> dict[str, str]:
 
 def last_tests() -> list[str]:
     """Return all other files of tests that name the Tracker and need not much more than it."""
-    found = [
+    result = [
         path
         for part in ("models", "consumers", "experiments")
         for path in Path("tests", part).glob("test_*.py")
     ]
     return sorted(
         str(path)
-        for path in found
+        for path in result
         if "racker" in path.read_text() and str(path) not in STEPS[-1][0]
     )
 
@@ -272,9 +272,9 @@ def last_tests() -> list[str]:
 def first(_row: dict[str, str]) -> dict[str, str]:
     """Try what is built with the Tracker's tests; what they let pass stays open."""
     for tests, limit in STEPS:
-        found = attempt(tests, limit)
-        if found["fate"] == "caught":
-            return found
+        result = attempt(tests, limit)
+        if result["fate"] == "caught":
+            return result
     return {"fate": "open", "by": ""}
 
 
@@ -312,21 +312,21 @@ def main() -> None:
         setup.write_text(setup.read_text().replace('"-O3"', '"-O1"'))
         for built in extensions():
             built.unlink()
-        if not build() or (found := attempt(*STEPS[-1]))["fate"] == "caught":
-            raise SystemExit(f"the tests do not run without a mutant: {found}")
+        if not build() or (result := attempt(*STEPS[-1]))["fate"] == "caught":
+            raise SystemExit(f"the tests do not run without a mutant: {result}")
         for before, tried in ((None, first), ("open", last)):
             for mutant, row in zip(mutants, rows, strict=True):
                 enough = before is None and sum(map(counts, rows)) >= arguments.count
                 if row.get("fate") != before or enough or time.monotonic() > end:
                     continue
-                begun = time.monotonic()
+                started = time.monotonic()
                 row.setdefault("judgement", "")
                 with changed(mutant):
                     row.update(tried(row) if build() else {"fate": "no mutant", "by": ""})
                 print(
                     *(row[field] for field in ("module", "line", "change", "fate", "by")), end=" "
                 )
-                print(f"({time.monotonic() - begun:.0f} s)", flush=True)
+                print(f"({time.monotonic() - started:.0f} s)", flush=True)
                 write(path, rows)
         os.chdir(root)
     write(path, rows)

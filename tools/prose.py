@@ -28,8 +28,8 @@ NAMES = re.compile(r"`([^`]*)`")
 def pages() -> list[Path]:
     """Return the pages that are written by hand for users."""
     left_out = {ROOT / name for name in RULES["left_out"]}
-    found = [page for pattern in RULES["pages"] for page in ROOT.glob(pattern)]
-    return sorted(page for page in found if page not in left_out)
+    result = [page for pattern in RULES["pages"] for page in ROOT.glob(pattern)]
+    return sorted(page for page in result if page not in left_out)
 
 
 def prose(text: str) -> str:
@@ -38,7 +38,7 @@ def prose(text: str) -> str:
     return NAMES.sub(lambda match: re.sub(r"[^\w\n]", "_", match[1]), text)
 
 
-def found(path: Path) -> list[tuple[int, str]]:
+def problems_of(path: Path) -> list[tuple[int, str]]:
     """Return lines of a page and what is wrong there."""
     text = prose(path.read_text("utf-8"))
     enabled = dict.fromkeys(RULES["proselint"], True)
@@ -61,7 +61,7 @@ def main() -> int:
     CheckRegistry().register_many(__register__)
     problems = 0
     for page in map(Path, sys.argv[1:]) if sys.argv[1:] else pages():
-        for line, message in found(page):
+        for line, message in problems_of(page):
             problems += 1
             print(f"{page.resolve().relative_to(ROOT)}:{line}: {message}")
     return int(problems > 0)

@@ -1,4 +1,4 @@
-"""The scenarios by their permanent names, with what each is about and takes."""
+"""The scenarios by their permanent names, with what each measures and how long it takes."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def batches(model: Any, rows: Any, labels: Any) -> Contender:
 
 
 def loops(model: Any, timed: Stream, count: int) -> Contender:
-    """Learn some of the rows with the loop in numpy, which goes on from round to round."""
+    """Learn some of the rows with the loop in numpy, which continues from round to round."""
     loop = GemvLoop(model, timed.X.shape[1])
     rows, labels = unit_rows(timed.part(0, count)), timed.y[:count]
     return Contender(lambda: lambda: loop.run(rows, labels), count)
@@ -178,17 +178,17 @@ def dense(settings: Settings) -> dict[str, Any]:
         "sgemm": Contender(lambda: lambda: left @ right, len(left)),
     }
     times = take_turns(contenders, settings.pick(7, 3), "dense-arrays: rounds")
-    found = result(stream, timed, times, checked)
-    for row in found["table"]:
+    outcome = result(stream, timed, times, checked)
+    for row in outcome["table"]:
         work = 2e-9 * width * n_supports
         row["GFLOP/s"] = times.rate(row["contender"], work)
-    found["notes"] = [f"{n_supports} supports, {width} features"]
+    outcome["notes"] = [f"{n_supports} supports, {width} features"]
     name = "dense poly4 B=5000"
-    found["figures"] = {
+    outcome["figures"] = {
         f"share of sgemm's rate, {name.removeprefix('dense ')}": times.ratio("sgemm", name),
         f"gemv loop poly4 B=5000 / {name}": times.ratio("gemv loop poly4 B=5000", name),
     }
-    return found
+    return outcome
 
 
 def grounded(stream: Stream) -> Stream:

@@ -41,7 +41,7 @@ PREFIX = 1500
 
 
 def kernels(gamma: float, *, raw: bool = False) -> dict[str, Kernel | None]:
-    """The three kernels by their contenders' names, on rows of unit norm but for a raw RBF."""
+    """The three kernels by their contenders' names, on rows of unit norm except for a raw RBF."""
     rows: Literal["rows"] = "rows"
     rbf = RBF(gamma) if raw else RBF(gamma, rows)
     return {"poly4": Polynomial(normalize=rows), "linear": Linear(rows), "rbf": rbf}
@@ -129,10 +129,10 @@ def learnt_models(makers: dict[str, Callable[[], Any]], learnt: Stream) -> dict[
 
 
 def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contender], dict[str, str]]:
-    """Peers with states that are not copied: they go on learning from round to round."""
+    """Peers with states that are not copied: they continue learning from round to round."""
     before, rows = stream.part(split - SLOW_LEARNT, split), stream.part(split)
     examples = list(rows.part(0, 1_000))
-    found: dict[str, Contender] = {}
+    result: dict[str, Contender] = {}
     skipped: dict[str, str] = {}
 
     def enter(name: str, count: int, make: Callable[[], Callable[[], object]]) -> None:
@@ -141,7 +141,7 @@ def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contende
         except Missing as missing:
             skipped[name] = str(missing)
         else:
-            found[name] = Contender(lambda: timed, count)
+            result[name] = Contender(lambda: timed, count)
 
     def river() -> Callable[[], object]:
         model = peers.river_sampler(rbf.gamma)
@@ -166,7 +166,7 @@ def slow_peers(stream: Stream, split: int, rbf: Any) -> tuple[dict[str, Contende
         name = f"scikit-learn {sampler}(300) + SGDClassifier"
         enter(f"{name}, one by one", 100, lambda s=sampler: scikit(s, 1, 100))  # type: ignore[misc]
         enter(f"{name}, blocks of 100", 1_000, lambda s=sampler: scikit(s, 100, 1_000))  # type: ignore[misc]
-    return found, skipped
+    return result, skipped
 
 
 def _row(name: str, times: Any, model: Any, error: float | None) -> dict[str, Any]:

@@ -121,8 +121,8 @@ def fast(settings: Settings) -> dict[str, Any]:
     }
     contenders["VW linear"] = lambda: peers.VowpalWabbit(peers.VW["VW linear"]).run(examples)
     contenders |= scikit_learn(stream)
-    found = race(contenders, len(examples), settings.pick(3, 1))
-    return {"stream": {"name": stream.name, "rows": len(stream)}, "checked": checked} | found
+    result = race(contenders, len(examples), settings.pick(3, 1))
+    return {"stream": {"name": stream.name, "rows": len(stream)}, "checked": checked} | result
 
 
 def slow(settings: Settings) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def slow(settings: Settings) -> dict[str, Any]:
         lambda: peers.river_sampler(GAMMA), examples
     )
     contenders["VW --ksvm"] = lambda: peers.VowpalWabbit(peers.VW["VW --ksvm"]).run(examples)
-    found = race(contenders, len(examples), 1)
-    return {"stream": {"name": stream.name, "rows": len(stream)}, "checked": checked} | found
+    result = race(contenders, len(examples), 1)
+    return {"stream": {"name": stream.name, "rows": len(stream)}, "checked": checked} | result
 
 
 def race(contenders: dict[str, Callable[[], int]], count: int, rounds: int) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def measured(sizes: list[int], models: list[Any], rows: list[Examples], rounds: 
 
 
 def fitted(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
-    """Exponents over all sizes, and over the larger half of them, where constants weigh less."""
+    """Exponents over all sizes, and over the larger half of them, where constants count less."""
     figures = {}
     columns = [column for column in table[0] if column.startswith(("us", "MB"))]
     for column in columns:
@@ -77,7 +77,7 @@ def fitted(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
 def result(
     stream: str, checked: list[str], table: list[dict[str, Any]], figures: dict[str, Any]
 ) -> dict[str, Any]:
-    """What is common to the scenarios of this module: each figure is said in a line."""
+    """What the scenarios of this module share: each figure is a line of text."""
     return {
         "stream": {"name": stream},
         "checked": checked,
@@ -185,7 +185,7 @@ def flatness(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
 
 
 def fresh(kind: str, name: str, most: int) -> list[dict[str, Any]]:
-    """Rows of the table, measured in a process of its own."""
+    """Rows of the table, measured in its own process."""
     done = subprocess.run(  # noqa: S603 - ours
         [sys.executable, "-m", __name__, kind, name, str(most)],
         cwd=ROOT,

@@ -67,13 +67,13 @@ def steps(model: Any, timed: Examples) -> dict[str, Contender]:
             learn(x, y)
 
     count = len(timed)
-    found = {
+    result = {
         "read": reading,
         "score": scoring,
         "predict": predicting,
         "learn": without_updates,
     }
-    fixed = {name: Contender(lambda f=f: f, count) for name, f in found.items()}  # type: ignore[misc]
+    fixed = {name: Contender(lambda f=f: f, count) for name, f in result.items()}  # type: ignore[misc]
     return fixed | {"floor": peers.floor(model, timed), "all": on_examples(model, timed)}
 
 

@@ -72,7 +72,7 @@ def start_up(settings: Settings) -> dict[str, Any]:
         }
         times = in_turns(codes, settings.pick(15, 5))
         loads = loading(path.read_bytes())
-        grown, held = map(float, python(_MEMORY, str(path)).split())
+        grown, resident = map(float, python(_MEMORY, str(path)).split())
     heavy = python(_HEAVY).split()
     over = {name: over_bare(times, name) for name in times}
     figures = {
@@ -81,7 +81,7 @@ def start_up(settings: Settings) -> dict[str, Any]:
         "numpy and pandas imported": figure([len({"numpy", "pandas"} & set(heavy))]),
         "load of a checkpoint of B=2000, ms": figure(loads),
         "resident MB of RBP poly4 B=2000": figure([grown]),
-        "counted MB of RBP poly4 B=2000": figure([held]),
+        "counted MB of RBP poly4 B=2000": figure([resident]),
         **{f"MB installed: {name}": figure([size]) for name, size in installed().items()},
     }
     table = [{"what": name, "figure": value} for name, value in figures.items()]
@@ -142,8 +142,8 @@ def installed() -> dict[str, float]:
         located = [Path(str(file.locate())) for file in distribution.files or ()]
         needed[name] = sum(p.stat().st_size for p in located if p.is_file()) / 1e6
         waiting += [requirement_name(text) for text in distribution.requires or ()]
-    own = sum(path.stat().st_size for path in files) / 1e6
-    return {"drift": own, f"its {len(needed)} dependencies": sum(needed.values())}
+    size = sum(path.stat().st_size for path in files) / 1e6
+    return {"drift": size, f"its {len(needed)} dependencies": sum(needed.values())}
 
 
 def requirement_name(text: str) -> str | None:

@@ -70,18 +70,18 @@ def _noting_failures() -> Iterator[deque[BaseException]]:
 
     It tries again until its time is up, and says then that it is; the reasons are in its log alone.
     """
-    found: deque[BaseException] = deque(maxlen=100)
+    failures: deque[BaseException] = deque(maxlen=100)
 
     def note(record: logging.LogRecord) -> bool:
         for value in record.args if isinstance(record.args, tuple) else ():
             if isinstance(value, BaseException) and not _is_about_bootstrap(value):
-                found.append(value)
+                failures.append(value)
         return True
 
     logger = logging.getLogger("kafka.net.manager")
     logger.addFilter(note)
     try:
-        yield found
+        yield failures
     finally:
         logger.removeFilter(note)
 

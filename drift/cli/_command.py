@@ -1,7 +1,7 @@
 """What a command is: a dataclass of its options, whose docstring is its help.
 
 `as_click` reads such classes and makes what parses the command line; nothing else knows of click
-but for what it prints by it.
+except for what it prints.
 """
 
 from __future__ import annotations
@@ -135,13 +135,15 @@ class _Click(click.Command):
 
 
 def _command(kind: type[Command]) -> click.Command:
-    own = declared(kind)
+    local = declared(kind)
     shared = declared(kind.shared) if kind.shared else []
 
     def callback(**texts: Any) -> None:
         given = {name: text for name, text in texts.items() if text is not None}
         try:
-            values = {one.field: _value(one, given[one.field]) for one in own if one.field in given}
+            values = {
+                one.field: _value(one, given[one.field]) for one in local if one.field in given
+            }
             more = {one.name: _value(one, given[one.field]) for one in shared if one.field in given}
         except ParameterError as error:
             fail(str(error), 2)
@@ -149,8 +151,8 @@ def _command(kind: type[Command]) -> click.Command:
         command.given = more
         command.answer()
 
-    first = [one for one in own if one.field in kind.__annotations__]
-    options = [*first, *shared, *(one for one in own if one not in first)]
+    first = [one for one in local if one.field in kind.__annotations__]
+    options = [*first, *shared, *(one for one in local if one not in first)]
     help = inspect.getdoc(kind) or ""  # noqa: A001 - as click calls it
     return _Click(
         name=kind.__name__.lower(),

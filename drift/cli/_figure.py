@@ -126,12 +126,12 @@ class ErrorFigure:
 
         Other messages are skipped.
         """
-        found = []
+        bodies = []
         for _, partition, body in self._new(predictions):
             if body["label"] is not None:
                 self._count(partition, body["label"], body["predicted"], body["probabilities"])
-                found.append(body)
-        return found
+                bodies.append(body)
+        return bodies
 
     def add_events(self, events: Iterable[Message]) -> None:
         """Add the alarms of a topic of events; other records are skipped."""

@@ -130,13 +130,13 @@ def kafka_options(
     """
     known = _lazy.known_options()
     all_known = known["consumer"] | known["producer"]
-    found = {name: dict(tables.get(name, {})) for name in known}
+    options_of = {name: dict(tables.get(name, {})) for name in known}
     variables = {
         name.removeprefix(PREFIX).lower(): text
         for name, text in environ.items()
         if name.startswith(PREFIX) and name != PREFIX
     }
-    for given in (variables, *found.values()):
+    for given in (variables, *options_of.values()):
         # Misspelt names hold secrets, too: what looks like one is hidden before names are checked.
         secrets.update(
             str(value)
@@ -151,21 +151,21 @@ def kafka_options(
     if bootstrap is not None:
         first["bootstrap_servers"] = bootstrap
     for where, options in known.items():
-        check_names(f"[{where}] has no", found[where], options)
-        found[where] = {
+        check_names(f"[{where}] has no", options_of[where], options)
+        options_of[where] = {
             name: _checked(f"[{where}] {name}", name, value, options)
-            for name, value in found[where].items()
+            for name, value in options_of[where].items()
             if name not in first
         }
     for name, value in first.items():
         home = next(where for where, options in known.items() if name in options)
-        found[home][name] = value
-    if not found["kafka"].get("bootstrap_servers"):
+        options_of[home][name] = value
+    if not options_of["kafka"].get("bootstrap_servers"):
         raise ParameterError(
             "say where the broker is: --bootstrap host:port, bootstrap_servers in [kafka], "
             f"or {PREFIX}BOOTSTRAP_SERVERS"
         )
-    return found["kafka"], found["consumer"], found["producer"]
+    return options_of["kafka"], options_of["consumer"], options_of["producer"]
 
 
 def _types(name: str, defaults: _Options) -> tuple[type, ...]:

@@ -96,7 +96,7 @@ class LateFigure(ErrorFigure):
 
     def add(self, predictions: Iterable[Message]) -> list[dict[str, Any]]:
         """Add messages of a topic of predictions; return those whose label came first."""
-        found = []
+        bodies = []
         for message, partition, body in self._new(predictions):
             name, predicted = body.get("id"), body["predicted"]
             if not isinstance(name, (str, int)):
@@ -109,8 +109,8 @@ class LateFigure(ErrorFigure):
             if early is not None:
                 self._early -= 1
                 self._count(partition, early.label, predicted, chances, 0.0)
-                found.append(body)
-        return found
+                bodies.append(body)
+        return bodies
 
     def add_labels(self, labels: Iterable[Message]) -> None:
         """Add messages of the labels' topic; other messages are skipped."""
@@ -127,14 +127,14 @@ class LateFigure(ErrorFigure):
             if error is not None:
                 continue
             early = Early(message._replace(value=b"", headers=()), example.label, None, clock.time)
-            kind, found = self._join.label(example.id, early)
+            kind, matched = self._join.label(example.id, early)
             self._early += kind == "early"
             self._early -= sum(1 for _ in self._join.orphans())
-            if kind == "learnt" and found is not None:
-                self._by_label(found, example.label, (clock.time - found.time) / 1000)
-            elif found is not None:
-                change = (found.predicted != example.label) - (found.predicted != self._silence)
-                self.partitions[found.place].mistakes += change
+            if kind == "learnt" and matched is not None:
+                self._by_label(matched, example.label, (clock.time - matched.time) / 1000)
+            elif matched is not None:
+                change = (matched.predicted != example.label) - (matched.predicted != self._silence)
+                self.partitions[matched.place].mistakes += change
 
     def _by_label(self, waiting: Waiting, label: Label, delay: float | None = None) -> None:
         chances: Any = self._join.classes.unpack(waiting.chances, text_of(label))

@@ -37,13 +37,13 @@ def parse(text: str) -> dict[str, Any]:
     >>> parse("RBP(budget=500, kernel=Polynomial(degree=4))")
     {'class': 'RBP', 'budget': 500, 'kernel': {'class': 'Polynomial', 'degree': 4}}
     """
-    own = ":" in text.partition("(")[0]
-    module, colon, name = text.partition(":") if own else ("", "", text)
+    in_module = ":" in text.partition("(")[0]
+    module, colon, name = text.partition(":") if in_module else ("", "", text)
     try:
         table = _table(ast.parse(name.strip(), mode="eval").body)
     except (SyntaxError, ValueError):
         table = None
-    if not isinstance(table, dict) or "class" not in table or (own and not module.strip()):
+    if not isinstance(table, dict) or "class" not in table or (in_module and not module.strip()):
         raise ParameterError(
             f"{text!r} is not a model with named parameters: write RBP(budget=500), or "
             "module:RBP(budget=500) for one that is not drift's"

@@ -158,15 +158,15 @@ def read(  # noqa: PLR0913, PLR0917
 
 def _at_once(*steps: Callable[[], Any]) -> list[Any]:
     """Return the result of each step; report the errors of all steps at once."""
-    found, problems = [], []
+    results, problems = [], []
     for step in steps:
         try:
-            found.append(step())
+            results.append(step())
         except ParameterError as problem:
             problems.append(str(problem))
     if problems:
         raise ParameterError("; ".join(problems))
-    return found
+    return results
 
 
 def _worker(
@@ -186,8 +186,8 @@ def _codec(table: dict[str, Any]) -> Codec:
     if "class" not in table:
         kind = _lazy.SchemaCodec if "registry" in table else JsonCodec
         return from_table(kind, table, "[codec]")
-    own: Codec = imported(str(table.pop("class")))(**table)
-    return own
+    codec: Codec = imported(str(table.pop("class")))(**table)
+    return codec
 
 
 def load_kafka(

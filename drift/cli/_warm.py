@@ -93,16 +93,16 @@ def start_offsets(
                     f"{options.group} has learnt {upto}: a history is learnt before anything else, "
                     "give another group"
                 )
-            found = reader.starts(wanted)
+            starts = reader.starts(wanted)
             known = {
                 name if name == "cluster_id" else prefix + name: value
                 for name, value in reader.identity().items()
             }
-        if options.partition is not None and options.partition not in found:
+        if options.partition is not None and options.partition not in starts:
             raise ConsumerError(f"{topic} has no partition {options.partition}")
         first |= {
             (topic, number): offset
-            for number, offset in found.items()
+            for number, offset in starts.items()
             if options.partition in {None, number}
         }
         identity |= known

@@ -110,14 +110,14 @@ class Adopt(_Signed):
     )
 
     def _run(self) -> None:
-        found = dict(newest(place(self.folder), _warn))
-        for partition, header in found.items():
+        headers = dict(newest(place(self.folder), _warn))
+        for partition, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
             click.echo(
                 f"{partition.path}: {_offsets(header)}, learnt from {known or 'no known topic'}"
             )
         topic = self.topic or click.prompt("Name of the topic that these continue with")
-        chosen = [one for one, h in found.items() if topic in {name for name, *_ in h["offsets"]}]
+        chosen = [one for one, h in headers.items() if topic in {name for name, *_ in h["offsets"]}]
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
@@ -233,10 +233,10 @@ class Rollback(_Signed, Client):
 
 def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
 
-    if found := _lazy.members(group, options):
+    if members := _lazy.members(group, options):
         raise ConsumerError(
-            f"{', '.join(found)} in the group {group}: stop its workers first. A killed worker, or "
-            "a static member, is one until its session_timeout_ms is over"
+            f"{', '.join(members)} in the group {group}: stop its workers first. A killed worker, "
+            "or a static member, is one until its session_timeout_ms is over"
         )
 
 
@@ -245,7 +245,7 @@ def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
     offsets = rollback.offsets()
     for topic in dict.fromkeys(topic for topic, _ in offsets):
         with _lazy.Reader(topic, options) as reader:
-            first = reader.begins()
+            first = reader.beginnings()
         for (of, number), (before, _) in offsets.items():
             begin = first.get(number, 0)
             if of == topic and before is not None and begin > before:

@@ -100,9 +100,9 @@ class Compare(Experiment):
         if type(given.get("delay")) in {int, float}:  # in a file; on the command line all is text
             given["delay"] = str(given["delay"])
         options = from_tables(_Options, "compare", {"compare": given}, {})
-        own = tables["models"]
-        names = options.models if "models" in given or not own else own
-        return options, {name: own.get(name, name) for name in names}
+        table = tables["models"]
+        names = options.models if "models" in given or not table else table
+        return options, {name: table.get(name, name) for name in names}
 
     @property
     def folder(self) -> Path:

@@ -99,8 +99,8 @@ def _refuse_others(reader: Reader, ends: dict[int, int], stream: ShiftingStream)
     foreign = last >= stream.n_samples
     for row, value in enumerate(islice(messages(stream), last + 1)):
         if row in wanted and not foreign:
-            found = reader.at(wanted[row], row // len(ends))
-            foreign = found is not None and found.value != value
+            message = reader.at(wanted[row], row // len(ends))
+            foreign = message is not None and message.value != value
     if foreign:
         raise ConsumerError(
             f"{reader.topic} holds another stream: give the options that it was "

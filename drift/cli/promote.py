@@ -32,13 +32,13 @@ class Promote(Command):
     yes: bool = option("Do not ask.", default=False)
 
     def _run(self) -> None:
-        found = [one for one in newest(place(self.folder), warn) if "shadow" in one[1]]
-        if len(found) != 1:
+        models = [one for one in newest(place(self.folder), warn) if "shadow" in one[1]]
+        if len(models) != 1:
             raise ParameterError(
-                f"{self.folder} has {len(found)} models with a shadow: "
-                + ("give the folder of one of them" if found else "[models.shadow] makes one")
+                f"{self.folder} has {len(models)} models with a shadow: "
+                + ("give the folder of one of them" if models else "[models.shadow] makes one")
             )
-        [(partition, header)] = found
+        [(partition, header)] = models
         names = header["model"], header["shadow"]["model"]
         question = "{1} is the shadow of {0}. Promote it".format(*names)
         if not self.yes and not click.confirm(question):

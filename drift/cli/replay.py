@@ -48,20 +48,20 @@ class Replay(Client):
         ):
             letters.require()
             target.require()
-            found = Letters(letters, target, error=self.error, warn=warn)
-            rows = (outgoing for _, outgoing in found)
+            chosen = Letters(letters, target, error=self.error, warn=warn)
+            rows = (outgoing for _, outgoing in chosen)
             options = {"max_request_size": 8 << 20, **sending}
-            count = _show(found) if self.dry_run else send_all(rows, options)
+            count = _show(chosen) if self.dry_run else send_all(rows, options)
         click.echo(
-            f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent, {found.before:,} sent by an "
-            f"earlier replay; skipped {found.twice:,} duplicate letters and {found.others:,} of "
+            f"{self.topic}: {count:,} {'to be ' * self.dry_run}sent, {chosen.before:,} sent by an "
+            f"earlier replay; skipped {chosen.twice:,} duplicate letters and {chosen.others:,} of "
             "other topics"
         )
 
 
-def _show(found: Letters) -> int:
+def _show(chosen: Letters) -> int:
     count = 0
-    for letter, outgoing in found:
+    for letter, outgoing in chosen:
         click.echo(_line(letter, outgoing))
         count += 1
     return count

@@ -147,15 +147,15 @@ def repeated(value: bytes) -> str | None:
     >>> repeated(b'{"a": {"b": 1, "c": 2, "b": 3}}'), repeated(b'[{"a": 1}, {"a": "a:a"}]')
     ('b', None)
     """
-    found: list[str] = []
+    duplicates: list[str] = []
 
     def note(pairs: list[tuple[str, Any]]) -> None:
         names = Counter(name for name, _ in pairs)
         if len(names) < len(pairs):
-            found.append(names.most_common(1)[0][0])
+            duplicates.append(names.most_common(1)[0][0])
 
     json.loads(value, object_pairs_hook=note, parse_int=len)
-    return found[0] if found else None
+    return duplicates[0] if duplicates else None
 
 
 def plain(value: Any) -> Any:

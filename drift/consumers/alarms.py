@@ -11,7 +11,7 @@ the reference, whatever else happens, there is ever an alarm with a probability 
    follows a model that improves, and no rise raises it.
 2. Means of eight examples are bet against the bound: a bettor with the fraction f multiplies its
    wealth by 1 + f (mean / bound - 1), which is a supermartingale while the bound holds [2]_. One
-   begins at every eighth group with its share of the capital, as a rise may begin at any time: this
+   starts at every eighth group with its share of the capital, as a rise may start at any time: this
    is the e-detector of Shiryaev and Roberts with weights that add up to 1 [3]_. Half the level is
    the probability that the wealth, 1 in all, ever reaches 2 / level.
 
@@ -53,7 +53,7 @@ _GROUP, _FIRST = 8, 256
 _BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 #: Gain from which on there may be a rise, of bettors that restart after each loss.
 _RISING = 8.0
-#: Features that are followed, values of which bins are made, and bins of those at most.
+#: Most features that are followed, values from which bins are made, and most bins of a feature.
 _NAMES, _VALUES, _BINS = 256, 64, 8
 #: Features that an alarm names.
 _NAMED = 3
@@ -77,12 +77,12 @@ def _share(number: int) -> float:
     return 1 / math.log2(number + 1) - 1 / math.log2(number + 2)
 
 
-def _bound(n: float, total: float, deviations: float, spread: float, odds: float) -> float:
+def _bound(n: float, total: float, deviations: float, variance: float, odds: float) -> float:
     """Return an upper bound on the mean of numbers from 0 to 1, which fails with exp(-odds).
 
     `deviations` are their squares from guesses made before each, `spread` guesses their mean.
     """
-    step = min(0.5, math.sqrt(2 * odds / (n * spread)))
+    step = min(0.5, math.sqrt(2 * odds / (n * variance)))
     return (total + (odds - (math.log1p(-step) + step) * deviations) / step) / n
 
 
@@ -167,7 +167,7 @@ class Detector:
 
     def _end_block(self, n: float, total: float, squares: float) -> None:
         """Bound the mean by a block, and by all of them."""
-        guess, spread = self._guess
+        guess, variance = self._guess
         mean = total / n
         self._guess = [mean, max(squares / n - mean * mean, 1 / n)]
         if self._number:
@@ -176,7 +176,7 @@ class Detector:
             every[:] = every[0] + n, every[1] + total, every[2] + deviations
             odds = -math.log(self.level / 4 * _share(self._number))
             bound = min(
-                _bound(n, total, deviations, spread, odds),
+                _bound(n, total, deviations, variance, odds),
                 _bound(every[0], every[1], every[2], self._spread, odds),
             )
             self.bound = bound if self.bound is None else min(bound, self.bound)
@@ -191,7 +191,7 @@ class Detector:
 
     @classmethod
     def restore(cls, level: float, state: Mapping[str, Any]) -> Detector:
-        """Return the detector of which `state` returned this."""
+        """Return the detector of a `state`."""
         one = cls(level)
         for name in _STATE:
             setattr(one, name, copy(state[name]))
@@ -313,8 +313,8 @@ class Histograms:
         before, since = self._examples
         if not before or not since:
             return []
-        found = [(str(name), one.distance(before, since)) for name, one in self._bins.items()]
-        return sorted(found, key=lambda one: (-one[1], one[0]))[:_NAMED]
+        distances = [(str(name), one.distance(before, since)) for name, one in self._bins.items()]
+        return sorted(distances, key=lambda one: (-one[1], one[0]))[:_NAMED]
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""
@@ -323,7 +323,7 @@ class Histograms:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Histograms:
-        """Return the histograms of which `state` returned this."""
+        """Return the histograms of a `state`."""
         one = cls()
         one._examples = list(map(int, state["examples"]))
         one._bins = {name: _Bins(*rest) for name, *rest in state["bins"]}
@@ -421,13 +421,13 @@ class Alarms:
         if not (is_error or is_loss):
             return []
         moved = tuple((name, round(distance, 3)) for name, distance in self._histograms.moved())
-        found = []
+        alarms = []
         for measure, is_it, unit in zip(MEASURES, (is_error, is_loss), (1.0, CUT), strict=True):
             if is_it:
                 before, now, n = self._detectors[measure].means
-                found.append(Alarm(measure, before * unit, now * unit, n, moved))
+                alarms.append(Alarm(measure, before * unit, now * unit, n, moved))
         self._reset()
-        return found
+        return alarms
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""

@@ -25,7 +25,7 @@ class State(Enum):
 
     ASSIGNED = "by the group; not started"
     HELD = "paused: the model was dropped, or could not be loaded or saved"
-    BEGUN = "its messages are processed"
+    STARTED = "its messages are processed"
 
 
 class Assignment:
@@ -33,15 +33,15 @@ class Assignment:
 
     ::
 
-                     assign                  begin
-        not its own ────────► ASSIGNED ───────────────► BEGUN
-             ▲                    │        begin        │ ▲
+                     assign                  start
+        unassigned  ────────► ASSIGNED ───────────────► STARTED
+             ▲                    │        start        │ ▲
              │                    └─────► HELD ─────────┼─┘
              │                  hold        ▲    hold   │
              │                              └───────────┘
              └──────────── revoke, from each of these
 
-    An assigned or held partition delivers nothing until the worker begins it, at its next step.
+    An assigned or held partition delivers nothing until the worker starts it, at its next step.
 
     kafka-python assigns and revokes while the worker waits in its poll, so no two threads are here
     at once.
@@ -50,32 +50,32 @@ class Assignment:
     --------
     >>> assignment = Assignment()
     >>> assignment.assign([("news", 0), ("news", 1)])
-    >>> assignment.begin(("news", 0))
+    >>> assignment.start(("news", 0))
     >>> assignment.waiting()
     [('news', 1)]
     >>> assignment.revoke([("news", 1)])
     >>> assignment.states
-    {('news', 0): <State.BEGUN: 'its messages are processed'>}
+    {('news', 0): <State.STARTED: 'its messages are processed'>}
     """
 
     def __init__(self) -> None:
         self.states: dict[Place, State] = {}
 
-    def begun(self) -> list[Place]:
+    def started(self) -> list[Place]:
         """Return the partitions that are processed."""
-        return [place for place, state in self.states.items() if state is State.BEGUN]
+        return [place for place, state in self.states.items() if state is State.STARTED]
 
     def waiting(self) -> list[Place]:
         """Return the partitions that have to start."""
-        return [place for place, state in self.states.items() if state is not State.BEGUN]
+        return [place for place, state in self.states.items() if state is not State.STARTED]
 
     def assign(self, places: Iterable[Place]) -> None:
         """Add partitions that the group has assigned."""
         self.states |= dict.fromkeys(places, State.ASSIGNED)
 
-    def begin(self, place: Place) -> None:
+    def start(self, place: Place) -> None:
         """Start a partition."""
-        self.states[place] = State.BEGUN
+        self.states[place] = State.STARTED
 
     def hold(self, places: Iterable[Place]) -> list[Place]:
         """Pause partitions until they start again; return those still assigned."""

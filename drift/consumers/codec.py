@@ -224,12 +224,12 @@ class JsonCodec:
         check_options(self)
         if self.classes is not None and not self.classes:
             raise ParameterError("classes must be a list of labels or None, not []")
-        own = self.label is not None
+        label_only = self.label is not None
         self._at = {
-            "features": self.features or (None if own else "features"),
+            "features": self.features or (None if label_only else "features"),
             "label": self.label or "label",
-            "id": self.id or (None if own else "id"),
-            "timestamp": self.timestamp or (None if own else "timestamp"),
+            "id": self.id or (None if label_only else "id"),
+            "timestamp": self.timestamp or (None if label_only else "timestamp"),
             "weight": self.weight,
             "key": self.key,
         }
@@ -375,9 +375,9 @@ class JsonCodec:
         self, tree: dict[str, Any], at: Mapping[str, str | None], *, with_features: bool = True
     ) -> Example:
         """Return the example of an object, or refuse it."""
-        found = self._found
-        weight, name = found(tree, at["weight"]), found(tree, at["id"])
-        timestamp = found(tree, at["timestamp"])
+        look_up = self._found
+        weight, name = look_up(tree, at["weight"]), look_up(tree, at["id"])
+        timestamp = look_up(tree, at["timestamp"])
         if weight is not None:
             check_kind(weight, at["weight"], (int, float), "a number")
             if weight < 0:
@@ -386,27 +386,29 @@ class JsonCodec:
             check_kind(name, at["id"], (str, int), "a string or an integer")
         if timestamp is not None:
             check_kind(timestamp, at["timestamp"], (int, float, str), "a number or a string")
-        key = found(tree, at["key"])
+        key = look_up(tree, at["key"])
         if key is not None:
             check_kind(key, at["key"], (str, int), "a string or an integer")
         features = self._features(tree) if with_features else {}
-        label = self._label(found(tree, at["label"]), str(at["label"]))
+        label = self._label(look_up(tree, at["label"]), str(at["label"]))
         return Example(features, label, name, timestamp, weight, key)
 
     def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the features of an object, or refuse them."""
         path = self._at["features"]
-        found = tree if path is None else self._found(tree, path)
-        if type(found) is not dict:
+        features = tree if path is None else self._found(tree, path)
+        if type(features) is not dict:
             raise MessageError(str(path), f"{stated(tree, path)}, not an object: {self._shape()}")
         prefix, without = self._prefix, self._without
         if without:
-            found = {name: value for name, value in found.items() if prefix + name not in without}
+            features = {
+                name: value for name, value in features.items() if prefix + name not in without
+            }
         try:
-            sum(found.values())  # of all that JSON has, numbers and bools alone add up
+            sum(features.values())  # of all that JSON has, numbers and bools alone add up
         except TypeError:
-            return self._usable(dict(self._flat(found)))
-        return self._usable(found) if self.one_hot else found
+            return self._usable(dict(self._flat(features)))
+        return self._usable(features) if self.one_hot else features
 
     def _flat(self, tree: dict[str, Any], name: str = "") -> Iterator[tuple[str, Any]]:
         """Yield the entries of an object and of those in it."""

@@ -19,6 +19,7 @@ __all__ = [
     "CHECKPOINT_POINTS",
     "CLAIM_POINTS",
     "MODELS_POINTS",
+    "OBJECTS_POINTS",
     "ROLLBACK_POINTS",
     "install",
     "reached",
@@ -50,9 +51,10 @@ ROLLBACK_POINTS = (
     "rollback.written",
 )
 
-#: The steps of `drift.consumers.checkpoints.models.ModelStore`: of a claim, of a write, of the end
-#: of a version.
+#: The steps of `drift.consumers.checkpoints.rows.ModelStore`: of a claim, of a write, of the end
+#: of a version; and that of each object, where it puts some.
 MODELS_POINTS = ("models.claimed", "models.half-written", "models.written", "models.saved")
+OBJECTS_POINTS = ("models.put",)
 
 _handlers: dict[str, Callable[[], None]] = {}
 

@@ -38,7 +38,7 @@ __all__ = ["Exporter"]
 class Exporter:
     """Shows a worker's counts to Prometheus, as they are when it asks.
 
-    Examples are learnt at no extra cost. It has a registry of its own, so that it shows drift's
+    Examples are learnt at no extra cost. It has its own registry, so that it shows drift's
     metrics and nothing of the process's.
 
     Parameters

@@ -43,7 +43,7 @@ class Feed:
     order : Order
         The records that wait for their turn.
     paused : set
-        Partitions of which too many wait.
+        Partitions with too many waiting records.
     """
 
     def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
@@ -53,9 +53,9 @@ class Feed:
         self.paused: set[Place] = set()
         self._consumer = consumer
 
-    def begin(self, place: Place) -> None:
+    def start(self, place: Place) -> None:
         """Fetch a partition from where the learner is."""
-        self.order.begin(place, self.learner.clocks.get(place, Clock()))
+        self.order.start(place, self.learner.clocks.get(place, Clock()))
         self._read_on(place)
 
     def add(self, batches: Iterable[tuple[Place, list[Message]]]) -> None:
@@ -71,8 +71,8 @@ class Feed:
         """Yield the records whose turn has come; each is to be learnt before the next one."""
         return self.order.take(self._consumer.ended_at)
 
-    def go_on(self) -> None:
-        """Fetch on what is not far ahead any more, and pass over the marks of transactions."""
+    def resume(self) -> None:
+        """Resume partitions that are no longer far ahead, and skip the marks of transactions."""
         for place in self.order:
             if place in self.paused and self.order.is_near(place):
                 self.paused.remove(place)
@@ -81,19 +81,19 @@ class Feed:
             if position is None or self.order.buffered(place):
                 continue
             if position[0] > self.learner.offsets[place]:
-                self.learner.pass_over(place, *position)
+                self.learner.skip_to(place, *position)
 
     def skip(self, place: Place, first: int) -> None:
-        """Go on at an offset, behind messages that are gone."""
+        """Continue at an offset, after messages that were deleted."""
         if not self.order.buffered(place):
-            self.learner.pass_over(place, first)
-        self._consumer.begin(place, first)
+            self.learner.skip_to(place, first)
+        self._consumer.start(place, first)
 
     def _read_on(self, place: Place) -> None:
-        """Fetch a partition behind what was read of it."""
+        """Fetch a partition after its last buffered record."""
         if waiting := self.order.buffered(place):
             last, _ = waiting[-1]
-            self._consumer.begin(place, last.position.offset + 1, last.leader_epoch)
+            self._consumer.start(place, last.position.offset + 1, last.leader_epoch)
         else:
             epoch = self.learner.leader_epochs.get(place, -1)
-            self._consumer.begin(place, self.learner.offsets[place], epoch)
+            self._consumer.start(place, self.learner.offsets[place], epoch)

@@ -1,4 +1,4 @@
-"""Join late labels, on a topic of their own, to their features by id.
+"""Join late labels, on a separate topic, to their features by id.
 
 Features wait for their label, and a label that comes first waits for its features. The outcome
 depends only on the order in which both are read.
@@ -270,14 +270,14 @@ class Join:
 
         Beside the outcomes of the module there is "early": it waits for its features.
         """
-        kind, found = "early", self._waiting.pop(name, None)
-        if found is not None:
+        kind, waiting = "early", self._waiting.pop(name, None)
+        if waiting is not None:
             kind = "learnt"
         elif name in self._silent:
-            found = self._silent.pop(name)
+            waiting = self._silent.pop(name)
             kind = "confirmed" if early.label == self.options.silence else "corrected"
-        if found is not None:
-            self._bytes -= found.size
+        if waiting is not None:
+            self._bytes -= waiting.size
             self._done.add(name, early.time)
         elif name in self._done or name in self._early:
             kind = "duplicate"
@@ -285,7 +285,7 @@ class Join:
             self._early[name] = early
             return kind, None
         self.counts[kind] += 1
-        return kind, None if kind == "confirmed" else found
+        return kind, None if kind == "confirmed" else waiting
 
     def _make_room(self) -> None:
         options = self.options
@@ -310,7 +310,7 @@ class Join:
         """
         if time is not None:
             self._time = time
-        found = []
+        orphans = []
         while self._early:
             name, early = next(iter(self._early.items()))
             latest = self._time - 1000 * self.options.grace
@@ -318,8 +318,8 @@ class Join:
                 break
             del self._early[name]
             self.counts["orphan"] += 1
-            found.append(early)
-        return found
+            orphans.append(early)
+        return orphans
 
     def silent(self, time: int) -> Iterator[Waiting]:
         """Yield the features that get the label silence by this time.
@@ -328,15 +328,15 @@ class Join:
         """
         options = self.options
         oldest = time - self._patience
-        while self._waiting and (found := next(iter(self._waiting.values()))).time < oldest:
+        while self._waiting and (first := next(iter(self._waiting.values()))).time < oldest:
             name, _ = self._waiting.popitem(last=False)
             if options.silence is None:
                 self.counts["expired"] += 1
-                self._bytes -= found.size
+                self._bytes -= first.size
             else:
                 self.counts["silent"] += 1
-                self._silent[name] = found
-                yield found
+                self._silent[name] = first
+                yield first
         oldest -= 1000 * options.correct_for
         while self._silent and next(iter(self._silent.values())).time < oldest:
             self._bytes -= self._silent.popitem(last=False)[1].size
@@ -402,11 +402,11 @@ class Join:
             end += length
             packed = chances[i * width : (i + 1) * width]
             kept = size, value, headers_from_json(headers), packed, second
-            found = Waiting(places[place], offset, time, predicted, *kept)
-            (join._silent if i < state["silent"] else join._waiting)[name] = found
+            waiting = Waiting(places[place], offset, time, predicted, *kept)
+            (join._silent if i < state["silent"] else join._waiting)[name] = waiting
             join._bytes += size
             if i >= len(state["lengths"]):
-                join._missing[found.place, found.offset] = name
+                join._missing[waiting.place, waiting.offset] = name
         return join
 
     def missing(self) -> dict[Place, int]:

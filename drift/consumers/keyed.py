@@ -1,7 +1,7 @@
-"""A model for each key of the messages, as for each customer: many in memory, all in a file.
+"""A model for each key of the messages, as for each customer: many in memory, all in a store.
 
 A topic is partitioned by its key, and the workers of a group share the partitions. Each partition
-is a claim, with a checkpoint and a `drift.consumers.checkpoints.models.ModelStore` of its own.
+is a claim, with a checkpoint and a `drift.consumers.checkpoints.rows.ModelStore` of its own.
 
 With a prior, the topic's own model learns everything, and a key's model begins as a copy of it, at
 the first example of the key that is learnt; until then it answers for the key. Without one a key's
@@ -9,7 +9,7 @@ model begins as one that has learnt nothing. So what is learnt depends on the lo
 which models happened to be in memory.
 
 A model whose bytes cannot be read gives its key's messages to the dead letters; the other keys go
-on. Where the file as a whole cannot be read or written, the worker ends.
+on. Where the store as a whole cannot be read or written, the worker ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from drift.errors import CheckpointError, ConsumerError, FencedError, MessageErr
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from drift.consumers.checkpoints.models import Lineage, ModelStore
+    from drift.consumers.checkpoints.rows import Lineage, ModelStore
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
@@ -44,7 +44,7 @@ _MANY = 250
 
 @dataclass
 class _Saving:
-    """What a checkpoint names that is not in the file yet."""
+    """What a checkpoint has that is not in the store yet."""
 
     version: int
     models: dict[str, Any]  # as they were, until they change
@@ -58,14 +58,14 @@ class _Saving:
 
 
 class KeyedModels:
-    """Models by key, of which those that were not asked for the longest are in a file.
+    """Models by key, of which those that were not asked for the longest are in a store.
 
     One thread asks for models and changes them; another one may write a checkpoint meanwhile.
 
     Parameters
     ----------
     store
-        The file.
+        Where those are that are not in memory, and all as of a checkpoint.
     most
         Number of models in memory.
     allow_pickle
@@ -77,14 +77,16 @@ class KeyedModels:
         Models that were loaded.
     count : int
         Models that there are.
+    remedy : str
+        What to do about one that cannot be read.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from drift.consumers.checkpoints.models import ModelStore
+    >>> from drift.consumers.checkpoints.models import models_in
     >>> from drift.models import LBP
-    >>> models = KeyedModels(ModelStore(Path(tempfile.mkdtemp()), epoch=1), most=1)
+    >>> models = KeyedModels(models_in(Path(tempfile.mkdtemp()), epoch=1), most=1)
     >>> for key in ("ann", "bob"):
     ...     model = LBP(budget=3)
     ...     model.learn_one({"rain": 1.0}, True)
@@ -99,6 +101,7 @@ class KeyedModels:
         self.most = most
         self.loads = 0
         self.count = store.count
+        self.remedy = store.remedy
         self._store = store
         self._encode = partial(encode_model, allow_pickle=allow_pickle, narrow=False)
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
@@ -175,17 +178,18 @@ class KeyedModels:
 
     # --- checkpoints ---------------------------------------------------------------------------
 
-    def state(self) -> tuple[Lineage, Callable[[], None]]:
-        """Return what a checkpoint names, and what writes it, as it is now, on any thread.
+    def state(self) -> Callable[[], Lineage]:
+        """Return a function that writes the models as they are now, on any thread.
 
-        The models go on meanwhile: one that is asked for before it was written is encoded first.
+        It returns the lineage by which a checkpoint names them. The models go on meanwhile: one
+        that is asked for before it was written is encoded first.
         """
         self._take_back()
         models = {key: self._live[key] for key in self._dirty}
         left = {key: row for key, row in self._left.items() if key not in models}
-        self._saving = _Saving(self._store.version, models, left, set())
+        self._saving = _Saving(self._store.advance(), models, left, set())
         self._dirty, self._left = set(), {}
-        return self._store.advance(), partial(self._write, self._saving)
+        return partial(self._write, self._saving)
 
     def _take_back(self) -> None:
         """Have what was not written, as the disk was full, written for the next checkpoint."""
@@ -207,7 +211,7 @@ class KeyedModels:
                 if key in saving.models:
                     saving.encode(key, self._encode)
 
-    def _write(self, saving: _Saving) -> None:
+    def _write(self, saving: _Saving) -> Lineage:
         store = self._store
         try:
             store.refresh()
@@ -216,13 +220,14 @@ class KeyedModels:
                 with self._lock:
                     for key in rows:
                         del saving.rows[key]
-            store.finish(saving.version)
+            lineage = store.finish(saving.version)
             store.sweep()
         except UnavailableError as problem:
             raise CheckpointError(str(problem)) from problem
         with self._lock:
             if self._saving is saving:
                 self._saving = None
+        return lineage
 
     def _some(self, saving: _Saving) -> dict[str, tuple[bytes, str]]:
         while saving.models and len(saving.rows) < _MANY:
@@ -233,7 +238,7 @@ class KeyedModels:
             return dict(islice(saving.rows.items(), _MANY))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the store."""
         self._store.close()
 
 
@@ -274,8 +279,8 @@ class KeyedLearner(Learner):
         self.models.leave()
         return answer
 
-    def models_state(self) -> tuple[Lineage, Callable[[], None]]:
-        """Return the lineage of the models, and what writes them."""
+    def models_state(self) -> Callable[[], Lineage]:
+        """Return what writes the models, and returns their lineage."""
         return self.models.state()
 
     def note(self) -> None:
@@ -288,7 +293,7 @@ class KeyedLearner(Learner):
         super().note()
 
     def close(self) -> None:
-        """Close the file of the models."""
+        """Close the store of the models."""
         self.models.close()
 
     def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
@@ -302,8 +307,7 @@ class KeyedLearner(Learner):
         except CheckpointError as problem:
             raise MessageError(
                 f"{self._path} {self._key!r:.60}",
-                f"has a model that cannot be read ({problem}): bring the file back, or delete its "
-                "rows, and it begins anew",
+                f"has a model that cannot be read ({problem}): {self.models.remedy}",
             ) from None
         return super()._learn_example(message, example)
 

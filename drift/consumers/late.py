@@ -1,4 +1,4 @@
-"""A learner whose labels come later, on a topic of their own; see `drift.consumers.join`."""
+"""A learner whose labels come later, on a separate topic; see `drift.consumers.join`."""
 
 from __future__ import annotations
 
@@ -226,13 +226,13 @@ class LateLearner(Learner):
         return []
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
-        found = self.join.orphans(time)
-        if not found or self.options.orphans is None:
+        orphans = self.join.orphans(time)
+        if not orphans or self.options.orphans is None:
             return []
         why = f"no features have it within {self.options.grace:g} s"
         return [
             dead_letter(early.message, MessageError("id", why), self.options.orphans)
-            for early in found
+            for early in orphans
         ]
 
     def _late(self) -> dict[str, float]:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.models import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
@@ -55,7 +55,7 @@ _START = Clock()
 
 
 def decoded(decode: Callable[..., Example], message: Message) -> Example:
-    """Return what a codec's method makes of a message, but for a record that no codec can read."""
+    """Return what a codec's method makes of a message, unless no codec can read its record."""
     for name, _ in message.headers:
         if isinstance(name, RawName):
             raise MessageError(f"headers[{name!r}]", "is no UTF-8: name it in UTF-8")
@@ -111,7 +111,7 @@ def by_text(chances: Mapping[Any, float] | None) -> dict[str, float] | None:
 
 
 def as_json(body: dict[str, Any]) -> bytes:
-    """Return the JSON of what is said of an example."""
+    """Return the JSON of an example's prediction."""
     try:
         return _dumps(body)
     except TypeError:  # a label that JSON does not know, as numpy's
@@ -196,7 +196,7 @@ class Learner:
         self._unsaid = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint.
+        """Continue from a checkpoint.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class Learner:
     def take(self, message: Message) -> list[Outgoing]:
         """Predict and learn a message; return what is to be sent because of it.
 
-        A message before the next offset has been learnt and is passed over. A message that cannot
+        A message before the next offset has been learnt and is skipped. A message that cannot
         be learnt, whatever error that makes, becomes a dead letter.
         """
         place, offset = message.position[:2], message.position.offset
@@ -268,14 +268,14 @@ class Learner:
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
-    def pass_over(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
-        """Go on at an offset with nothing to be learnt before it, and have that saved."""
+    def skip_to(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+        """Continue at an offset, with nothing to learn before it, and save that."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
     def start(self, first: Mapping[tuple[str, int], int]) -> None:
-        """Begin partitions that no checkpoint knows."""
+        """Start partitions that no checkpoint knows."""
         self.offsets.update(first)
 
     def check(self, messages: Iterable[Message]) -> None:
@@ -303,11 +303,11 @@ class Learner:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether each key has a model of its own."""
+        """Whether each key has its own model."""
         return False
 
-    def models_state(self) -> tuple[Lineage, Callable[[], None]] | None:
-        """Return the lineage of the models of keys, and what writes them; None without."""
+    def models_state(self) -> Callable[[], Lineage] | None:
+        """Return what writes the models of keys, and returns their lineage; None without."""
         return None
 
     def close(self) -> None:
@@ -340,7 +340,7 @@ class Learner:
         answer: Answer,
         delay: float | None = None,
     ) -> None:
-        """Learn an example of which something was predicted, by the shadow, too, and count it."""
+        """Learn a predicted example, by the shadow, too, and count it."""
         learns = self._update(features, label, weight)
         self.metrics.learnt(label, answer, features, delay)
         if self.shadow is None or answer.shadowed is UNSEEN:
@@ -372,7 +372,7 @@ class Learner:
         return answer._replace(shadowed=predicted)
 
     def _excuse(self, error: Exception) -> bool:
-        """Go on though the shadow has raised: it counts as wrong there."""
+        """Continue after an exception of the shadow, which counts as its mistake."""
         assert self.shadow is not None  # noqa: S101 - it has raised
         self.shadow.errors += 1
         self._say(logging.WARNING, f"the shadow raises, which counts as a mistake of it: {error}")

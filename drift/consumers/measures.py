@@ -134,25 +134,25 @@ class Measures:
         """
         predicted, chances, _ = answer
         loss = chance = confidence = math.nan
-        fade, seen = self._fade, self._seen
-        seen["error"] += 1
+        fade, counts = self._fade, self._seen
+        counts["error"] += 1
         fade("error", predicted != label)
         if predicted is not None:
             positive = True if self.positive is None else self.positive
             is_so, said_so = label == positive, predicted == positive
-            seen["positive"] += 1
+            counts["positive"] += 1
             fade("positive", is_so)
             fade("claimed", said_so)
             fade("hit", is_so and said_so)
             if chances:
                 chance, confidence = chances.get(label, 0.0), chances.get(predicted, 0.0)
                 loss = -math.log(min(1.0, max(LEAST, chance)))  # models round
-                seen["log_loss"] += 1
+                counts["log_loss"] += 1
                 fade("log_loss", loss)
         if delay is None:
             delay = math.nan
         else:
-            seen["delay"] += 1
+            counts["delay"] += 1
             fade("delay", delay)
         self._rows.append(_Row(label, predicted, chance, confidence, delay))
         self._learnt += 1
@@ -187,17 +187,17 @@ class Measures:
     def faded(self) -> dict[str, float]:
         """Return the faded measures."""
         means = dict(self._means)
-        found = {name: _share(means[name], _whole(n)) for name, n in self._seen.items()}
-        measured = {"error": found["error"], "log_loss": found["log_loss"]}
+        shares = {name: _share(means[name], _whole(n)) for name, n in self._seen.items()}
+        measured = {"error": shares["error"], "log_loss": shares["log_loss"]}
         if self._positive(self._labels()) is not None:
             hit, positive, claimed = means["hit"], means["positive"], means["claimed"]
             measured |= {
                 "recall": _share(hit, positive),
                 "precision": _share(hit, claimed),
                 "f1": _share(2 * hit, positive + claimed),
-                "base_rate": found["positive"],
+                "base_rate": shares["positive"],
             }
-        measured["label_latency_seconds"] = found["delay"]
+        measured["label_latency_seconds"] = shares["delay"]
         return {name: value for name, value in measured.items() if value == value}
 
     def _known(self) -> list[_Row]:
@@ -218,8 +218,8 @@ class Measures:
         matrix = metrics.ConfusionMatrix()
         for label, predicted, *_ in rows:
             matrix.update(label, predicted)
-        seen = self._labels()
-        if (positive := self._positive(seen)) is None:
+        labels = self._labels()
+        if (positive := self._positive(labels)) is None:
             kinds = metrics.MacroRecall, metrics.MacroPrecision, metrics.MacroF1
             recall, precision, f1 = (kind(matrix).get() for kind in kinds)
             base = max(Counter(one.label for one in rows).values(), default=0)
@@ -242,9 +242,9 @@ class Measures:
         loss = metrics.LogLoss()
         for one in rows:
             loss.update(True, one.chance)  # noqa: FBT003 - it was so
-        seen = self._labels()
-        positive = self._positive(seen)
-        if positive is None or len(seen | {positive}) > 2:
+        labels = self._labels()
+        positive = self._positive(labels)
+        if positive is None or len(labels | {positive}) > 2:
             true = [one.label == one.predicted for one in rows]
             chances = [one.confidence for one in rows]
         else:
@@ -294,10 +294,10 @@ class Measures:
             )
             rows = [_Row(*row) for row in zip(*columns, strict=True)]
             means = {name: float(state["means"][name]) for name in _MEANS}
-            seen = {name: int(state["seen"][name]) for name in _SEEN}
+            counts = {name: int(state["seen"][name]) for name in _SEEN}
         except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None
-        self._rows, self._means, self._seen = deque(rows, self.window), means, seen
+        self._rows, self._means, self._seen = deque(rows, self.window), means, counts
         self._learnt += 1
 
 

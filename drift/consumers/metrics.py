@@ -50,7 +50,7 @@ class Metrics:
     Attributes
     ----------
     model : str or None
-        Name of the model's class; None before `counts_of` has met it.
+        Name of the model's class; None before `counts_of` was called.
     measures : Measures
         How good predictions are.
     alarmed : dict
@@ -332,7 +332,7 @@ class WorkerMetrics:
         Replace it rather than change it, as `models`.
     models : list of Metrics
         Those of the models that the worker holds now. Replace the list rather than change it: the
-        exporter reads it from a thread of its own.
+        exporter reads it from its own thread.
 
     Examples
     --------
@@ -363,7 +363,7 @@ class WorkerMetrics:
         ['no broker is connected', 'no partition is assigned']
         """
         silent = round(time.monotonic() - self.polled)
-        found = [] if self.is_alive() else [f"no poll for {silent} s"]
-        found += [] if self.connections() else ["no broker is connected"]
-        found += [] if self.partitions else ["no partition is assigned"]
-        return found + [f"no checkpoint: {why}" for why in self.trouble.values()]
+        problems = [] if self.is_alive() else [f"no poll for {silent} s"]
+        problems += [] if self.connections() else ["no broker is connected"]
+        problems += [] if self.partitions else ["no partition is assigned"]
+        return problems + [f"no checkpoint: {why}" for why in self.trouble.values()]

@@ -1,4 +1,4 @@
-"""What a worker is told, declared once for all who tell it, and what it refuses."""
+"""A worker's options, each declared once, and what it refuses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import check_options, option
-from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
@@ -98,7 +97,7 @@ class _TopicOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions(JoinOptions, _TopicOptions):
-    """What a worker learns, where it begins, what it sends and when it saves.
+    """What a worker learns, where it starts, what it sends and when it saves.
 
     Parameters
     ----------
@@ -137,9 +136,9 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         `drift promote`.
     max_models
         How many models of keys a worker has in memory, where the codec has a `key`; the others are
-        in a file of the checkpoints' folder. See `drift.consumers.keyed`.
+        in a file. See `drift.consumers.keyed`.
     prior
-        Whether the topic's own model learns all, too, and that of a new key begins as it is then.
+        Whether the topic's own model learns all, too, and that of a new key starts as it is then.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.
@@ -188,7 +187,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         return self.predictions, self.dead_letters, self.orphans, self.events
 
     def settings(self) -> dict[str, Any]:
-        """Return what must be the same for a model to go on, where labels come later."""
+        """Return what must be the same for a model to continue, where labels come later."""
         join = {f"labels.{name}": getattr(self, name) for name in _SETTINGS}
         return {"labels": self.labels, **join}
 
@@ -209,7 +208,7 @@ class ServiceOptions:
     host, port
         Where it listens.
     max_staleness
-        Seconds by which a model may be behind the logs; beyond, it is not asked. None for any.
+        Largest lag of the model behind the logs, in seconds; beyond, it does not answer. None: any.
     max_examples
         Examples of a request.
     max_features
@@ -292,10 +291,10 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
     Parameters
     ----------
     model
-        As it was given; where labels have a topic of their own a `Tracker` that does not say
+        As it was given; where labels have a separate topic a `Tracker` that does not say
         whether they come late gets ``late=True``.
     folder
-        Where it is to be stored; where labels have a topic of their own its configuration gets the
+        Where it is to be stored; where labels have a separate topic its configuration gets the
         options on which it depends what is learnt.
     options
         The worker's.
@@ -323,12 +322,12 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     Raises
     ------
     ParameterError
-        If labels have a topic of their own, and the codec cannot read them; or if each key has a
-        model of its own, and labels have a topic, one partition is meant, or there is no folder.
+        If labels have a separate topic, and the codec cannot read them; or if each key has a
+        model of its own, and labels have a topic, or one partition is meant.
     """
     settings: dict[str, Any] = {}
     if is_keyed(codec):
-        _check_keyed(folder, options)
+        _check_keyed(options)
         settings = {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
@@ -338,7 +337,7 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
 
 
 def is_keyed(codec: Codec) -> bool:
-    """Whether each key has a model of its own, by what reads the messages."""
+    """Whether each key has its own model, by what reads the messages."""
     return getattr(codec, "key", None) is not None
 
 
@@ -351,12 +350,7 @@ def refuse_keyed(codec: Codec, what: str) -> None:
         )
 
 
-def _check_keyed(folder: CheckpointFolder, options: WorkerOptions) -> None:
-    if isinstance(folder.path, ObjectPath):
-        raise ParameterError(
-            f"models of keys are in a file beside the checkpoints, and {folder.path} is a store of "
-            "objects: give a folder that all workers share"
-        )
+def _check_keyed(options: WorkerOptions) -> None:
     for wrong, remedy in (
         (options.labels, "labels have to be in the messages, without [labels] topic"),
         (options.partition is not None, "the group shares the partitions, without --partition"),
@@ -378,7 +372,7 @@ def prepared_shadow(
 
 
 def check_codec(codec: Codec, silence: object | None = None) -> None:
-    """Refuse what cannot read labels of a topic of their own.
+    """Refuse what cannot read labels of a separate topic.
 
     Parameters
     ----------

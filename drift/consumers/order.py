@@ -107,7 +107,7 @@ class Order:
     >>> from drift.consumers.records import Message, Position
     >>> order = Order(labels="frauds")
     >>> for place in (("orders", 0), ("frauds", 0)):
-    ...     order.begin(place, Clock())
+    ...     order.start(place, Clock())
     >>> at = lambda topic, offset, time: Message(Position(topic, 0, offset), None, b"", (), time)
     >>> order.add(("orders", 0), [at("orders", 0, 10), at("orders", 1, 30)], read_at=1.0)
     >>> order.add(("frauds", 0), [at("frauds", 0, 20)], read_at=1.0)
@@ -129,7 +129,7 @@ class Order:
         self._waited: dict[Place, float] = {}  # seconds for those that block the next record
         self.forced = 0
 
-    def begin(self, place: Place, clock: Clock) -> None:
+    def start(self, place: Place, clock: Clock) -> None:
         """Start a partition with its clock at its next offset."""
         self._buffers[place] = deque()
         self._clocks[place] = clock
@@ -175,7 +175,7 @@ class Order:
         return place in self._buffers
 
     def __iter__(self) -> Iterator[Place]:
-        """Yield the partitions that were begun."""
+        """Yield the partitions that were started."""
         return iter(self._buffers)
 
     def take(self, ended_at: Callable[[Place], float]) -> Iterator[Message]:

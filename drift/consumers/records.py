@@ -161,7 +161,7 @@ def headers_as_json(headers: Headers) -> list[list[str | None]]:
 
 
 def headers_from_json(stored: Iterable[Any]) -> Headers:
-    """Return the headers of which `headers_as_json` made this."""
+    """Return the headers from `headers_as_json`."""
     return [(name, None if v is None else v.encode("latin-1")) for name, v in stored] or ()
 
 
@@ -179,7 +179,7 @@ def message_as_json(message: Message) -> list[Any]:
 
 
 def message_from_json(stored: Sequence[Any]) -> Message:
-    """Return the message of which `message_as_json` made this."""
+    """Return the message from `message_as_json`."""
     position, key, value, headers, *rest = stored
     key, value = (None if part is None else part.encode("latin-1") for part in (key, value))
     return Message(Position(*position), key, value, headers_from_json(headers), *rest)

@@ -15,7 +15,7 @@ it answers by another 4xx, as for a password     ConsumerError: the worker ends 
 ===============================================  =================================================
 
 confluent-kafka's client of a registry is not used: for one GET it brings librdkafka and five more
-packages, and its deserializers accept data that go on after a record, and recursion without end.
+packages, and its deserializers accept data that continue after a record, and recursion without end.
 """
 
 from __future__ import annotations
@@ -134,17 +134,17 @@ class SchemaCodec(JsonCodec):
 
     def _schema(self, number: int) -> _Avro | _Json:
         if number not in self._schemas:
-            found = self._ask(f"schemas/ids/{number}")
-            kind = found.get("schemaType", "AVRO")
+            answer = self._ask(f"schemas/ids/{number}")
+            kind = answer.get("schemaType", "AVRO")
             if kind not in _KINDS:
                 raise MessageError("value", f"has schema {number}, of {kind}: send Avro or JSON")
-            self._schemas[number] = _KINDS[kind](found["schema"], self._others(found))
+            self._schemas[number] = _KINDS[kind](answer["schema"], self._others(answer))
         return self._schemas[number]
 
-    def _others(self, found: dict[str, Any]) -> dict[str, str]:
+    def _others(self, answer: dict[str, Any]) -> dict[str, str]:
         """Return the schemas that one refers to by their names, those that they refer to first."""
         texts: dict[str, str] = {}
-        for one in found.get("references") or ():
+        for one in answer.get("references") or ():
             path = f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']}"
             other = self._ask(path)
             texts |= {**self._others(other), one["name"]: other["schema"]}
@@ -160,9 +160,9 @@ class SchemaCodec(JsonCodec):
         while True:
             try:
                 with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:  # noqa: S310
-                    found = json.load(answer)
-                if isinstance(found, dict) and isinstance(found.get("schema"), str):
-                    return found
+                    schema = json.load(answer)
+                if isinstance(schema, dict) and isinstance(schema.get("schema"), str):
+                    return schema
                 problem = "with no schema"
             except HTTPError as error:
                 problem = _refusal(error, url)

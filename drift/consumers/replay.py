@@ -121,14 +121,15 @@ class Replay:
 
     def _sent(self, wanted: list[Position]) -> set[str]:
         """Return which of these messages the topic holds of an earlier replay."""
-        ends, begins = self.topic.ends(), dict[int, int]()
+        ends, beginnings = self.topic.ends(), dict[int, int]()
         for _, partition, offset in wanted:
             # A replayed message comes after its original, unless the topic was recreated.
             first = offset + 1 if offset < ends[partition] else 0
-            begins[partition] = min(first, begins.get(partition, first))
+            beginnings[partition] = min(first, beginnings.get(partition, first))
+        ends = {number: ends[number] for number in beginnings}
         return {
             text(value)
-            for message in self.topic.read({number: ends[number] for number in begins}, begins)
+            for message in self.topic.read(ends, beginnings)
             for name, value in message.headers
             if name == _REPLAYED
         }

@@ -1,12 +1,12 @@
 """A replica of a worker's model, which answers where the decision is made.
 
-It follows the checkpoints of a group and reads the logs behind them, in the order of
+It follows the checkpoints of a group and reads the logs after them, in the order of
 `drift.consumers.order`, with the worker's own learner: so it has the worker's model, and not that
 of the last checkpoint. It is in no group, writes nothing and sends nothing.
 
 At the live edge the order depends on what arrived first, and may be another one here than there.
 Beside each checkpoint is written in which order its records were learnt. Where they were learnt in
-that order here, the replica goes on as it is; where not, it learns again from the checkpoint on,
+that order here, the replica continues as it is; where not, it learns again from the checkpoint on,
 and answers by the model that it has until the new one is as far.
 """
 
@@ -60,18 +60,18 @@ _KEPT = 1_000_000
 
 
 class Taken:
-    """Records in the order in which they were taken, since a checkpoint.
+    """Records in the order in which they were learnt, since a checkpoint.
 
     Examples
     --------
     >>> taken = Taken(labels=None)
     >>> for time, place, offset in [(5, ("a", 0), 0), (7, ("a", 1), 0), (9, ("a", 1), 1)]:
     ...     taken.note(time, place, offset)
-    >>> taken.begin_with([{("a", 0): 1, ("a", 1): 1}])
+    >>> taken.match([{("a", 0): 1, ("a", 1): 1}])
     (2, False)
-    >>> taken.begin_with([{("a", 0): 1, ("a", 1): 3}])
+    >>> taken.match([{("a", 0): 1, ("a", 1): 3}])
     (3, True)
-    >>> print(taken.begin_with([{("a", 1): 1}, {("a", 0): 1}]))
+    >>> print(taken.match([{("a", 1): 1}, {("a", 0): 1}]))
     None
     """
 
@@ -82,7 +82,7 @@ class Taken:
         self._are_all = True
 
     def note(self, time: int, place: Place, offset: int) -> None:
-        """Note that a record was taken."""
+        """Record the next one."""
         if len(self._times) == _KEPT:
             self.forget(_KEPT)
             self._are_all = False
@@ -95,10 +95,10 @@ class Taken:
         for one in (self._times, self._offsets, self._places):
             del one[:count]
 
-    def begin_with(self, runs: Iterable[Run]) -> tuple[int, bool] | None:
-        """Say how many records of these runs were taken, and whether some of them are still to be.
+    def match(self, runs: Iterable[Run]) -> tuple[int, bool] | None:
+        """Count the records of these runs, and say whether some of the runs are still missing.
 
-        None where they were not taken in that order, or others before them.
+        None if the order differs, or other records came before.
         """
         ends: dict[Place, list[int]] = {}  # by run
         numbers: dict[Place, list[int]] = {}  # of those runs
@@ -106,7 +106,7 @@ class Taken:
             for place, end in run.items():
                 ends.setdefault(place, []).append(end)
                 numbers.setdefault(place, []).append(number)
-        left = {place: own[-1] for place, own in ends.items()}
+        left = {place: offsets[-1] for place, offsets in ends.items()}
         places = [*self._numbers]
         before: tuple[Any, ...] = (-1,)
         count = 0
@@ -134,7 +134,7 @@ class _Course:
         self.learner = learner
         self.feed = Feed(learner, consumer)
         self.taken = Taken(learner.options.labels)
-        self.begun = dict(learner.offsets)  # those of the checkpoint
+        self.first_offsets = dict(learner.offsets)  # those of the checkpoint
         self.ends: dict[Place, float] = dict.fromkeys(learner.offsets, -math.inf)
 
     def take(self, message: Message) -> None:
@@ -155,10 +155,10 @@ class _Course:
 
 
 class Replica:
-    """A model that learns what a worker learns, to be asked for predictions.
+    """A model that learns what a worker learns, to answer requests.
 
     `fetch` waits for what comes, on any thread; `learn` takes it, and `answer` predicts, both on
-    one thread. No call of `fetch` and `learn` begins before the one before has ended.
+    one thread. No call of `fetch` and `learn` starts before the one before has ended.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Replica:
 
     Attributes
     ----------
-    begun : int
+    starts : int
         Checkpoints from which it has learnt: the first, and those of another order than its own.
     trouble : str or None
         Why the newest checkpoint is not followed, or nothing more is learnt.
@@ -212,7 +212,7 @@ class Replica:
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None)
         self.key = options.topic, options.partition
-        self.begun = 0
+        self.starts = 0
         self.trouble: str | None = None
         self._course: _Course | None = None  # which learns
         self._serving: _Course | None = None  # which answers: the same, or the one before
@@ -318,7 +318,7 @@ class Replica:
             course.take(message)
             if time.monotonic() > until:
                 return True
-        course.feed.go_on()
+        course.feed.resume()
         for place in course.feed.order:
             if not course.feed.order.buffered(place):
                 course.ends[place] = max(course.ends[place], self._consumer.ended_at(place))
@@ -339,7 +339,7 @@ class Replica:
     # --- checkpoints ---------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Follow a checkpoint that is newer; one that cannot be used is left, but for the first."""
+        """Follow a newer checkpoint; ignore one that cannot be used, unless it is the first."""
         now = time.monotonic()
         if now < self._looked + _EVERY:
             return
@@ -349,11 +349,11 @@ class Replica:
             identity = course.learner.identity
             self.folder.check_identity(self.key, identity, self._identity())
         try:
-            found = self.folder.newest_id(self.key)
-            is_new = found != self._seen or now >= self._again
-            if found is not None and is_new and self._consumer.knows_topics():
-                self._seen, self._again = found, math.inf
-                self._follow(found)
+            newest = self.folder.newest_id(self.key)
+            is_new = newest != self._seen or now >= self._again
+            if newest is not None and is_new and self._consumer.knows_topics():
+                self._seen, self._again = newest, math.inf
+                self._follow(newest)
         except (CheckpointError, ConsumerError, UnavailableError) as problem:
             passes = isinstance(problem, UnavailableError) or isinstance(problem.__cause__, OSError)
             if passes:
@@ -370,42 +370,42 @@ class Replica:
             log.warning("%s", trouble)
         self.trouble = trouble
 
-    def _follow(self, found: str) -> None:
-        """Go on as it is, where a checkpoint says what was learnt here; else from there."""
+    def _follow(self, newest: str) -> None:
+        """Continue if the checkpoint has the order that was learnt here; else load it."""
         course = self._course
-        if course is not None and self._is_left(course, found):
+        if course is not None and self._is_left(course, newest):
             return
         self._again = math.inf
         checkpoint = self.folder.newest(self.key, self._identity())
         if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
             return
-        self._begin(checkpoint)
+        self._start(checkpoint)
         self._behind, self.trouble = math.inf, None
 
-    def _is_left(self, course: _Course, found: str) -> bool:
+    def _is_left(self, course: _Course, newest: str) -> bool:
         """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
         try:
-            runs = read_order(self.folder.folder(self.key), found, course.learner.checkpoint)
+            runs = read_order(self.folder.folder(self.key), newest, course.learner.checkpoint)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
             return False
         ends = {place: end for run in runs for place, end in run.items()}
         if ends.keys() - course.ends.keys():  # a partition that was added
             return False
-        taken, now = course.taken.begin_with(runs), time.monotonic()
-        if taken is None:
+        left, now = course.taken.match(runs), time.monotonic()
+        if left is None:
             self._again = self._loaded + _APART
             return now < self._again
-        count, is_behind = taken
+        count, is_behind = left
         if is_behind:
             self._again, self._behind = now, min(self._behind, now)
             return now < self._behind + _PATIENCE
         course.taken.forget(count)
-        course.begun.update(ends)
-        course.learner.checkpoint = found
+        course.first_offsets.update(ends)
+        course.learner.checkpoint = newest
         self._behind, self.trouble = math.inf, None
         return True
 
-    def _begin(self, checkpoint: Checkpoint) -> None:
+    def _start(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""
         kind = LateLearner if self.options.labels else Learner
         learner = kind(None, self.codec, Metrics(*self.key), self.options)
@@ -415,11 +415,12 @@ class Replica:
         before, course = self._course, _Course(learner, self._consumer)
         self._consumer.assign(learner.offsets)
         for place in learner.offsets:
-            course.feed.begin(place)
+            course.feed.start(place)
         self._course, self._loaded = course, time.monotonic()
-        self.begun += 1
+        self.starts += 1
+        first = course.first_offsets
         if before is not None and any(
-            course.begun.get(place, 0) < offset for place, offset in before.begun.items()
+            first.get(place, 0) < offset for place, offset in before.first_offsets.items()
         ):
             # Somebody went back to it, and wants no answers of what came after.
             self._serving = course

@@ -278,8 +278,8 @@ class Service:
         examples, is_list = self._examples(body)
         answers = [self._answer(one, f"[{i}]." * is_list) for i, one in enumerate(examples)]
         self._predictions.inc(len(answers))
-        said = {"predictions": answers} if is_list else answers[0]
-        return as_json(said | self._model())
+        content = {"predictions": answers} if is_list else answers[0]
+        return as_json(content | self._model())
 
     def _examples(self, body: bytes) -> tuple[list[Example], bool]:
         try:
@@ -324,16 +324,18 @@ class Service:
     def _problems(self, *, is_ready: bool) -> list[str]:
         """Return why there is no model, or a stale one."""
         stale, most = self.replica.staleness, self.options.max_staleness
-        found = []
+        problems = []
         if self.replica.version["checkpoint"] is None:
-            found = [f"there is no checkpoint of {self.replica.options.topic} yet: start a worker"]
+            problems = [
+                f"there is no checkpoint of {self.replica.options.topic} yet: start a worker"
+            ]
         elif most is not None and stale > most:
-            found = [f"the model is {stale:.3g} s behind the logs, more than {most:g}"]
+            problems = [f"the model is {stale:.3g} s behind the logs, more than {most:g}"]
         elif is_ready and math.isinf(stale):
-            found = ["the model has not caught up with the logs yet"]
-        if found and self.replica.trouble:
-            found.append(self.replica.trouble)
-        return found
+            problems = ["the model has not caught up with the logs yet"]
+        if problems and self.replica.trouble:
+            problems.append(self.replica.trouble)
+        return problems
 
     async def _readyz(self, _: Request) -> Response:
         problems = self._problems(is_ready=True)
@@ -356,7 +358,7 @@ class Service:
         ready = not self._problems(is_ready=True)
         yield Gauge("drift_staleness_seconds", "Since all was learnt", value=self.replica.staleness)
         yield Gauge("drift_serve_ready", "What /readyz says", value=ready)
-        yield Count("drift_serve_checkpoints", "Checkpoints learnt from", value=self.replica.begun)
+        yield Count("drift_serve_checkpoints", "Checkpoints learnt from", value=self.replica.starts)
 
 
 @contextmanager

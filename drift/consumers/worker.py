@@ -8,12 +8,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
-from drift.consumers.checkpoints.models import ModelStore
+from drift.consumers.checkpoints.models import models_in
 from drift.consumers.claim import Claim
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
@@ -62,8 +61,8 @@ class Worker:
     and dead letters are sent at least once, with ``topic:partition:offset`` for the key of a
     prediction. Records are learnt in the order of their times: see `drift.consumers.order`.
 
-    Where the codec has a `key`, each key has a model of its own, and the workers of the group share
-    the partitions, each of which has a checkpoint of its own: see `drift.consumers.keyed`.
+    Where the codec has a `key`, each key has its own model, and the workers of the group share
+    the partitions, each of which has its own checkpoint: see `drift.consumers.keyed`.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class Worker:
     kafka
         Options of kafka-python for all clients: ``bootstrap_servers``, security, ...
     options
-        Topics, group, where to begin, when to save.
+        Topics, group, where to start, when to save.
     codec
         What makes examples of messages; None for `JsonCodec`.
     consumer, producer
@@ -174,7 +173,7 @@ class Worker:
         Raises
         ------
         ConsumerError
-            If the worker cannot go on without losing or doubling examples: there is no telling
+            If the worker cannot continue without losing or doubling examples: there is no telling
             where to start, or the broker no longer has what comes next.
         CheckpointError
             If a checkpoint cannot be used.
@@ -235,8 +234,8 @@ class Worker:
         self._note_poll(started)
         try:
             self._read(batches, time.monotonic() - started)
-            self._begin_waiting()
-            taken = self._take()
+            self._start_waiting()
+            learnt = self._take()
             self._save_due()
         except UnsentError as problem:
             if self._stopping.is_set():
@@ -245,7 +244,7 @@ class Worker:
             self._producer.forget()
             self._drop_all()
             return 0
-        return taken
+        return learnt
 
     def _note_poll(self, started: float) -> None:
         """Note that the worker is alive, and say so once it has had no partition for long."""
@@ -281,26 +280,26 @@ class Worker:
         return sum(self._take_of(claim) for claim in list(self._claims.values()))
 
     def _take_of(self, claim: Claim) -> int:
-        learner, taken = claim.learner, 0
+        learner, learnt = claim.learner, 0
         until = time.monotonic() + self._patience / len(self._claims)
         try:
             with self._whole(learner.key):
                 for message in claim.feed.take():
                     for outgoing in learner.take(message):
                         self._producer.send(outgoing)
-                    taken += 1
+                    learnt += 1
                     if self._stopping.is_set() or time.monotonic() > until:
                         self._in_time = False
                         break
         except FencedError as error:  # of the models of keys, which some messages have written
             log.warning("%s: %s", learner.key, error)
-            return taken
-        claim.feed.go_on()
+            return learnt
+        claim.feed.resume()
         lags = [self._consumer.lag(place, learner.offsets[place]) for place in claim.feed.order]
         known = [lag for lag in lags if lag is not None]
         learner.metrics.lag = sum(known) if known else None
         learner.note()
-        return taken
+        return learnt
 
     @contextmanager
     def _whole(self, key: Partition) -> Iterator[None]:
@@ -314,7 +313,7 @@ class Worker:
             raise
 
     def _skip(self, gap: Gap) -> None:
-        """Go on behind messages that are gone, if that is what was asked for."""
+        """Continue after messages that were deleted, if that was requested."""
         self._consumer.refresh()
         for place, offset in gap.offsets.items():
             claim = self._claims.get(self._key(place))
@@ -335,20 +334,20 @@ class Worker:
         """Return what the model is claimed as that learns a partition."""
         return place if is_keyed(self.codec) else (self.options.topic, self.options.partition)
 
-    def _begin_waiting(self) -> None:
-        """Take over what was assigned while the worker was in `poll`, and go on with it."""
+    def _start_waiting(self) -> None:
+        """Take over what was assigned while the worker was in `poll`, and continue with it."""
         places = self.assignment.waiting()
         if places:
             self._consumer.refresh()
         for key in dict.fromkeys(map(self._key, places)):
-            own = [place for place in places if self._key(place) == key]
+            ready = [place for place in places if self._key(place) == key]
             try:
-                self._begin_all(key, own)
+                self._start_all(key, ready)
             except UnsentError:
                 raise
             except (CheckpointError, UnavailableError) as error:
                 self._retry(key, error)
-                self._consumer.hold(own)
+                self._consumer.hold(ready)
         if not self.assignment.waiting():
             self._refused = None
         if not self.assignment.states:
@@ -358,11 +357,11 @@ class Worker:
         for learner in learners:
             if isinstance(learner, KeyedLearner):
                 learner.models.most = max(1, self.options.max_models // len(learners))
-        begun = self.assignment.begun()
-        self.metrics.partitions = sum(place[0] == self.options.topic for place in begun)
+        started = self.assignment.started()
+        self.metrics.partitions = sum(place[0] == self.options.topic for place in started)
 
-    def _begin_all(self, key: Partition, places: list[Place]) -> None:
-        """Begin partitions of a model, which is loaded where it is not here."""
+    def _start_all(self, key: Partition, places: list[Place]) -> None:
+        """Start partitions of a model, which is loaded where it is not here."""
         claim = self._claims.get(key) or self._take_over(key)
         learner = claim.learner
         added = learner.checkpoint is not None
@@ -379,7 +378,7 @@ class Worker:
                 self._drop(key)
                 return
         for place in places:
-            claim.feed.begin(place)
+            claim.feed.start(place)
             self.metrics.rebalances += place[0] == self.options.topic
         self._note_trouble(key)
 
@@ -437,12 +436,12 @@ class Worker:
             return LateLearner(*given) if options.labels else Learner(*given)
         folder = self.folder
         lineage = () if checkpoint is None else checkpoint.models or ()
-        store = ModelStore(Path(str(folder.folder(key))), epoch, lineage, secret=folder.key)
+        store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
         return KeyedLearner(*given, models)
 
     def _set_shadow(self, learner: Learner) -> None:
-        """Give a learner the shadow that it is to have, which is the checkpoint's or begins."""
+        """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
         now = learner.configuration
         before = now if self.folder.configuration is None else self.folder.configuration
         is_old = part(now, "model") != part(before, "model")
@@ -485,13 +484,13 @@ class Worker:
             log.exception("%s: not saved before it went", self.options.topic)
 
     def _lose(self, places: list[Place]) -> None:
-        """Drop the models of partitions that go, with which another worker may go on."""
+        """Drop the models of partitions that go, with which another worker may continue."""
         self.assignment.revoke(places)
         for key in set(map(self._key, places)):
             self._drop(key)
 
     def _check_topic(self) -> None:
-        """Raise CheckpointError once the broker has said that the topic is another one."""
+        """Raise CheckpointError once the broker reports that the topic is another one."""
         now = self._identity()
         for key, claim in self._claims.items():
             learner = claim.learner
@@ -501,7 +500,7 @@ class Worker:
     # --- checkpoints ---------------------------------------------------------------------------
 
     def _save_due(self) -> None:
-        """Begin a checkpoint every so many messages or seconds; it is written while others come."""
+        """Start a checkpoint every so many messages or seconds; it is written while others come."""
         for claim in list(self._claims.values()):
             if claim.is_written:
                 self._end_save(claim)
@@ -530,7 +529,7 @@ class Worker:
         return self._begin_save(claim) and self._end_save(claim)
 
     def _begin_save(self, claim: Claim) -> bool:
-        """Begin a checkpoint, once the broker has all that was sent because of what is in it."""
+        """Start a checkpoint, once the broker has all that was sent because of what is in it."""
         if not self._end_save(claim):
             return False
         learner = claim.learner
@@ -566,7 +565,7 @@ class Worker:
 
         Whoever is refused takes over anew what it still has after the next poll. A worker that was
         frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
-        was not its own any more, is the only one to go on.
+        was not its own any more, is the only one to continue.
         """
         try:
             offsets = claim.end_saving()
@@ -580,7 +579,7 @@ class Worker:
         return True
 
     def _refuse_save(self, claim: Claim, error: CheckpointError) -> bool:
-        """Go on without a checkpoint, as on a full disk, but not where others have the model."""
+        """Continue without a checkpoint, as on a full disk, unless another worker has the model."""
         key = claim.learner.key
         if isinstance(error, FencedError):
             log.warning("%s: %s", key, error)

@@ -1,6 +1,6 @@
 """Experiments: grids of models and streams, run on all cores, resumed, and reported.
 
-To read them, begin with what all share: `jobs` (what a run is), `runner` (how runs are computed),
+To read them, start with what all share: `jobs` (what a run is), `runner` (how runs are computed),
 `folder` (where their records go) and `results` (what they come to, with tables and figures). Then
 take `comparison`, in the order `contender`, `protocol`, `evaluation`, `experiment`; every table is
 made by its `tables` and `measures`. `arena` is the same over a list. `reproduction` has the

@@ -37,7 +37,7 @@ __all__ = ["Panel", "arena_cost", "cost", "error_against_cost", "ranks", "window
 
 #: Curves that have a colour: more hide each other.
 _BEST = 6
-#: Errors so many times the least are said, not drawn.
+#: Errors of so many times the lowest are listed, not drawn.
 _FAR = 3.0
 #: Percent that are drawn, at least: a logarithmic axis has no zero.
 _LEAST = 0.1
@@ -79,16 +79,16 @@ def error_against_cost(
     panels
         Their errors have one axis.
     every
-        Draw and name all. Else those on the front and the best of the coloured curves are named,
-        and errors of three times the least and more are written above.
+        Draw and name all. Else only the Pareto front and the best of each coloured curve are named,
+        and errors of three times the lowest and more are listed above.
     narrow
         Put the panels one above the other, for pages that are read on a telephone, too.
 
     Returns
     -------
     Figure
-        Coloured are the six curves of least error, grey is the rest. A line is the front, which
-        nothing beats in both. Models that are not drift's are hollow.
+        The six curves of lowest error are coloured, the others grey. The line is the Pareto front.
+        Markers of models that are not drift's are hollow.
     """
     n = max(1, len(panels))
     size = (6.0, 4.4 * n, n, 1) if narrow else (12.6, 6.4, 1, n)
@@ -108,10 +108,7 @@ def error_against_cost(
     log_errors(axes[0])
     for left in axes if narrow else axes[:1]:
         left.set_ylabel("error (%)")
-    note = (
-        "line: the front, which nothing beats in both; coloured: the six of least error; "
-        "hollow: River's"
-    )
+    note = "line: Pareto front of error and cost; coloured: the six lowest errors; hollow: River's"
     far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
     note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
     return finish(figure, title, axes, note=note, points=named)
@@ -120,15 +117,15 @@ def error_against_cost(
 def _draw(
     axes: Axes, panel: Panel, colours: Mapping[str, str], limit: float, *, every: bool
 ) -> tuple[list[Point], list[tuple[float, float]]]:
-    """Draw errors; return those to name, each with name and colour, and what no name may hide."""
+    """Draw errors; return the points to name, with colours, and those that names must not hide."""
     best = []
-    for (curve,), own in grouped(panel.spots, "curve").items():
+    for (curve,), spots in grouped(panel.spots, "curve").items():
         style: dict[str, Any] = {"color": colours.get(curve, GREY), "marker": "o"}
-        style |= {} if own[0]["drift"] else {"markerfacecolor": "white"}
+        style |= {} if spots[0]["drift"] else {"markerfacecolor": "white"}
         style |= {"zorder": 3} if curve in colours else {"alpha": 0.55}
-        line = sorted(map(_place, own))
+        line = sorted(map(_place, spots))
         axes.plot(*zip(*line, strict=True), label=curve, linewidth=1.2, markersize=5, **style)
-        best += [min(own, key=lambda spot: spot["error"])] if curve in colours else []
+        best += [min(spots, key=lambda spot: spot["error"])] if curve in colours else []
     drawn = [spot for spot in panel.spots if spot["error"] < limit]
     front = _front(drawn)
     corners = [_place(spot) for spot in front]
@@ -152,7 +149,7 @@ def _place(spot: Record) -> tuple[float, float]:
 
 
 def _front(spots: Sequence[Record]) -> list[Record]:
-    """Return what no other beats in both cost and error, the cheapest first."""
+    """Return the Pareto front of cost and error, the cheapest first."""
     front: list[Record] = []
     for spot in sorted(spots, key=lambda spot: (spot["cost"], spot["error"])):
         if not front or spot["error"] < front[-1]["error"]:

@@ -1,8 +1,7 @@
 """The folder of an experiment: runs are appended as they finish, and a later call resumes there.
 
-One JSON object a line survives a crash with at most its last line torn, can be read while the
-experiment goes on, and never has to be rewritten. Each has a checksum, so that what was changed or
-damaged since is not taken for a result.
+One JSON object a line: a crash tears at most the last line, and a running experiment can be read.
+Each has a checksum, so that a changed or damaged line is not mistaken for a result.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Run:
         Large arrays are arguments of their own, the same objects in all runs on a data set: so
         every backend of joblib hands them to a worker once.
     n_examples
-        Number of examples to be learnt, by which runs are ordered and progress is told.
+        Number of examples to learn, for the order of runs and the progress bar.
     """
 
     identity: Record

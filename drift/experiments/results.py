@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Results", "Table"]
 
 _T = TypeVar("_T")
-#: Columns of whole numbers, some of which are missing.
+#: Columns of integers with missing values.
 _INTEGERS = ("seed", "fold", "unrecovered")
 
 
@@ -49,7 +49,7 @@ class Kind(NamedTuple):
     #: By name, which is that of the file.
     tables: Mapping[str, Table]
     #: Those that the results are enough for, by the name of the file: ``module:function`` that
-    #: draws one, imported when it is asked for, as matplotlib is optional.
+    #: draws one, imported when it is requested, as matplotlib is optional.
     figures: Callable[[Results], Mapping[str, str]]
     #: What `rich.print` shows.
     shown: Callable[[Results], RenderableType]
@@ -73,9 +73,9 @@ class Results(JupyterMixin):
     streams
         What is known of each stream, by name: its ``rows``, ``sha256``, ....
     settings
-        What was asked for.
+        The settings of the experiment.
     seconds
-        Wall time of the runs, of which those that the folder had took none.
+        Wall time of the runs; runs that the folder had count 0.
     folder
         Where the runs are kept; None: nowhere.
 
@@ -106,7 +106,7 @@ class Results(JupyterMixin):
         return ", ".join(self.streams)
 
     def once(self, make: Callable[[Results], _T]) -> _T:
-        """Return what a function makes of these results, which it is asked for once."""
+        """Return what a function makes of these results, computed once."""
         if make not in self._made:
             self._made[make] = make(self)
         made: _T = self._made[make]
@@ -232,12 +232,12 @@ class Results(JupyterMixin):
         if not (which := Path(path, "records.csv")).exists():
             raise DataError(which, None, "is not there: give a folder that results were saved in")
         folder = RunFolder(path)
-        about, found = folder.manifest(), folder.read()
+        about, stored = folder.manifest(), folder.read()
         with which.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        if missing := {row["key"] for row in rows} - found.keys():
+        if missing := {row["key"] for row in rows} - stored.keys():
             raise DataError(which, None, f"names runs that {folder.runs.name} has not: {missing}")
-        records = [found[row["key"]] | row for row in rows]
+        records = [stored[row["key"]] | row for row in rows]
         data, settings = about["data"], about["parameters"]
         return cls(kind, records, data, settings, about["seconds"], folder.path)
 

@@ -203,7 +203,7 @@ def conduct(
     streams
         What is known of each stream, by name, once all stages are through.
     settings
-        What was asked for.
+        The settings of the experiment.
     output
         Folder that keeps the runs: those that it has are not computed. None: nothing is kept.
     **how

@@ -41,21 +41,23 @@ def _text(name: str, heading: str = "") -> _Column:
     return _Column(name, heading or name, lambda row: row[name] or "", is_text=True)
 
 
-def _number(name: str, heading: str, digits: int = 0, spread: int | None = None) -> _Column:
+def _number(
+    name: str, heading: str, digits: int = 0, deviation_digits: int | None = None
+) -> _Column:
     """Return a column of numbers, with so many digits of their deviation if it is of several."""
-    return _Column(name, heading, partial(_shown, name, digits, spread))
+    return _Column(name, heading, partial(_shown, name, digits, deviation_digits))
 
 
-def _shown(name: str, digits: int, spread: int | None, row: _Row) -> str:
+def _shown(name: str, digits: int, deviation_digits: int | None, row: _Row) -> str:
     if row[name] is None:
         return ""
     deviation = row.get(f"{name}_std") if row.get("runs", 2) > 1 else None
-    more = "" if None in {deviation, spread} else f" ± {deviation:.{spread}f}"
+    more = "" if None in {deviation, deviation_digits} else f" ± {deviation:.{deviation_digits}f}"
     return f"{row[name]:.{digits}f}{more}"
 
 
 def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: str = "") -> Table:
-    """One line a row; a rule is drawn where `group`, which is said once, becomes another."""
+    """One line a row, with a rule between groups; `group` is printed once."""
     table = Table(
         title=title,
         title_justify="left",
@@ -72,12 +74,12 @@ def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: 
         table.add_column(one.heading, justify=side, overflow="fold", no_wrap=not one.is_text)
     before = None
     for row in rows:
-        own = row.get(group)
-        if before not in {None, own}:
+        value = row.get(group)
+        if before not in {None, value}:
             table.add_section()
-        told = {**row, group: ""} if own == before else row
-        table.add_row(*(one.cell(told) for one in columns))
-        before = own
+        shown = {**row, group: ""} if value == before else row
+        table.add_row(*(one.cell(shown) for one in columns))
+        before = value
     return table
 
 
@@ -122,8 +124,8 @@ def _claims(results: Results) -> Iterator[_Row]:
     for (letter, statement), claims in grouped(
         results.rows("claims"), "claim", "statement"
     ).items():
-        said = {"model": f"({letter})", "figures": Text(statement, "italic")}
-        yield {"statement": statement, "shifts": "", "holds": ""} | said
+        heading = {"model": f"({letter})", "figures": Text(statement, "italic")}
+        yield {"statement": statement, "shifts": "", "holds": ""} | heading
         for claim in claims:
             holds = Text("true", "green") if claim["holds"] else Text("false", "red")
             yield claim | {"shifts": str(claim["shifts"]), "holds": holds}
@@ -163,8 +165,8 @@ def _measured(name: str, row: _Row) -> str:
 def _remarks(rows: Sequence[Record]) -> Iterator[str]:
     """What a reader has to know who compares these errors."""
     asked = [row for row in rows if row["unpredicted"]]
-    for (unpredicted, n), own in grouped(asked, "unpredicted", "rows").items():
-        who = ", ".join(dict.fromkeys(row["model"] for row in own))
+    for (unpredicted, n), group in grouped(asked, "unpredicted", "rows").items():
+        who = ", ".join(dict.fromkeys(row["model"] for row in group))
         rows_of = f"{unpredicted:,} of {counted(n, 'row')}"
         yield f"no prediction for {rows_of}, which no measure counts: {who}"
     for row in rows:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from drift.models.structured import StructuredProjectron as StructuredProjectron
     from drift.models.tracker import Tracker as Tracker
 
-#: Module of each name: imported when it is asked for, as few programs need more than one.
+#: Module of each name, imported on first use, as few programs need more than one.
 _HOMES = {entry.name: entry.home for entry in ENTRIES} | {
     "Averaged": "averaged",
     "OneVsRest": "one_vs_rest",

@@ -61,15 +61,15 @@ class ALMA2(KernelClassifier):
     ``k(x, x) = 0``, ``phi`` is the zero vector: its margin is 0, so that it counts as an update,
     and adds no support.
 
-    With a `tolerance`, ``f + y C / sqrt(k) P phi`` is what is divided by its own norm, and the
-    error is that before the division. An update then takes O(m^2) time, and the factor of the
-    supports' Gram matrix O(m^2) memory, for ``m`` supports. Since updates shrink, ``m`` is at most
-    ``(C / eta)^2``. Columns are float64 whatever `column_type` is.
+    With a `tolerance`, ``f + y C / sqrt(k) P phi`` is divided by its norm; the projection error is
+    the one before the division. For ``m`` supports an update then takes O(m^2) time, and the factor
+    of the supports' Gram matrix O(m^2) memory. Since updates shrink, ``m`` is at most
+    ``(C / eta)^2``. Columns are always float64.
 
     The bound on the mistakes of that form ([2]_, theorem 7) holds where
     ``C^2 + 2 (1 - alpha) B C = 1`` and ``k(x, x) <= 1``, against hypotheses of norm 1 or less whose
-    margin is above `tolerance`. ``phi`` has the norm by construction; the equation is not met by
-    the defaults, though by ``C = 0.895`` with the other two.
+    margin is above `tolerance`. ``phi`` has the norm by construction. The defaults do not satisfy
+    the equation; ``C = 0.895`` with the other two does.
 
     See Also
     --------

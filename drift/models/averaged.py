@@ -30,7 +30,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
     that predicted example ``t``; with weights of examples it is their weighted mean. An update of
-    the average costs a pass over the supports; a score costs the same as the model's.
+    the average costs one pass over the supports; a score costs the same as the model's.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         Parameters
         ----------
         x, y, w
-            Features, label and weight, as the model takes them.
+            Features, label and weight, as for the model.
         """
         if w is ONE:
             self._guard.update(self, self._follow_example, x, y)
@@ -131,9 +131,9 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return predicted
 
     def _follow_example(self, x: Features, y: Label) -> None:
-        """Let the model learn an example of its own; see to the probabilities at each sixteenth."""
+        """Let the model learn an example; every sixteenth also updates the calibration."""
         scores = None
-        if int(self._n_examples) % 16 == 0:  # the average's score is as dear as a prediction
+        if int(self._n_examples) % 16 == 0:  # the average's score costs as much as a prediction
             self._read(x)
             scores = self._score()
         self._follow_one(self.model.learn_one, x, y, self._weight)

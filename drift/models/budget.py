@@ -75,7 +75,7 @@ class RBP(Drawing, KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
-        if self._supports.n_held() > self.budget:
+        if self._supports.n_supports() > self.budget:
             self._supports.remove(self._draw(self.budget))
 
 
@@ -123,7 +123,7 @@ class LBP(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
-        if self._supports.n_held() > self.budget:
+        if self._supports.n_supports() > self.budget:
             self._supports.remove(0)
 
 
@@ -184,5 +184,5 @@ class MRBP(Drawing, MulticlassKernelClassifier):
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         self._add(x, {k: self._weight, rival: -self._weight})
-        if self._supports.n_held() > self.budget:
+        if self._supports.n_supports() > self.budget:
             self._evict(self._draw(self.budget))

@@ -89,7 +89,7 @@ class CKS(_CachePerceptron):
     at a budget of 100, it errs on 34.1 %; the majority class has 23.8, `LBP` 24.8 and
     ``PassiveAggressive(0.02, budget=100)`` 16.9. On two classes that a plane separates it has 11.6
     (`LBP` 12.4, passive-aggressive 5.5), with a tenth of the labels flipped 36.8 (28.8, 16.4; the
-    majority 33.1). Take `PassiveAggressive` unless labels are clean and the target stays.
+    majority 33.1). Use `PassiveAggressive` unless labels are clean and the target does not drift.
 
     References
     ----------

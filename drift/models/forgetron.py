@@ -88,7 +88,7 @@ class Forgetron(KernelClassifier):
         super().__init__(kernel, budget)
         self.budget = budget
         self.shrinking = shrinking
-        # The largest k(x, x): known beforehand, or among the mistakes so far.
+        # The largest k(x, x): the kernel's bound, or the largest among the mistakes so far.
         self._scale = getattr(self._supports.kernel, "bound", None) or 0.0
         self._damage = 0.0  # the paper's Q
         self._norm2 = 0.0  # ||f||^2, for the basic shrinking only
@@ -101,7 +101,7 @@ class Forgetron(KernelClassifier):
         self._excess += self._weight - 1.0
         if self.shrinking == "basic":
             self._norm2 += self._weight * (2.0 * sign * score + self._weight * self_kernel)
-        if supports.n_held() > self.budget:
+        if supports.n_supports() > self.budget:
             self._fade_and_evict()
 
     def _fade_and_evict(self) -> None:

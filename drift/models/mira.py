@@ -71,7 +71,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     **The fixed cache keeps noise.** A noisy example has the smallest margin, is evicted last and
     fills the cache, as in `CKS`: 36.3 % error at a budget of 100 on the first 10,000
     examples of a9a, where the majority class has 23.8, `MRBP` 24.1 and ``PassiveAggressive(0.02,
-    budget=100)`` 16.9. Take that one unless labels are clean and classes separable.
+    budget=100)`` 16.9. Use that one unless labels are clean and classes separable.
 
     On the paper's data `distill_margin` = `margin` / 2 gives the cache sizes of its figure 4, and
     None larger ones.
@@ -128,7 +128,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         return self.margin
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        # Where the margin is just met, tau is 0: nothing to store, unless nothing is yet.
+        # If the margin is exactly reached, tau is 0: nothing to store, except as the first support.
         below = margin < self.margin - rounding or not len(self._supports)
         return below and self._supports.self_kernel() > 0.0
 
@@ -148,8 +148,8 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         self._insert(slot, row, tau)
         more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
         if more:
-            held = [] if self._class_of is None else self._class_of
-            self._class_of = np.pad(np.array(held, dtype=np.intp), (0, more))
+            classes = [] if self._class_of is None else self._class_of
+            self._class_of = np.pad(np.array(classes, dtype=np.intp), (0, more))
         self._class_of[slot] = k
         while self.cache == "variable" and self._evict_most_redundant(self._threshold):
             pass

@@ -21,7 +21,7 @@ class PassiveAggressive(TwoOrMore):
     An example with the loss ``max(0, 1 - y f(x)) > 0`` becomes a support with the coefficient
     ``y min(C, loss / k(x, x))``. With a label other than bool, 0/1 or -1/+1 each class gets a
     hypothesis, the loss is ``max(0, 1 - f_y(x) + max_{r != y} f_r(x))``, and ``min(C, loss / (2
-    k(x, x)))`` is added to the example's class and taken from the best other.
+    k(x, x)))`` is added to the example's class and subtracted from the best other one.
 
     On a full budget, the support with the smallest coefficient is merged into the nearest one.
 
@@ -94,7 +94,7 @@ class PassiveAggressive(TwoOrMore):
     _wide = True  # each coefficient comes from a score, and a small loss is not to be lost
     _shares_supports = True
 
-    #: What models from before there was one go on with.
+    #: For models stored by versions without a budget.
     budget: int | None = None
 
     def __init__(

@@ -28,7 +28,7 @@ class Projectron(KernelClassifier):
     On a mistake, with ``P k`` the projection of ``k(x, .)`` onto the span of the supports and
     ``delta = k(x, .) - P k`` its error, the hypothesis becomes ``f + y P k``, over the same
     supports, if ``||delta||`` is at most the tolerance, else ``f + y k(x, .)``, with `x` a new
-    support. The number of supports is bounded, by the data and the tolerance, and not known
+    support. The number of supports is bounded by the data and the tolerance, but unknown
     beforehand.
 
     Parameters
@@ -128,7 +128,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     squared
-        Take ``||delta||^2`` for ``||delta||`` throughout, as the paper's printed experiments did,
+        Use ``||delta||^2`` for ``||delta||`` throughout, as the paper's printed experiments did,
         instead of ``||delta||``, as its figures and theorems do.
 
     Attributes

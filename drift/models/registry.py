@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     name
         Of the class, under which `drift.models` exports it.
     home
-        Module of `drift.models` that has it, and is imported when it is asked for.
+        Module of `drift.models` that has it, imported on first use.
     memory
         Power in the memory.
     prediction
@@ -70,7 +70,7 @@ ENTRIES = [
     Entry("VotedPerceptron", "perceptron", 1, 1, 1, "Freund, Schapire 1999"),
 ]
 
-#: Class by name, all of them imported when it is asked for.
+#: Class by name; importing it imports all of them.
 MODELS: dict[str, type[KernelClassifier]]
 
 

@@ -127,7 +127,7 @@ class ROMMA(KernelClassifier):
         return bool(self.noise)  # which affects examples that are supports alone
 
     def __getstate__(self) -> dict[str, Any]:
-        # Sets keep no order of their own; a state has to be the same for the same model.
+        # Sets are unordered; equal models must have equal states.
         examples = []
         for content, numbers in self._numbers.items():
             values = dict(content)
@@ -136,17 +136,17 @@ class ROMMA(KernelClassifier):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._numbers = {frozenset(values): tuple(held) for values, held in state["_numbers"]}
+        self._numbers = {frozenset(values): tuple(numbers) for values, numbers in state["_numbers"]}
 
     def _noisy(self, x: Features, score: float) -> tuple[float, float]:
         """Score with the noise control, and the bound on its rounding error."""
         rounding = self._supports.rounding()
         if not self._numbers:
             return score, rounding
-        held = self._numbers.get(self._supports.content(x), ())
+        numbers = self._numbers.get(self._supports.content(x), ())
         extra = self.noise * sum(
             self._supports.coefficient(i) / math.sqrt(self._weights.get(i, 1.0) * self._weight)
-            for i in held
+            for i in numbers
         )
         rounding += self._supports.tie * abs(extra)
         score += extra

@@ -62,7 +62,7 @@ class _SecondOrder(KernelClassifier):
         self_kernel = supports.self_kernel()
         if w != 1.0 and w * self_kernel > _LARGEST * self.ridge:
             raise ParameterError(
-                f"weight {w:g} makes the ridge vanish beside it: give less, or take a larger ridge"
+                f"weight {w:g} makes the ridge vanish beside it: give less, or use a larger ridge"
             )
         if inverse.reserve(len(supports) + 1):
             self._signs = np.pad(self._signs, (0, inverse.capacity - len(self._signs)))

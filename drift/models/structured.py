@@ -55,7 +55,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         The paper's ``eta``, at least 0, in units of ``sqrt(k)``: the largest error that the
         projection of a mistake may make. With 0 only what the supports span is projected.
     squared
-        Take ``||delta||^2`` for ``||delta||`` throughout, as the paper's printed experiments did,
+        Use ``||delta||^2`` for ``||delta||`` throughout, as the paper's printed experiments did,
         instead of ``||delta||``, as its figures and theorems do.
 
     Attributes
@@ -220,7 +220,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         self.n_updates += 1
 
     def _project(self, row: Array, self_kernel: float, size: float) -> Projection:
-        """Project the difference of two pairs, whose own kernel values add up to `size`."""
+        """Project the difference of two pairs, whose self-kernels add up to `size`."""
         if self_kernel <= TIE * size:  # the kernel does not tell the pairs apart
             row, self_kernel = 0.0 * row, 0.0
         projection = self._span.project(row, self_kernel)

@@ -31,9 +31,9 @@ class Tracker(OnlineClassifier):
 
     It stacks 26 members by an online Bayesian logistic regression. 16 kernel logistic regressions
     share one list of supports: four kernels, two learning rates, slow and fast forgetting. Four
-    linear models and two splines see the features; splines are sums of curves, one of each dense
+    linear models and two splines read the features; splines are sums of curves, one of each dense
     feature, and of surfaces, one of each pair if the first example has at most 16 features. Four
-    more members see up to 64 dense features with their context: the deviations from the means of
+    more members read up to 64 dense features with their context: the deviations from the means of
     the last 8, 32 and 128 values. Two gates mix the members' scores, and a calibration mixes the
     gates; the most probable class is predicted.
 

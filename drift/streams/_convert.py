@@ -1,4 +1,4 @@
-"""Pairs, label arrays and text turned into matrices, apart from `Documents` which holds them."""
+"""Conversion of pairs, label arrays and text to the matrices of `Documents`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def parse_number(text: str) -> float:
-    """Read a number as data files write it; Python alone would take more for one.
+    """Parse a number of a data file; unlike `float`, refuse `1_0` and non-ASCII digits.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def parse_number(text: str) -> float:
 
 
 def canonical(rows: csr_array) -> csr_array:
-    """Rows as float64, sorted, without duplicates or zeros; what was passed in stays as it is."""
+    """Rows as float64, sorted, without duplicates or zeros; the argument is not changed."""
     result = csr_array(rows).astype(np.float64, copy=False)
     if not np.isfinite(result.data).all():
         at = int(np.flatnonzero(~np.isfinite(result.data))[0])
@@ -73,7 +73,7 @@ def refuse_disagreement(
     topic_names: tuple[str, ...],
     feature_names: tuple[Hashable, ...] | None,
 ) -> None:
-    """Raise ParameterError where shapes and names do not belong together."""
+    """Raise ParameterError if shapes and names do not match."""
     n, d = rows.shape
     if topics.shape != (n, len(topic_names)):
         raise ParameterError(

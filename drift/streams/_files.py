@@ -1,4 +1,4 @@
-"""Bytes of a data file, whole or not at all: a short file must never become a short stream."""
+"""Bytes of a data file. A truncated file is an error, never a shorter stream."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
 }
 #: Bytes of a compressed file that are read at a time.
 _BLOCK = 1 << 18
-#: A compressed file may grow to so many bytes, or to so many times its size: what people hand
-#: around grows up to 30 times, a file made to exhaust the memory thousands of times.
-_SURE, _RATIO = 1 << 26, 100
+#: A compressed file may grow to this size, or by this factor. Published data grow up to 30 times;
+#: a decompression bomb grows thousands of times.
+_ALWAYS_ALLOWED, _RATIO = 1 << 26, 100
 _PADDING = re.compile(rb"\0*")
 
 
 def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
-    """Return a file's bytes as they lie on the disk, and after decompression.
+    """Return a file's bytes as stored, and after decompression.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
     Raises
     ------
     DataError
-        The file is missing, empty or damaged: a compressed one that does not end where its format
-        says, or that grows to more than 64 MiB and more than a hundred times its size.
+        The file is missing, empty or truncated, or decompresses to more than 64 MiB and more than
+        a hundred times its size.
     """
     path = Path(path)
     try:
@@ -61,11 +61,11 @@ def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
 
 
 def _decompress(raw: bytes, new: Callable[[], Any], path: Path) -> bytes:
-    """Contents of all compressed streams that follow each other, as `cat` and pbzip2 leave them.
+    """Contents of all concatenated compressed streams, as `cat` and pbzip2 write them.
 
-    Python's own functions take a damaged stream after a good one for junk, and ignore it.
+    Python's own functions ignore a damaged stream after a good one, as trailing garbage.
     """
-    parts, start, most = [], 0, max(_SURE, _RATIO * len(raw))
+    parts, start, most = [], 0, max(_ALWAYS_ALLOWED, _RATIO * len(raw))
     room = most
     while start < len(raw):
         stream, at = new(), start
@@ -77,7 +77,7 @@ def _decompress(raw: bytes, new: Callable[[], Any], path: Path) -> bytes:
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
                 problem = (
                     f"the compressed file is cut short or damaged: from byte {start} on there is "
-                    f"no whole stream ({error}); fetch it again, or cut that off if it is no part"
+                    f"no complete stream ({error}); fetch it again, or cut off what does not belong"
                 )
                 raise DataError(path, None, problem) from error
             at += _BLOCK
@@ -85,7 +85,7 @@ def _decompress(raw: bytes, new: Callable[[], Any], path: Path) -> bytes:
             if room < 0:
                 problem = (
                     f"the compressed file of {len(raw):,} bytes holds more than {most:,} bytes, "
-                    "as no data file should: if this one may, decompress it yourself"
+                    "more than a hundred times its size: if you trust it, decompress it yourself"
                 )
                 raise DataError(path, None, problem)
         end = min(at, len(raw)) - len(stream.unused_data)
@@ -105,14 +105,14 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
     Raises
     ------
     DataError
-        As of `read_bytes`, and if the last line lacks its newline.
+        As of `read_bytes`, or the last line has no newline.
     """
     raw, text = read_bytes(path)
     text = text.removeprefix(codecs.BOM_UTF8)
     if not text.endswith(b"\n"):
         line = text.count(b"\n") + 1
-        problem = "the last line lacks its newline, so the file may be cut short"
-        raise DataError(path, line, f"{problem}: fetch it again, or end that line if it is whole")
+        problem = "the last line has no newline, so the file may be cut short"
+        raise DataError(path, line, f"{problem}: fetch it again, or add the newline")
     return raw, text
 
 
@@ -128,7 +128,7 @@ def find_one(folder: PathLike, name: str) -> Path:
     Raises
     ------
     DataError
-        Neither is there.
+        There is none.
     """
     path = find_path(folder, name)
     if path is None:
@@ -137,7 +137,7 @@ def find_one(folder: PathLike, name: str) -> Path:
 
 
 def sha256_of(parts: Iterable[bytes]) -> str:
-    """Fingerprint of the parts one after the other, as `cat parts | sha256sum` prints it."""
+    """Hash of the concatenated parts, as `cat parts | sha256sum` prints it."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)

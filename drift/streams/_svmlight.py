@@ -1,7 +1,7 @@
 """The text format ``head index:value index:value ...`` that LIBSVM and LYRL2004 files share.
 
-RCV1 has millions of pairs, so a text that looks regular is read by numpy in one go. One that does
-not is read line by line, which either copes (tabs, unordered indices) or names the bad line.
+RCV1 has millions of pairs, so numpy parses regular blocks at once. Other blocks are parsed line by
+line, which accepts tabs and unordered indices, and names a bad line.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["parse"]
 
 # Lines at a time: enough to keep numpy busy, few enough to keep the split text small.
 _BLOCK = 10_000
-# Possessive, so that a line is walked once. What it lets through may still be no number ("1.2.3").
+# Possessive, so that there is no backtracking. A match may still be no number ("1.2.3").
 _REGULAR = re.compile(rb"(?:[0-9]++:[-+.0-9eE]++ ?+)*+").fullmatch
-# Indices beyond this are a damaged file; scipy would give up on them without naming the line.
+# A larger index means a damaged file; scipy's error would not name the line.
 _MAX_INDEX = 2**31 - 1
 _INDEX = re.compile(r"[0-9]{1,18}").fullmatch
 _COMMENT = re.compile(rb"(?:^|\s)#.*", re.DOTALL)
@@ -39,16 +39,16 @@ _COMMENT = re.compile(rb"(?:^|\s)#.*", re.DOTALL)
 def parse(
     text: bytes, path: PathLike, n_features: int | None = None
 ) -> tuple[list[str], csr_array, list[int]]:
-    """Heads (what stands before a line's features) and rows of a text.
+    """Heads (the part of a line before its features) and rows of a text.
 
     What follows a ``#`` at the start of a line or after a space is a comment, as in svmlight.
 
     Parameters
     ----------
     text
-        Whole lines; features count from 1 and become columns 0, 1, ....
+        Complete lines; features count from 1 and become columns 0, 1, ....
     path
-        Where the text came from, for the errors.
+        The file, for errors.
     n_features
         Number of columns, and so the largest index allowed; None: the largest that occurs.
 
@@ -59,13 +59,13 @@ def parse(
     rows
         One a line.
     numbers
-        Of these lines in the text, from 1: lines that are all comment are left out.
+        Line numbers of these rows, from 1; lines of comments are omitted.
 
     Raises
     ------
     DataError
-        A line that is empty, a feature without colon, with an index that is below 1, too
-        large or repeated, or with a value which is not a finite number; or no line but comments.
+        A line is empty. A feature has no colon, an index that is below 1, too large or repeated,
+        or a value that is no finite number. There are only comments.
     """
     heads, tails, numbers = _split(text, path)
     if not heads:
@@ -84,9 +84,9 @@ def parse(
 
 def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes], list[int]]:
     heads, tails, numbers = [], [], []
-    for at, whole in enumerate(text.splitlines(), start=1):
-        line = _COMMENT.sub(b"", whole) if b"#" in whole else whole
-        if b"#" in whole and not line.strip():
+    for at, full in enumerate(text.splitlines(), start=1):
+        line = _COMMENT.sub(b"", full) if b"#" in full else full
+        if b"#" in full and not line.strip():
             continue
         head, *rest = line.split(None, 1) or [b""]
         if b":" in head or line[:1].isspace():
@@ -104,7 +104,7 @@ def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes], list[in
 
 
 def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
-    """Columns of lines that are regular throughout; None as soon as one is not."""
+    """Columns of lines that are all regular; None if one is not."""
     if not all(map(_REGULAR, tails)):
         return None
     try:
@@ -114,8 +114,8 @@ def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
     lengths = [tail.count(b":") for tail in tails]
     indices, values = numbers[::2], numbers[1::2]
     rising = np.diff(indices, prepend=0) > 0
-    begins = np.cumsum([0, *lengths])[:-1]
-    rising[begins[np.array(lengths) > 0]] = True
+    first = np.cumsum([0, *lengths])[:-1]
+    rising[first[np.array(lengths) > 0]] = True
     legal = rising.all() and np.all((indices >= 1) & (indices <= top))
     good = legal and np.isfinite(values).all()
     return (indices.astype(np.int64), values, lengths) if good else None

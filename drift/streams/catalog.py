@@ -85,19 +85,19 @@ def load(
     stream
         A name of the table, or the path of a LIBSVM file.
     data
-        Folder of the files, for the streams that are read from some. None: the folder of that name
-        in the one that the environment variable DRIFT_DATA names. ``"openml"``: ``mnist``, ``usps``
-        and ``letter`` as `fetch_openml` gets them.
+        Folder with the stream's files, if it has any. None: the folder with the stream's name in
+        the folder DRIFT_DATA, an environment variable. ``"openml"``: download ``mnist``, ``usps``
+        or ``letter`` by `fetch_openml`.
     n
-        Take the first `n` documents only; None: see the table, else all of them.
+        Number of documents, from the first; None: as in the table, or all.
     seed
-        Of ``newswire`` and ``gaussians``; the others are what they are.
+        Seed of ``newswire`` and ``gaussians``; the others have none.
 
     Returns
     -------
     documents : Documents
     targets : tuple of str
-        Counted in the documents taken; fewer than four where there are no more.
+        At most four topics, the most frequent ones among these documents.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def load(
 def load_split(
     stream: str, data: PathLike | None = None, n: int | None = None, n_test: int | None = None
 ) -> tuple[Documents, Documents]:
-    """Documents to train on and documents to test on, as the publishers of a set split it.
+    """Training and test documents, as published.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def load_split(
     data
         As for `load`.
     n, n_test
-        Take the first documents of each part only; None: all.
+        Number of documents of each part, from the first; None: all.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def load_split(
 def segments() -> Documents:
     """River's ImageSegments: 2,310 image regions, 18 raw features, 7 balanced classes.
 
-    Real data that are always there. Features are not scaled; use a kernel with `normalize=True`.
+    Real data that need no download. Features are not scaled; use a kernel with `normalize=True`.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def segments() -> Documents:
     >>> sorted(segments().topic_names)
     ['brickface', 'cement', 'foliage', 'grass', 'path', 'sky', 'window']
     """
-    from river import datasets  # noqa: PLC0415 - takes 2 s to import
+    from river import datasets  # noqa: PLC0415 - 2 s to import
 
     images: Any = datasets.ImageSegments  # which River does not annotate
     return Documents.from_pairs(((x, [y]) for x, y in images()), name="segments")
@@ -188,16 +188,16 @@ def fetch_openml(
     """Documents from a classification data set of openml.org, through scikit-learn.
 
     Downloads once, into scikit-learn's data home. Each class is a topic; categories among the
-    features are numbered by scikit-learn, missing values are left out.
+    features are numbered by scikit-learn, missing values are omitted.
 
     Parameters
     ----------
     name
-        The data set's name at openml.org, ``"covertype"`` say.
+        The data set's name at openml.org, for example ``"covertype"``.
     version
         Its version there; ``"active"``: the oldest that is still active.
     data_home
-        Where scikit-learn keeps its data; None: its default, ``~/scikit_learn_data``.
+        Folder of scikit-learn's data; None: its default, ``~/scikit_learn_data``.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def fetch_openml(
     with needing("scikit-learn", "data"):
         from sklearn import datasets  # noqa: PLC0415 - optional
     home = None if data_home is None else str(data_home)
-    # Not a frame: liac-arff reads it then, and pandas need not be there.
+    # as_frame=False parses with liac-arff, which does not need pandas.
     bunch = datasets.fetch_openml(name, version=version, data_home=home, as_frame=False)
     return Documents.from_arrays(
         bunch.data, bunch.target, feature_names=bunch.feature_names, name=name

@@ -1,7 +1,7 @@
-"""Documents with sets of topics: the one form in which every reader hands over its data.
+"""Documents with sets of topics: what every reader returns.
 
-The experiments ask the same stories many questions ("is it about C15?", "is it about ECAT?"), so
-stories and topics are kept apart from any one target, as arrays that worker processes can share.
+Experiments learn many binary targets (the topics C15, ECAT, ...) on the same stories. So documents
+and topics are arrays that worker processes share, and a target is chosen later.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Documents:
         The d names of the columns of `rows`, all different. None: the columns are their own
         names, the ints 0, 1, 2, ...
     name
-        What to call the data in results.
+        Name of the data in results.
     sha256
-        Fingerprint of the source, which `head` keeps: of the bytes of the files that were read,
-        else of the arrays. Empty: computed from the arrays.
+        Hash of the files that were read, or of the arrays. `head` keeps it. Empty: computed from
+        the arrays.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class Documents:
             self._keep("sha256", fingerprint(self.rows, self.topics, names))
 
     def _keep(self, field: str, value: object) -> None:
-        # The dataclass is frozen for its users; normalising its fields is the constructor's right.
+        # The dataclass is frozen for its users; the constructor may normalise its fields.
         object.__setattr__(self, field, value)
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class Documents:
         Yields
         ------
         dict
-            A fresh dict of Python floats; features that are absent are left out.
+            A new dict of Python floats, without the zeros.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Documents:
         Raises
         ------
         ParameterError
-            No such topic; the message names those that look like it.
+            No such topic; the message names similar ones.
         """
         if topic not in self.topic_names:
             hint = suggest(topic, self.topic_names)
@@ -152,7 +152,7 @@ class Documents:
         Parameters
         ----------
         k
-            How many names at most; topics that no document has are not among them.
+            Number of names at most. Topics without documents are omitted.
         n
             Count in the first `n` documents only; None: in all.
 
@@ -178,7 +178,7 @@ class Documents:
         Parameters
         ----------
         n
-            How many, at least 0; more than there are means all.
+            Number of documents, at least 0; all if there are fewer.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class Documents:
             Features by name, with their topics: a set, frozenset, list or tuple of labels, or one
             label alone. A topic's name is `str` of its label. NaN and 0 mean absent.
         name
-            What to call the data.
+            Name of the data.
 
         Raises
         ------
@@ -236,13 +236,13 @@ class Documents:
         ----------
         dataset
             Any of `river.datasets`, or another iterable of (features, label), features numeric.
-            Values are kept raw: text is usually normalised already, and for other data a kernel
-            with ``normalize="rows"`` does it.
+            Values are not scaled: text usually is already, and for other data use a kernel with
+            ``normalize="rows"``.
 
         Raises
         ------
         FeatureTypeError
-            A feature is no number: encode it first, with River's `OneHotEncoder` say.
+            A feature is no number: encode it first, for example with River's `OneHotEncoder`.
 
         Examples
         --------
@@ -277,7 +277,7 @@ class Documents:
         feature_names
             Names of the columns of X; None: ints from 0.
         name
-            What to call the data.
+            Name of the data.
 
         Raises
         ------

@@ -62,7 +62,7 @@ def _mnist_part(folder: Path, prefix: str, name: str) -> Documents:
 
 
 def _idx(path: Path, magic: int) -> tuple[bytes, NDArray[np.uint8]]:
-    """Bytes of an idx file of unsigned bytes as they lie on the disk, and its array."""
+    """Bytes of an idx file as stored, and its array of unsigned bytes."""
     raw, content = read_bytes(path)
     dimensions = magic % 256
     end = 4 * (1 + dimensions)
@@ -71,7 +71,7 @@ def _idx(path: Path, magic: int) -> tuple[bytes, NDArray[np.uint8]]:
         raise DataError(path, None, f"is no idx file of {dimensions} dimensions: fetch it again")
     values = np.frombuffer(content, dtype=np.uint8, offset=end)
     if len(values) != np.prod(header[1:]):
-        raise DataError(path, None, "does not hold what its header says: fetch it again")
+        raise DataError(path, None, "does not match its header: fetch it again")
     return raw, values.reshape(header[1:])
 
 

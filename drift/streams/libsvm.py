@@ -1,4 +1,4 @@
-"""Reader of LIBSVM text, the format most sparse benchmark data are handed around in."""
+"""Reader of LIBSVM text, the usual format of sparse benchmark data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_libsvm(
     A line reads ``label,label index:value index:value ...``. Labels are any tokens without space,
     comma or colon; a line that starts with a space or with a feature has none. Feature indices
     count from 1 and become columns 0, 1, .... A ``#`` at the start of a line or after a space
-    begins a comment.
+    starts a comment.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def read_libsvm(
         A plain file, or one that ends in .xz, .gz or .bz2.
     topics
         Names of the labels: a mapping from label to name, or a tab separated file whose columns
-        start with label and name, under one line of headings. A label it lacks is an error. None:
-        labels are their own names, in order of first appearance.
+        start with label and name, under one line of headings. Other labels are errors. None: the
+        labels are the names, in order of first appearance.
     n_features
         Number of columns, and so the largest index allowed; None: the largest in the file.
 
@@ -71,13 +71,13 @@ def read_libsvm(
         raise DataError(
             path,
             numbers[0],
-            f"no line holds a feature, index:value, as {heads[0]!r:.80} does not: a line of a "
+            f"no line has a feature, index:value; the first is {heads[0]!r:.80}: a line of a "
             "LIBSVM file reads 'label index:value ...'; a CSV file is none",
         )
     codes = None if topics is None else _codes(topics)
     labels = dict.fromkeys(codes) if codes else {}
     columns = {label: column for column, label in enumerate(labels)}
-    members = _members(zip(numbers, heads, strict=True), columns, path, known=codes is not None)
+    members = _members(zip(numbers, heads, strict=True), columns, path, closed=codes is not None)
     names = tuple(codes[label] for label in columns) if codes else tuple(columns)
     return Documents(
         rows=rows,
@@ -103,18 +103,18 @@ def _codes(topics: PathLike | Mapping[Any, str]) -> dict[str, str]:
 
 
 def _members(
-    heads: Iterable[tuple[int, str]], columns: dict[str, int], path: PathLike, *, known: bool
+    heads: Iterable[tuple[int, str]], columns: dict[str, int], path: PathLike, *, closed: bool
 ) -> list[list[int]]:
-    """Columns of each line's labels; new labels get the next column unless all are known."""
-    seen: dict[str, list[int]] = {"": []}
+    """Columns of each line's labels. A new label gets the next column, unless the set is closed."""
+    columns_of: dict[str, list[int]] = {"": []}
     members = []
     for number, head in heads:
-        if head not in seen:
+        if head not in columns_of:
             labels = head.split(",")
             for label in labels:
-                if not label or (known and label not in columns):
+                if not label or (closed and label not in columns):
                     raise DataError(path, number, f"label {label!r} of {head!r} is no known topic")
                 columns.setdefault(label, len(columns))
-            seen[head] = [columns[label] for label in labels]
-        members.append(seen[head])
+            columns_of[head] = [columns[label] for label in labels]
+        members.append(columns_of[head])
     return members

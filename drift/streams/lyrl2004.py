@@ -31,7 +31,7 @@ _ID = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Documents:
-    r"""Stories of the LYRL2004 collection, in the order of their document ids, that is of time.
+    r"""Stories of the LYRL2004 collection, in the order of their document ids, which is by time.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Do
         plain or ending in .xz, .gz or .bz2. Lines read ``docid  feature:value feature:value ...``.
     qrels
         The topics, ``rcv1-v2.topics.qrels``. Lines read ``CCAT 2286 1``; documents that are not
-        among the vectors are passed over.
+        among the vectors are ignored.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def rcv1(folder: PathLike, n: int = 20_000) -> Documents:
             "(jmlr.org/papers/volume5/lewis04a), or call drift.streams.fetch_rcv1()"
         )
         raise DataError(Path(folder), None, problem)
-    # The name is the collection's, whichever of its files were found.
+    # The name does not depend on which files were read.
     return Documents(
         documents.rows,
         documents.topics,
@@ -92,7 +92,7 @@ def fetch_rcv1(n: int = 20_000, data_home: PathLike | None = None) -> Documents:
     n
         How many stories, at least 1, by document id.
     data_home
-        Where scikit-learn keeps its data; None: its default, ``~/scikit_learn_data``.
+        Folder of scikit-learn's data; None: its default, ``~/scikit_learn_data``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Reader of Reuters-21578, the newswire collection that anybody can download.
 
-It comes as raw SGML with dates. A stream may not look ahead, so its TF-IDF does not either. River's
-TFIDF does not look ahead, but weighs by tf where RCV1, whose twin this is, takes its logarithm.
+It is raw SGML with dates. Document frequencies count earlier stories only. River's TFIDF does that
+too, but weights by tf, where RCV1 uses log tf; this stream imitates RCV1.
 """
 
 from __future__ import annotations
@@ -49,15 +49,14 @@ class _Story(NamedTuple):
 def read_reuters21578(folder: PathLike) -> Documents:
     """Stories of Reuters-21578 in the order of time.
 
-    A token is a run of at least two letters a-z in the lower-cased title and body (date line and
-    author left out; of the stories whose text is not marked up, all of it). The t-th story,
-    from 0, gives token w the weight ``(1 + log tf) (1 + log((1 + t) / (1 + df)))``, where tf is w's
-    count in the story and df the number of the t earlier stories that contain w; each row is then
-    scaled to norm 1. So no weight looks ahead.
+    A token is a run of at least two letters a-z in the lower-cased title and body, without date
+    line and author; if the text has no markup, in all of it. In story t, from 0, token w has the
+    weight ``(1 + log tf) (1 + log((1 + t) / (1 + df)))``. tf is w's count in the story, df the
+    number of earlier stories that contain w. Rows are scaled to norm 1.
 
-    Stories are sorted by date, then by NEWID; one whose date is malformed takes that of the story
-    before it by NEWID. Stories without a token are dropped; those without topics stay, as
-    negatives for every target.
+    Stories are sorted by date, then by NEWID. A malformed date is replaced by the one of the
+    previous NEWID. Stories without a token are dropped. Those without topics stay, as negatives
+    of every target.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ def _in_time(stories: list[_Story]) -> list[_Story]:
 def _tf_idf(
     tf: NDArray[np.float64], columns: NDArray[np.int64], indptr: NDArray[np.int64], n_tokens: int
 ) -> csr_array:
-    """Rows weighted by what the rows above them hold (see `read_reuters21578`)."""
+    """Rows weighted by the document frequencies of earlier rows (see `read_reuters21578`)."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     # A token occurs at most once in a row: its earlier rows are its earlier entries, so df is an
     # entry's rank among those of its column.

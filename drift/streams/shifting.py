@@ -1,6 +1,6 @@
-"""Binary streams whose question changes: the tracking paper's "topic of the day".
+"""Binary streams whose target topic changes, as in the tracking paper.
 
-One set of documents serves every stream; a stream only says which topic is asked for when.
+All streams share one set of documents; a stream defines the target of each chunk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ShiftingStream", "tracking_groups"]
 
 
 class ShiftingStream(Dataset):
-    """Documents asked about one topic after another.
+    """Documents whose target is one topic after another.
 
     The documents are split, in order, into as many equal chunks as there are targets; in chunk i
     the label is True where the story has the topic `targets[i]`. Documents left over at the end,
@@ -36,7 +36,7 @@ class ShiftingStream(Dataset):
     documents
         The stories, in the order of time.
     targets
-        One topic for each chunk; the same topic may come again.
+        One topic for each chunk; topics may repeat.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ShiftingStream(Dataset):
     Raises
     ------
     ParameterError
-        No targets, more targets than documents, or a topic that the documents do not know.
+        No targets, more targets than documents, or a topic that the documents lack.
 
     References
     ----------
@@ -114,8 +114,8 @@ class ShiftingStream(Dataset):
     def X(self) -> csr_array:  # noqa: N802 - a matrix, named as in scikit-learn
         """The documents as a matrix, shape (n_samples, n_features), not copied.
 
-        To a model its columns are the features 0, 1, 2, ...; the dicts that the stream yields have
-        the documents' own names, where they have some: learn and predict in one form.
+        Its columns are the features 0, 1, 2, ...; the stream's dicts have the documents' feature
+        names, if any. Use one form for learning and predicting.
         """
         return self.documents.rows
 
@@ -130,24 +130,24 @@ def tracking_groups(
     n_streams: int = 4,
     seed: int = 0,
 ) -> dict[int, list[ShiftingStream]]:
-    """Shifting streams in groups of equally many shifts, as the tracking paper draws them.
+    """Shifting streams, grouped by their number of shifts, as the tracking paper draws them.
 
-    No shift: one stream for each target, in their order. With s shifts a stream has s + 1 chunks:
-    where there are at least so many targets, it draws different ones at random; where there are
-    fewer, it goes through a random permutation of all of them, over and over.
+    No shift: one stream for each target, in their order. With s shifts a stream has s + 1 chunks.
+    Their targets are drawn without replacement. If there are fewer than s + 1 targets, a random
+    permutation of all is repeated.
 
     Parameters
     ----------
     documents
         The stories, in the order of time.
     targets
-        The topics to choose from, all different. The paper has four.
+        The topics to draw from, all different. The paper has four.
     shifts
-        The groups to make.
+        Number of shifts of each group.
     n_streams
         Streams in each group with shifts.
     seed
-        Of the draws. Each group has its own, so that it does not depend on which others are made.
+        Seed of the draws. A group's draws do not depend on the other groups.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """A simulator of topic-labelled newswire stories, for experiments that need no download.
 
-RCV1 cannot be shipped. What makes it hard for online learners can be imitated: a long-tailed
-vocabulary, topics inside topics, stories about several things at once, editors who disagree, and
-stories that say little of what they are about. The constants below are set so that a Perceptron
-errs about as often, on streams of every length, as it does on RCV1 (see `newswire`).
+RCV1 cannot be shipped. The simulator imitates what makes it hard for online learners: a long-tailed
+vocabulary, nested topics, stories with several topics, noisy labels, and stories with few topical
+words. The constants are tuned so that a Perceptron makes about as many mistakes as on RCV1, on
+streams of every length (see `newswire`).
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ _WEIGHTS = np.array([weight for topics in _DESKS.values() for weight in topics.v
 _VOCABULARY = 30_000
 _TOPIC_WORDS = 1_000  # words that a desk or a topic draws from
 _COMMON_LAW = (8.0, 1.0)  # offset and exponent of Zipf's law for words of any topic
-_TOPIC_LAW = (3.0, 1.0)  # the same for a topic's own words
+_TOPIC_LAW = (3.0, 1.0)  # the same for topical words
 _LENGTH = (4.2, 0.7)  # log-normal; gives 76 different words a story, as RCV1 has
-_COMMON_SHARE = (1.9, 2.1)  # beta law of the share of common words: some stories hold little else
+_COMMON_SHARE = (1.9, 2.1)  # beta law of the share of common words: some stories have few others
 _DESK_SHARE = 0.5  # share of topical words which are the desk's rather than the topic's
 _SECOND = 0.3  # share of stories with a second topic
 _MENTION = 0.07  # share of stories that mention a second topic without being labelled with it
@@ -78,7 +78,7 @@ _MISSED = 0.015  # share of stories whose editor forgot the first topic
 
 
 class _Plan(NamedTuple):
-    """What each story is about, before its words are drawn."""
+    """Each story's topics and proportions, before its words are drawn."""
 
     topics: NDArray[np.bool_]  # labels, (n, number of names)
     subjects: _Ints  # first and second subject, (n, 2)
@@ -102,7 +102,7 @@ def newswire(n: int = 8_000, seed: int = 0, drift: float = 0.0) -> Documents:
         At least 0. The same seed gives the same stories with the same release of numpy.
     drift
         Share, from 0 to 1, of each topic's words that are replaced by others between the first
-        and the last story, evenly over time. Labels and lengths do not depend on it.
+        and the last story, at a constant rate. Labels and lengths do not depend on it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Labelled examples in their order, and the drifts that are known of them: what models learn."""
+"""Labelled examples in their order, with the rows at which the concept is documented to drift."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["Drift", "Stream", "are_categories", "is_missing", "problem_of", "unp
 
 
 class Drift(NamedTuple):
-    """A change of what is to be learnt, as far as one knows of it.
+    """A documented change of the concept.
 
     Attributes
     ----------
     row
-        Number of the first example that it concerns.
+        Number of the first example after the change started.
     width
-        Number of examples that it takes: 1, a change at once; more, a gradual one.
+        Number of examples over which it happens: 1, abrupt; more, gradual.
     """
 
     row: int
@@ -43,20 +43,20 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Examples in the order in which a model meets them.
+    """Examples in the order in which a model learns them.
 
     Parameters
     ----------
     examples
         Pairs of features, as a dict, and a label.
     name
-        What to call it in results.
+        Name of the stream in results.
     drifts
-        Changes that are known: `Drift`, or numbers of rows.
+        Documented changes: `Drift`, or numbers of rows.
     shuffled
         Whether it is another stream's, in another order.
     notes
-        What its reader left out, and why, and columns that may tell the label by mistake.
+        What its reader left out, and why, and columns that may leak the label.
 
     Raises
     ------
@@ -92,8 +92,8 @@ class Stream:
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
                 raise ParameterError(
-                    f"{self.name} has {counted(len(self), 'example')}: a drift lies behind the "
-                    f"first of them and is one row wide or more, not {drift}"
+                    f"{self.name} has {counted(len(self), 'example')}: a drift starts after the "
+                    f"first of them and is at least one row wide, not {drift}"
                 )
 
     def __len__(self) -> int:
@@ -107,16 +107,16 @@ class Stream:
 
     @classmethod
     def of(cls, pairs: Iterable[Any], name: str | None = None, rows: int | None = None) -> Stream:
-        """Take a stream from pairs of features and label.
+        """Make a stream from pairs of features and label.
 
         Parameters
         ----------
         pairs
-            Any iterable of them; a weight or more that comes third, as River allows it, is refused.
+            Any iterable of them. Longer tuples, such as River's with a weight, are refused.
         name
-            What to call it; None: as its class, if that is a data set's.
+            Name of the stream; None: the class of the data set, if it is one.
         rows
-            Take the first only.
+            Number of examples to read; None: all.
         """
         if name is None:
             plain = isinstance(pairs, list | tuple | Iterator)
@@ -131,17 +131,17 @@ class Stream:
         return replace(self, examples=self.examples[:rows], drifts=drifts)
 
     def block_shuffled(self, length: int, seed: int = 0) -> Stream:
-        """Put blocks of examples in random order, the examples of each as they were.
+        """Put blocks of examples in random order, and keep the order inside each block.
 
-        What was near stays near, and the order in which the target moved is gone; so are the drifts
-        that were known.
+        Neighbours stay neighbours. The order in which the concept moved is lost, and so are the
+        documented drifts.
 
         Parameters
         ----------
         length
-            Of the blocks.
+            Examples in a block.
         seed
-            Of their order.
+            Seed of the order of the blocks.
         """
         starts = np.arange(0, len(self), length)
         np.random.default_rng(seed).shuffle(starts)
@@ -161,7 +161,7 @@ class Stream:
 
     @cached_property
     def categories(self) -> dict[Hashable, int]:
-        """How many different texts each feature has; none where one names rows, no categories."""
+        """Number of different texts of each feature; empty if one feature's are no categories."""
         texts: dict[Hashable, set[str]] = {}
         counts: Counter[Hashable] = Counter()
         for x, _ in self.examples:
@@ -169,8 +169,9 @@ class Stream:
                 if isinstance(value, str):
                     texts.setdefault(name, set()).add(value)
                     counts[name] += 1
-        all_are = all(are_categories(len(own), counts[name]) for name, own in texts.items())
-        return {name: len(own) for name, own in texts.items()} if all_are else {}
+        sizes = {name: len(different) for name, different in texts.items()}
+        all_are = all(are_categories(size, counts[name]) for name, size in sizes.items())
+        return sizes if all_are else {}
 
     @cached_property
     def packed(self) -> NDArray[np.uint8]:
@@ -185,7 +186,7 @@ def unpacked(packed: NDArray[np.uint8]) -> list[tuple[Features, Label]]:
 
 
 def are_categories(different: int, total: int) -> bool:
-    """Whether so many different texts among all are categories: no names of rows, no prose.
+    """Whether so many different texts are categories, rather than row names or prose.
 
     Examples
     --------
@@ -214,7 +215,7 @@ def is_missing(value: Any) -> bool:
 
 
 def problem_of(label: Any) -> str:
-    """What a label has that keeps it from being learnt; empty: nothing."""
+    """Why a label cannot be learnt; empty: it can."""
     try:
         hash(label)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Streams from what holds rows and columns: data frames and files of them, read by libraries.
+"""Streams from data frames and table files, which libraries read.
 
 | suffix | read by |
 |---|---|
@@ -45,23 +45,23 @@ if TYPE_CHECKING:
 
 __all__ = ["read_stream"]
 
-#: Fewer rows may count up, or agree with the label, by chance.
+#: With fewer rows a column may count up, or equal the label, by chance.
 _FEW = 100
 _COMPRESSED: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
     ".xz": lzma.open,
     ".bz2": bz2.open,
 }
-#: What readers raise of a file that is no such file, or is compressed and damaged.
+#: What readers raise if a file has another format, or is compressed and damaged.
 _UNREADABLE = (
     *(ValueError, NotImplementedError, OSError, StopIteration),
     *(EOFError, zlib.error, lzma.LZMAError),
 )
-#: A number with a decimal comma between semicolons, and in how many lines one is looked for.
+#: A number with a decimal comma between semicolons, and the number of lines searched for one.
 _COMMAS = re.compile(rb"(^|;) *-?\d*,\d+ *(;|\r?\n|$)")
 _LINES = 1_000
-_TIMES = "has times, which are no numbers: order by it (time=, --time), or make numbers of it"
-#: What libraries call a first column without a name, as data frames are written with their index.
+_TIMES = "has times, which are no numbers: order by it (time=, --time), or convert it to numbers"
+#: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = {"", "Unnamed: 0"}
 _Columns = dict[str, list[Any]]
 
@@ -75,30 +75,30 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     drop: Collection[str] = (),
     name: str | None = None,
 ) -> Stream:
-    r"""Read labelled examples from whatever has them.
+    r"""Read labelled examples from a file, data frame or data set.
 
-    Numbers, bools and texts are features as they are, and what is missing is absent. `compare`
-    gives texts to each model in the form that it can use; in a loop of your own, put an encoder in
-    front of a model that takes numbers alone.
+    Numbers, bools and texts become features unchanged; missing values are omitted. `compare`
+    encodes texts for each model. In a loop of your own, put an encoder before a model that needs
+    numbers.
 
     Parameters
     ----------
     source
-        A data frame of a library that narwhals knows; a path to a CSV, Parquet, ARFF or LIBSVM file
-        or to JSON lines, as a Kafka topic has them; `Documents`; a data set of River's or other
-        pairs of features and label; or a `Stream`.
+        A data frame of a library that narwhals supports; a path to a CSV, Parquet, ARFF or LIBSVM
+        file or to JSON lines, as in a Kafka topic; `Documents`; a River data set or other pairs of
+        features and label; or a `Stream`.
     target
-        The column of the labels. Of `Documents` and LIBSVM files the topic that is the positive
-        class; None: each has one topic, which is its class.
+        The column of labels. Of `Documents` and LIBSVM files: the topic that is the positive
+        class; None: each document has one topic, its class.
     time
-        The column by which rows are ordered, numbers or dates, which is no feature then; None: as
-        they come. Rows of the same time stay in their order.
+        The column of numbers or dates by which rows are ordered; it is no feature then. The sort
+        is stable. None: keep the order.
     rows
-        Take the first only.
+        Number of examples to read; None: all.
     drop
-        Columns of data frames and files that are no features, an id say.
+        Columns of data frames and files that are no features, such as an id.
     name
-        What to call it; None: as the file or the class of the data set.
+        Name of the stream; None: the file's or the data set's class.
 
     Raises
     ------
@@ -112,9 +112,9 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     Warns
     -----
     RuntimeWarning
-        A column is left out: dates, which are no numbers, texts that differ from row to row, or the
-        index of a data frame. Rows without a label are left out. Or a column counts the rows or
-        equals the label. `Stream.notes` has these, too.
+        A column is dropped: dates, texts that differ from row to row, or the index of a data
+        frame. Rows without a label are dropped. A column counts the rows or equals the label.
+        `Stream.notes` has these, too.
 
     Examples
     --------
@@ -129,25 +129,25 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     [({'shop': 'south'}, 'no'), ({'shop': 'north', 'price': 9.5}, 'yes')]
     """
     if isinstance(source, Stream):
-        found = source
+        stream = source
     elif isinstance(source, str | PathLike):
-        found = _read_file(Path(source), target, time, drop)
+        stream = _read_file(Path(source), target, time, drop)
     elif isinstance(source, Documents):
-        found = _of_documents(source, target)
+        stream = _of_documents(source, target)
     elif (frame := _frame(source)) is not None:
         # Columns may have numbers for names.
         target, time = (None if one is None else str(one) for one in (target, time))
-        found = _of_columns(_columns(frame), target, time, drop, type(source).__name__)
+        stream = _of_columns(_columns(frame), target, time, drop, type(source).__name__)
     else:
-        found = _of_pairs(source, rows)
-    for note in () if found is source else found.notes:
-        warnings.warn(f"{found.name}: {note}", RuntimeWarning, stacklevel=2)
-    examples = found.head(rows)
-    return examples if name is None else replace(examples, name=name)
+        stream = _of_pairs(source, rows)
+    for note in () if stream is source else stream.notes:
+        warnings.warn(f"{stream.name}: {note}", RuntimeWarning, stacklevel=2)
+    stream = stream.head(rows)
+    return stream if name is None else replace(stream, name=name)
 
 
 def _frame(source: Any) -> nw.DataFrame[Any] | None:
-    """Return a data frame of any library; None for what is none."""
+    """Return a narwhals data frame; None if the source is no data frame."""
     try:
         frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
     except TypeError:
@@ -162,7 +162,7 @@ def _of_pairs(source: Any, rows: int | None) -> Stream:
         return Stream.of(source, rows=rows)
     except TypeError:
         raise ParameterError(
-            f"{type(source).__name__} holds no examples: give pairs of features and label, a data "
+            f"{type(source).__name__} has no examples: give pairs of features and label, a data "
             "frame or a file"
         ) from None
 
@@ -172,10 +172,10 @@ def _of_documents(documents: Documents, target: str | None) -> Stream:
         labels = documents.has(target).tolist()
         return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
     if not (documents.topics.sum(axis=1) == 1).all():
-        known = ", ".join(documents.most_frequent(4))
+        topics = ", ".join(documents.most_frequent(4))
         raise ParameterError(
             f"{documents.name} has documents with no topic or several, which are no classes: name "
-            f"one topic as the target, such as {known}"
+            f"one topic as the target, such as {topics}"
         )
     labels = [documents.topic_names[i] for i in documents.topics.argmax(axis=1)]
     return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
@@ -190,9 +190,9 @@ def _read_file(path: Path, target: str | None, time: str | None, drop: Collectio
     if suffix in {".jsonl", ".ndjson"}:
         return _of_columns(_read_lines(path, target, time), target or "label", time, drop, name)
     if suffix not in _READERS:
-        known = ", ".join([*_READERS, ".jsonl", ".ndjson", ".svm", ".libsvm", ".svmlight"])
+        suffixes = [*_READERS, ".jsonl", ".ndjson", ".svm", ".libsvm", ".svmlight"]
         raise ParameterError(
-            f"{path}: the suffix does not say what the file holds: use one of {known}"
+            f"{path}: the suffix does not tell the format: use one of {', '.join(suffixes)}"
         )
     if not path.is_file():
         missing = "it is a folder" if path.is_dir() else "there is no such file"
@@ -222,7 +222,7 @@ def _read_csv(path: Path, separator: str = "") -> _Columns:
     library = _backend()
     options: dict[str, Any] = {}
     if separator == ";" and any(map(_COMMAS.search, lines)):
-        # Spreadsheets write so wherever the comma is the decimal one.
+        # Spreadsheets write this in locales with a decimal comma.
         options = {"decimal": ","} if library == "pandas" else {"decimal_comma": True}
     return _columns(nw.read_csv(str(path), backend=library, separator=separator, **options))
 
@@ -233,8 +233,8 @@ def _read_parquet(path: Path) -> _Columns:
 
 def _read_arff(path: Path) -> _Columns:
     _, text = read_text(path)
-    data, about = arff.loadarff(StringIO(text.decode()))
-    columns = {name: data[name].tolist() for name in about.names()}
+    data, meta = arff.loadarff(StringIO(text.decode()))
+    columns = {name: data[name].tolist() for name in meta.names()}
     return {name: [_arff_value(value) for value in column] for name, column in columns.items()}
 
 
@@ -266,7 +266,7 @@ def _read_lines(path: Path, target: str | None, time: str | None) -> _Columns:
         try:
             one = json.loads(line)
             if isinstance(one.get("features"), dict):
-                # The codec's other fields are no features; its label has the name of the target.
+                # The codec's other fields are no features; the label is renamed to the target.
                 label = one.get("label")
                 when = {time: one.get(time)} if time is not None and time in one else {}
                 one = {**one["features"], **when, target or "label": label}
@@ -285,8 +285,8 @@ def _of_columns(
 ) -> Stream:
     for option, column in (("target", target), ("time", time), *(("drop", one) for one in drop)):
         if column is None and option == "target":
-            known = ", ".join(columns)
-            raise ParameterError(f"{name}: name the target, one of {known}{_headless(columns)}")
+            names = ", ".join(columns)
+            raise ParameterError(f"{name}: name the target, one of {names}{_headless(columns)}")
         if column is not None and column not in columns:
             near = suggest(column, columns)
             raise ParameterError(f"{name} has no column {column!r}: {near}{_headless(columns)}")
@@ -308,7 +308,7 @@ def _of_columns(
             notes.append(f"{column!r} {leak}: drop it if a model would not have it in time")
     if not features:
         why = f" ({'; '.join(notes)})" if notes else ""
-        raise ParameterError(f"{name}: no column is left to predict {target} by: add one{why}")
+        raise ParameterError(f"{name}: no column is a feature for {target}: add one{why}")
     examples = [
         ({column: values[i] for column, values in features.items() if values[i] is not None}, y)
         for i, y in zip(order, map(labels.__getitem__, order), strict=True)
@@ -319,14 +319,14 @@ def _of_columns(
 def _labelled(columns: _Columns, target: str, name: str) -> tuple[_Columns, list[str]]:
     """Rows that have a label, and a note on those that have none."""
     total = len(columns[target])
-    there = [i for i, label in enumerate(columns[target]) if not is_missing(label)]
-    if len(there) == total:
+    labelled = [i for i, label in enumerate(columns[target]) if not is_missing(label)]
+    if len(labelled) == total:
         return columns, []
-    if not there:
+    if not labelled:
         raise ParameterError(f"{name}: no row has a label in {target}: name another target")
-    kept = {column: [values[i] for i in there] for column, values in columns.items()}
-    return kept, [
-        f"left out: {total - len(there):,} of {total:,} rows, without a label in {target!r}"
+    rows = {column: [values[i] for i in labelled] for column, values in columns.items()}
+    return rows, [
+        f"left out: {total - len(labelled):,} of {total:,} rows, without a label in {target!r}"
     ]
 
 
@@ -338,7 +338,7 @@ def _as_texts(values: list[Any]) -> list[Any]:
 
 
 def _headless(columns: _Columns) -> str:
-    """What to say of names that are numbers, which may be the first row."""
+    """Advice if names are numbers, since the first row may have been read as the header."""
     if not any(re.fullmatch(r"-?\d+(\.\d+)*", name) for name in columns):
         return ""
     return "; if these are values, put a line with the names of the columns before them"
@@ -348,7 +348,7 @@ def _labels(values: list[Any], where: str) -> list[Any]:
     for i, value in enumerate(values):
         if problem := problem_of(value):
             raise ParameterError(f"{where}: row {i} has {problem}")
-    # A column of whole numbers is one of floats where a library reads it so.
+    # Some libraries read a column of integers as floats.
     return [int(value) if isinstance(value, float) else value for value in values]
 
 
@@ -368,8 +368,8 @@ def _moments(values: list[Any], where: str) -> list[Any]:
 
 def _problem_of(values: list[Any], *, nameless: bool) -> str:
     """Why a column is no feature; empty: it is one."""
-    known = [value for value in values if value is not None]
-    kinds = set(map(type, known))
+    present = [value for value in values if value is not None]
+    kinds = set(map(type, present))
     if any(issubclass(kind, dt.date | dt.time | dt.timedelta) for kind in kinds):
         return _TIMES
     if any(hasattr(kind, "__len__") and not issubclass(kind, str | bytes) for kind in kinds):
@@ -378,7 +378,7 @@ def _problem_of(values: list[Any], *, nameless: bool) -> str:
         return "has no name and counts the rows: name it to have it as a feature"
     if all(issubclass(kind, bool | int | float) for kind in kinds):
         return ""
-    return _problem_of_texts([str(value) for value in known])
+    return _problem_of_texts([str(value) for value in present])
 
 
 def _problem_of_texts(texts: list[str]) -> str:
@@ -392,7 +392,7 @@ def _problem_of_texts(texts: list[str]) -> str:
 
 
 def _counts(values: list[Any]) -> bool:
-    """Whether whole numbers rise from row to row, or fall."""
+    """Whether integers rise from row to row, or fall."""
     if len(values) < 2 or not all(type(value) is int for value in values):
         return False
     steps = {later > value for value, later in pairwise(values) if later != value}
@@ -400,7 +400,7 @@ def _counts(values: list[Any]) -> bool:
 
 
 def _leak(values: list[Any], labels: list[Any]) -> str:
-    """What a column tells that it should not; empty: nothing, or too few rows to say."""
+    """How a column leaks the label or the row number; empty: it does not, or too few rows."""
     if len(values) < _FEW:
         return ""
     if _counts(values):

@@ -47,7 +47,7 @@ class Abort(_AtPoint):
     """End a worker in this process between two of its steps, as a kill would.
 
     Nothing of what the worker would do next is done but its ``finally`` blocks; throw it away and
-    start another. A worker in a process of its own is killed for good by the environment variable
+    start another. A worker in its own process is killed for good by the environment variable
     ``DRIFT_ABORT_AT=point:count``.
 
     Parameters

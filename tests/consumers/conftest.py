@@ -2,11 +2,13 @@
 
 import os
 import uuid
+from collections import defaultdict
 
 import pytest
 
 from drift.consumers.assignment import Assignment
-from drift.consumers.checkpoints.models import ModelStore
+from drift.consumers.checkpoints import objects
+from drift.consumers.checkpoints.rows import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
@@ -39,12 +41,12 @@ def member():
 
 @pytest.fixture
 def stores(monkeypatch):
-    """Closes the files of models after the test, as those do not who are killed in it."""
-    opened, begin = [], ModelStore.__init__
+    """Closes the files of models after the test, also those of killed workers."""
+    opened, init = [], ModelStore.__init__
 
     def noted(self, *given, **more):
         opened.append(self)
-        begin(self, *given, **more)
+        init(self, *given, **more)
 
     monkeypatch.setattr(ModelStore, "__init__", noted)
     yield
@@ -101,7 +103,23 @@ def s3():
 
 
 @pytest.fixture
+def memory(monkeypatch):
+    """Stores of objects in memory, one for each bucket."""
+    store = pytest.importorskip("obstore.store", reason="obstore is not installed").MemoryStore
+    monkeypatch.setattr(objects, "_store", defaultdict(store).__getitem__)
+
+
+@pytest.fixture(params=["folder", "objects"])
+def root(request, tmp_path):
+    """Where checkpoints are to be: a folder of files, or a store of objects in memory."""
+    if request.param == "folder":
+        return tmp_path / "root"
+    request.getfixturevalue("memory")
+    return f"s3://memory{tmp_path}"
+
+
+@pytest.fixture
 def bucket(s3):
-    """A place in a bucket of its own in that store, which is well again after the test."""
+    """A place in its own bucket in that store, which is well again after the test."""
     yield f"s3://{uuid.uuid4().hex}/root"
     s3.lose, s3.delay, s3.answers = 0.0, 0.0, None

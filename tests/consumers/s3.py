@@ -146,10 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
             for key in keys
             if "/" not in key[len(prefix) :]
         )
-        found = "".join(
+        result = "".join(
             f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders
         )
-        text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{objects}{found}"
+        text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{objects}{result}"
         self.answer(200, f"{text}</ListBucketResult>".encode(), Content_Type="application/xml")
 
     def do_POST(self):

@@ -3,7 +3,7 @@
 import threading
 import time
 
-__all__ = ["claim_of", "close", "learner_of", "offsets", "run", "until"]
+__all__ = ["claim_of", "close", "kill", "learner_of", "offsets", "run", "until"]
 
 
 def until(worker, done, seconds=60):
@@ -35,8 +35,18 @@ def close(worker):
     worker.run(signals=False)
 
 
+def kill(worker):
+    """Let go of the clients; what the producer has not sent is lost, as in a kill."""
+    worker._claims.clear()  # or it is saved as the client leaves its group
+    sender = worker._producer.producer._sender  # to close the producer would flush it first
+    sender.force_close()
+    sender.join(10)
+    worker._writer.shutdown()
+    worker._consumer.close()
+
+
 def run(worker, seconds=60):
-    """Run a worker that an error is to end; one that goes on is stopped, and raises nothing."""
+    """Run a worker that an error is to end; one that continues is stopped, and raises nothing."""
     timer = threading.Timer(seconds, worker.stop)
     timer.start()
     try:

@@ -41,25 +41,25 @@ def bernstein(numbers, guesses, variance, failure):
 
 def moments(numbers):
     mean = sum(numbers) / len(numbers)
-    spread = sum((x - mean) ** 2 for x in numbers) / len(numbers)
-    return mean, max(spread, 1 / len(numbers))
+    variance = sum((x - mean) ** 2 for x in numbers) / len(numbers)
+    return mean, max(variance, 1 / len(numbers))
 
 
 def bounds(numbers, level):
     """The least bound by the number of examples from which on it holds."""
-    found, start, k, guesses = {}, 256, 1, [None] * 256
+    result, start, k, guesses = {}, 256, 1, [None] * 256
     guess = first = moments(numbers[:256])
     while (end := start + 256 * 2**k) <= len(numbers):
         block = numbers[start:end]
         guesses += [guess[0]] * len(block)
         failure = level / 4 * weight(k)
-        found[end] = min(
+        result[end] = min(
             bernstein(block, guesses[start:], guess[1], failure),
             bernstein(numbers[256:end], guesses[256:], first[1], failure),
-            *found.values(),
+            *result.values(),
         )
         guess, start, k = moments(block), end, k + 1
-    return found
+    return result
 
 
 def twin(numbers, level):
@@ -109,10 +109,10 @@ CASES = [
 def test_a_detector_is_that_of_sums_over_all_numbers(case):
     numbers = list(stream(4000, 3, *case[:3], bits=case[3]))
     detector = Detector(0.05)
-    found = first_alarm(detector, numbers)
-    assert found == twin(numbers, 0.05)
-    assert (found is None) == (case[1] <= case[0])
-    if found is None:
+    actual = first_alarm(detector, numbers)
+    assert actual == twin(numbers, 0.05)
+    assert (actual is None) == (case[1] <= case[0])
+    if actual is None:
         assert detector.bound == pytest.approx([*bounds(numbers, 0.05).values()][-1])
 
 
@@ -125,7 +125,7 @@ def test_an_alarm_says_what_was_before_and_what_is_now():
     assert alarm.before == pytest.approx(0.05, abs=0.01)
     assert alarm.now == pytest.approx(0.4, abs=0.15)
     assert (at - 5000) / 2 < alarm.examples <= at - 5000 + 8
-    assert len(raised) == 1  # the reference has begun anew, where it is now
+    assert len(raised) == 1  # the reference has started anew, where it is now
 
 
 def test_the_log_loss_is_watched_in_its_units():
@@ -140,12 +140,12 @@ def test_the_log_loss_is_watched_in_its_units():
 
 @pytest.mark.parametrize("level", [0.05, 0.2])
 def test_stationary_streams_have_false_alarms_as_the_level_says_or_fewer(level):
-    found = sum(
+    actual = sum(
         first_alarm(Detector(level), list(stream(3000, seed, 0.1, 0.1, 0, bits=True))) is not None
         for seed in range(100)
     )
     # With the level's probability each: more than so many come once in 10,000 tests.
-    assert found <= 100 * level + 4 * math.sqrt(100 * level)
+    assert actual <= 100 * level + 4 * math.sqrt(100 * level)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, math.nan])
@@ -188,12 +188,12 @@ def test_histograms_have_the_distances_of_naive_ones(before, times, since):
     names = {name for x in (*before, *since) for name in x}
     expected = [(name, distance(before, since, name)) for name in names]
     expected.sort(key=lambda one: (-round(one[1], 9), one[0]))
-    found = histograms.moved()
-    assert [name for name, _ in found] == [name for name, _ in expected[:3]] or len(found) == 3
-    for name, one in found:
+    actual = histograms.moved()
+    assert [name for name, _ in actual] == [name for name, _ in expected[:3]] or len(actual) == 3
+    for name, one in actual:
         assert one == pytest.approx(distance(before, since, name))
-    least = min([one for _, one in found], default=1)
-    assert all(one <= least + 1e-9 for name, one in expected if name not in dict(found))
+    least = min([one for _, one in actual], default=1)
+    assert all(one <= least + 1e-9 for name, one in expected if name not in dict(actual))
 
 
 def test_what_is_followed_of_the_features_is_bounded(monkeypatch):
@@ -365,7 +365,7 @@ def test_numbers_of_numpy_and_probabilities_that_are_rounded_up_go_into_a_checkp
     assert (other.mistakes, other.measures.windowed()["log_loss"]) == (0, pytest.approx(0))
 
 
-def test_a_checkpoint_without_references_begins_them():
+def test_a_checkpoint_without_references_starts_them():
     one, other = learner(alarm_level=0), learner()
     for message in log(100):
         one.take(message)

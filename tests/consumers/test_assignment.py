@@ -17,36 +17,36 @@ PLACES = [("t", 0), ("t", 1), ("t", 2)]
 
 
 def given(n):
-    """An assignment of the first `n` partitions, which have all begun."""
+    """An assignment of the first `n` partitions, which have all started."""
     assignment = Assignment()
     assignment.assign(PLACES[:n])
     for place in PLACES[:n]:
-        assignment.begin(place)
+        assignment.start(place)
     return assignment
 
 
-def test_what_the_worker_does_not_have_is_not_held():
+def test_only_assigned_partitions_are_paused():
     assignment = given(1)
     assert assignment.hold(PLACES) == PLACES[:1]
     assert assignment.states == {("t", 0): State.HELD}
-    assert (assignment.waiting(), assignment.begun()) == ([("t", 0)], [])
+    assert (assignment.waiting(), assignment.started()) == ([("t", 0)], [])
 
 
-def test_what_is_assigned_waits_until_it_is_begun():
+def test_what_is_assigned_waits_until_it_is_started():
     assignment = given(2)
     assignment.assign(PLACES[2:])
-    assert (assignment.begun(), assignment.waiting()) == (PLACES[:2], PLACES[2:])
-    assignment.begin(PLACES[2])
-    assert (assignment.begun(), assignment.waiting()) == (PLACES, [])
+    assert (assignment.started(), assignment.waiting()) == (PLACES[:2], PLACES[2:])
+    assignment.start(PLACES[2])
+    assert (assignment.started(), assignment.waiting()) == (PLACES, [])
 
 
 def test_a_partition_that_is_lost_is_no_more_the_workers():
     assignment = given(2)
     assignment.revoke([("t", 0), ("t", 2)])
-    assert assignment.states == {("t", 1): State.BEGUN}
+    assert assignment.states == {("t", 1): State.STARTED}
 
 
-def test_where_a_partition_begins(caplog):
+def test_where_a_partition_starts(caplog):
     bounds = {"earliest": 3, "latest": 9}
     broker = SimpleNamespace(committed=lambda _: None, bound=lambda _, start: bounds[start])
     given = broker, ("t", 0)
@@ -130,7 +130,7 @@ def test_who_takes_over_keeps_the_lead_when_the_other_comes_back():
     assert agree([one, other], 4) is other  # and as it was frozen, which led in an older generation
 
 
-def test_of_members_with_names_of_their_own_the_first_by_name_begins():
+def test_of_static_members_the_first_by_name_starts():
     members = [Member("a", "second"), Member("b", "first")]
     assert agree(members, 1).instance == "first"
     assert agree([*members, Member("c")], 2).instance == "first"

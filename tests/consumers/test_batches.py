@@ -1,4 +1,4 @@
-"""Batches are as kafka-python makes them, and go on as its own do."""
+"""Batches equal kafka-python's, and are continued like its own."""
 
 import random
 from contextlib import suppress
@@ -50,7 +50,7 @@ def flush(plain):
             plain.flush(timeout=10)
 
 
-def found(broker, count):
+def values_read(broker, count):
     return [int(one.key) for one in consume(broker, "out", count)]
 
 
@@ -84,22 +84,22 @@ def test_records_of_a_batch_have_one_answer_and_each_partition_its_own(broker, p
     plain.flush(timeout=10)
     assert [(len(one.futures), one.record_count) for one in (first, second)] == [(1, 8), (1, 1)]
     assert all(one.futures[0].succeeded() for one in (first, second))
-    assert found(broker, 9) == [0, 2, 3, 4, 5, 6, 7, 8, 1]
+    assert values_read(broker, 9) == [0, 2, 3, 4, 5, 6, 7, 8, 1]
 
 
 def test_what_was_sent_or_is_full_takes_no_more(broker, plain):
     into = Batches(plain)
     assert add(into, 0)
     plain.flush(timeout=10)
-    begun = add(into, 1)
-    assert begun
-    begun.records._builder._batch_size = 90  # 61 of the header, 10 of a record
+    batch = add(into, 1)
+    assert batch
+    batch.records._builder._batch_size = 90  # 61 of the header, 10 of a record
     assert [add(into, number) is None for number in (2, 3, 4)] == [True, False, True]
     plain.flush(timeout=10)
-    assert found(broker, 5) == [0, 1, 2, 3, 4]
+    assert values_read(broker, 5) == [0, 1, 2, 3, 4]
 
 
-def test_a_batch_that_is_too_large_goes_on_in_parts(broker, plain):
+def test_a_batch_that_is_too_large_continues_in_parts(broker, plain):
     into = Batches(plain)
     batch = add(into, 0)
     for number in range(1, 7):
@@ -109,10 +109,10 @@ def test_a_batch_that_is_too_large_goes_on_in_parts(broker, plain):
     assert len(batch.futures) == 7
     for future in batch.futures:
         future.get(timeout=10)
-    assert sorted(found(broker, 7)) == list(range(7))
+    assert sorted(values_read(broker, 7)) == list(range(7))
 
 
-def test_a_part_that_is_refused_is_said(broker, plain):
+def test_a_refused_part_is_reported(broker, plain):
     into = Batches(plain)
     batch = add(into, 0)
     add(into, 1)
@@ -130,7 +130,7 @@ def test_what_the_broker_does_not_take_yet_is_sent_again(broker, plain):
     plain.flush(timeout=10)
     assert batch.futures[0].succeeded()
     assert batch.attempts == 2
-    assert found(broker, 1) == [0]
+    assert values_read(broker, 1) == [0]
 
 
 def test_an_idempotent_producer_numbers_the_records(broker):
@@ -157,7 +157,7 @@ def test_a_record_that_cannot_be_written_leaves_the_batch_as_it_was(broker, plai
     with pytest.raises(ValueError, match="out has no partition 2"):
         add(into, 2, partition=2)
     plain.flush(timeout=10)
-    assert found(broker, 2) == [0, 1]
+    assert values_read(broker, 2) == [0, 1]
 
 
 def test_kafka_python_has_a_future_for_each_record(plain):

@@ -361,7 +361,7 @@ def test_verify_loads_no_pickle(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])
-def test_what_is_wrong_is_said_in_a_line(command, file, tmp_path):
+def test_a_fault_is_reported_in_a_line(command, file, tmp_path):
     file.write_bytes(file.read_bytes()[:-40])
     wrong = run(command, file)
     assert (wrong.exit_code, wrong.stdout) == (2, "")

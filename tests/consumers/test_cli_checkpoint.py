@@ -113,13 +113,13 @@ def test_a_history_in_any_form_is_that_of_a_plain_loop(drift, tmp_path):
         newest = CheckpointFolder(name[2:]).newest(KEY)
         assert newest.model.supports == plain.supports
         assert newest.offsets == {("t", 0): 0, ("t", 1): 0}
-        said = " ".join(shown.output.split())
-        assert f"{name[2:]}/t-all: 1-1 has learnt 60 examples, 0 left out; error " in said
-        assert "drift consume starts at t:0 offset 0, t:1 offset 0" in said
+        output = " ".join(shown.output.split())
+        assert f"{name[2:]}/t-all: 1-1 has learnt 60 examples, 0 left out; error " in output
+        assert "drift consume starts at t:0 offset 0, t:1 offset 0" in output
 
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
-def test_a_worker_goes_on_behind_the_history(drift, broker, tmp_path, start):
+def test_a_worker_continues_behind_the_history(drift, broker, tmp_path, start):
     tables(tmp_path)
     for p in range(2):
         produce(broker, "t", map(message, range(60 + p, 100, 2)), p)
@@ -133,7 +133,7 @@ def test_a_worker_goes_on_behind_the_history(drift, broker, tmp_path, start):
     learn(broker, 60)
     newest = folder().newest(KEY)
     assert newest.metrics["examples"] == 60 + 20 + 40 * (start == "earliest")
-    # The history's model is what the order of the logs begins with.
+    # The history's model is what the order of the logs starts with.
     runs = read_order(folder().folder(KEY), newest.id)
     logs = {("t", p): [] for p in range(2)}
     with topics.Reader("t", broker.client_args) as reader:
@@ -145,7 +145,7 @@ def test_a_worker_goes_on_behind_the_history(drift, broker, tmp_path, start):
     assert encode(learner.model) == encode(newest.model)
 
 
-def test_what_the_group_has_learnt_is_not_begun_anew(drift, broker, tmp_path):
+def test_what_the_group_has_learnt_is_not_started_anew(drift, broker, tmp_path):
     tables(tmp_path)
     produce(broker, "t", map(message, range(5)), 0)
     learn(broker, 5)
@@ -160,7 +160,7 @@ def test_what_the_group_has_learnt_is_not_begun_anew(drift, broker, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["--history", "h.csv"], "name the target, one of"),
         (["--history", "h.csv", "--target", "z"], "no column 'z'"),
@@ -172,17 +172,19 @@ def test_what_the_group_has_learnt_is_not_begun_anew(drift, broker, tmp_path):
         (["--history", "empty.jsonl"], "nothing was learnt"),
     ],
 )
-def test_what_a_history_lacks_is_said_before_anything_is_written(drift, tmp_path, more, said):
+def test_what_a_history_lacks_is_reported_before_anything_is_written(
+    drift, tmp_path, more, message
+):
     tables(tmp_path)
     (tmp_path / "empty.jsonl").write_text("{}\n" * 12)
     shown = init(drift, *more)
     assert shown.exit_code == 2, shown.output
-    assert said in " ".join(shown.output.split())
+    assert message in " ".join(shown.output.split())
     assert not (tmp_path / "c").exists()
     assert shown.output.count("left out: empty.jsonl: ") == 10 * ("empty.jsonl" in more)
 
 
-def test_where_the_log_begins_has_to_be_said(drift, tmp_path):
+def test_the_start_of_the_log_is_required(drift, tmp_path):
     tables(tmp_path)
     config = tmp_path / "w.toml"
     config.write_text(config.read_text().replace('from = "earliest"\n', ""))
@@ -191,7 +193,7 @@ def test_where_the_log_begins_has_to_be_said(drift, tmp_path):
     assert "say where to start in the topic: --start" in shown.output
 
 
-def test_labels_of_their_own_topic_begin_with_the_features(drift, broker, tmp_path):
+def test_labels_of_a_separate_topic_start_with_the_features(drift, broker, tmp_path):
     tables(tmp_path)
     broker.create_topic("l", 3)
     produce(broker, "l", [b"{}"] * 4, 2)
@@ -250,7 +252,7 @@ def test_checkpoints_are_listed_with_what_they_have_learnt(drift, learnt):
 
 @pytest.mark.usefixtures("learnt")
 @pytest.mark.parametrize("keep", [False, True])
-def test_a_worker_goes_on_from_what_was_rolled_back(drift, broker, keep):
+def test_a_worker_continues_from_what_was_rolled_back(drift, broker, keep):
     [target] = [one["id"] for one in entries(drift) if one["examples"] == 10]
     shown = back(drift, "--to", target, "--yes", *["--keep-offsets"] * keep)
     assert shown.exit_code == 0, shown.output
@@ -285,7 +287,7 @@ def test_it_asks_before_and_takes_times(drift):
     assert "is the newest, start the workers" in shown.output
 
 
-def test_a_worker_that_was_frozen_goes_on_from_what_was_rolled_back(drift, broker):
+def test_a_worker_that_was_frozen_continues_from_what_was_rolled_back(drift, broker):
     one = worker(broker, checkpoint_seconds=10**6)
     produce(broker, "t", map(message, range(10)), 0)
     step(one, 10)
@@ -322,8 +324,8 @@ def test_it_is_refused_while_workers_are_in_the_group(drift, learnt, monkeypatch
     monkeypatch.setattr(topics, "members", members)
     shown = back(drift, "--to", learnt[-1], "--yes")
     assert shown.exit_code == 2
-    said = "worker-1 at 10.0.0.7, worker-2 at 10.0.0.8 in the group g: stop its workers first"
-    assert said in " ".join(shown.output.split())
+    output = "worker-1 at 10.0.0.7, worker-2 at 10.0.0.8 in the group g: stop its workers first"
+    assert output in " ".join(shown.output.split())
     assert asked == [("g", True)]
     assert entries(drift) == before
 
@@ -336,8 +338,8 @@ def test_a_worker_that_comes_while_it_asks_is_seen(drift, learnt, monkeypatch):
     assert "worker-1 at 10.0.0.7 in the group g" in shown.output
 
 
-def test_messages_that_are_gone_are_told(drift, learnt, monkeypatch):
-    monkeypatch.setattr(topics.Reader, "begins", lambda self: {0: 12, 1: 0})
+def test_deleted_messages_are_reported(drift, learnt, monkeypatch):
+    monkeypatch.setattr(topics.Reader, "beginnings", lambda self: {0: 12, 1: 0})
     shown = back(drift, "--to", learnt[-1], input="n\n")
     assert "t:0 now starts at 12: " in shown.output
     shown = back(drift, "--to", learnt[-1], "--keep-offsets", input="n\n")

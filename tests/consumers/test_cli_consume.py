@@ -32,7 +32,7 @@ def drift(monkeypatch, tmp_path):
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    # What ends a worker that has not begun would end the tests, too.
+    # What ends a worker that has not started would end the tests, too.
     monkeypatch.setattr(os, "_exit", lambda code: pytest.exit("a signal came too early", 1))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
@@ -158,7 +158,7 @@ def topics(broker):
     return broker
 
 
-def test_a_worker_learns_stops_at_sigterm_and_goes_on(drift, topics, tmp_path):
+def test_a_worker_learns_stops_at_sigterm_and_continues(drift, topics, tmp_path):
     shown, got = learn(drift, topics, "--from", "earliest", count=100)
     assert (shown.exit_code, len(got)) == (0, 100), shown.output
     newest = CheckpointFolder(tmp_path / "c").newest(("t", None))
@@ -262,7 +262,7 @@ def test_a_model_that_is_not_drifts_needs_pickle_to_be_allowed(
     assert "--allow-pickle" in shown.stderr
 
 
-def test_a_stream_is_sent_once_however_often_it_is_asked_for(drift, broker):
+def test_a_stream_is_sent_once_however_often_it_is_requested(drift, broker):
     broker.create_topic("news", partitions=2)
     asked = ["produce", "newswire", "--topic", "news", *options(broker), "--shifts", 1]
     first = drift(*asked, "--rows", 60)
@@ -295,7 +295,7 @@ def test_a_topic_that_is_missing_is_made_for_a_stream(drift, broker, monkeypatch
     assert shown.stdout.endswith(" s, 0 were there before; 2 partitions\n")
 
 
-def test_an_interrupted_stream_goes_on_where_each_partition_ends(drift, broker):
+def test_an_interrupted_stream_continues_where_each_partition_ends(drift, broker):
     broker.create_topic("whole", partitions=2)
     broker.create_topic("cut", partitions=2)
     asked = [*options(broker), "--rows", 40, "--shifts", 1]
@@ -358,7 +358,7 @@ def test_the_figure_shows_measures_and_alarms(drift, broker, by):
     assert shown.stdout.count(line) == 1
 
 
-def test_dead_letters_go_back_once_however_often_it_is_asked_for(drift, broker):
+def test_dead_letters_go_back_once_however_often_it_is_requested(drift, broker):
     for name in ("t", "out", "dead"):
         broker.create_topic(name)
     large = b'{"features": {"a": 1}, "label": true, "comment": "' + 99 * b"x" + b'"}'
@@ -405,7 +405,7 @@ def test_a_replay_needs_two_topics(drift, broker, names, message):
     assert message in shown.stderr
 
 
-def test_a_topic_that_is_missing_is_waited_for_and_said_so(drift, broker):
+def test_a_missing_topic_is_waited_for_with_a_message(drift, broker):
     shown = drift("watch", "nosuch", *options(broker), "--seconds", 0.1)
     assert shown.exit_code == 0, shown.output
     assert "there is no topic nosuch, or this user may not see it: waiting" in shown.stderr
@@ -443,9 +443,9 @@ def test_the_demo_kills_a_worker_and_loses_nothing(drift, monkeypatch):
         "800 of 800 examples predicted",
         "the model is that of a plain loop over the topic, in its order: True",
     ]
-    found = [shown.stdout.find(event) for event in events]
-    assert -1 not in found, shown.stdout
-    assert found == sorted(found)
+    actual = [shown.stdout.find(event) for event in events]
+    assert -1 not in actual, shown.stdout
+    assert actual == sorted(actual)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`drift serve`: what it is told, and the commands of its page."""
+"""`drift serve`: its settings, and the commands of its page."""
 
 import json
 import os
@@ -65,14 +65,14 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_answer(broker,
     timer = threading.Timer(60, os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
     try:
-        said = [process.stdout.readline() for _ in range(3)]
+        output = [process.stdout.readline() for _ in range(3)]
     finally:
         timer.cancel()
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)
         process.stdout.close()
-    assert said[0] == "ok\n", (tmp_path / "log").read_text()
-    answers = [shape(json.loads(one)) for one in said[1:]]
+    assert output[0] == "ok\n", (tmp_path / "log").read_text()
+    answers = [shape(json.loads(one)) for one in output[1:]]
     assert answers == [shape(json.loads(one)) for one in blocks("json")]
 
 
@@ -102,17 +102,17 @@ def test_the_table_of_the_page_is_one_of_the_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["--port", "0"], "--port must be from 1 to 65535, not 0"),
         (["--max-staleness", "soon"], "--max-staleness takes a number of seconds"),
         ([], "give the topic, --group and --checkpoints"),
     ],
 )
-def test_what_cannot_be_is_refused(given, said, tmp_path, monkeypatch):
+def test_what_cannot_be_is_refused(given, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = CliRunner().invoke(app, ["serve", *given])
-    assert (shown.exit_code, said in shown.stderr) == (2, True), shown.output
+    assert (shown.exit_code, message in shown.stderr) == (2, True), shown.output
 
 
 def test_without_its_extra_it_says_what_to_install(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What a worker is told by file, environment and options: what counts, is refused, or hidden."""
+"""A worker's settings by file, environment and options: precedence, refusals, secrets."""
 
 import json
 import re
@@ -27,10 +27,10 @@ def settings(tmp_path):
         path = tmp_path / "worker.toml"
         path.write_text(toml, encoding="utf-8")
         secrets = Secrets()
-        found = _settings.read(
+        result = _settings.read(
             path, dict(environ), worker, {"class": "RBP", **dict(model)}, bootstrap, secrets
         )
-        return found, secrets
+        return result, secrets
 
     return read
 
@@ -65,23 +65,27 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
         "DRIFT_KAFKA_LINGER_MS": "5",
     }
     given = {**GIVEN, "labels": "l", "after": 86_400.0}
-    found, _ = settings(toml, environ, given, model={"class": None, "budget": 5})
-    assert found.model == {
+    actual, _ = settings(toml, environ, given, model={"class": None, "budget": 5})
+    assert actual.model == {
         "class": "LBP",
         "budget": 5,
         "kernel": {"class": "Polynomial", "degree": 2},
     }
-    assert found.worker == ConsumeOptions(
+    assert actual.worker == ConsumeOptions(
         **given, max_idle=2, log_json=True, grace=300.0, silence=False
     )
-    assert found.kafka == {"bootstrap_servers": "h:1", "security_protocol": "SSL", "client_id": "e"}
-    assert found.consumer == {"session_timeout_ms": 8000}
-    assert found.producer == {"compression_type": "lz4", "linger_ms": 5}
+    assert actual.kafka == {
+        "bootstrap_servers": "h:1",
+        "security_protocol": "SSL",
+        "client_id": "e",
+    }
+    assert actual.consumer == {"session_timeout_ms": 8000}
+    assert actual.producer == {"compression_type": "lz4", "linger_ms": 5}
 
 
 def test_the_test_brokers_variable_is_no_option(settings):
-    found, _ = settings(environ={"DRIFT_KAFKA": "x:1", "DRIFT_KAFKA_API_VERSION": "2.3"})
-    assert found.kafka == {"bootstrap_servers": "h:1", "api_version": (2, 3)}
+    actual, _ = settings(environ={"DRIFT_KAFKA": "x:1", "DRIFT_KAFKA_API_VERSION": "2.3"})
+    assert actual.kafka == {"bootstrap_servers": "h:1", "api_version": (2, 3)}
 
 
 @pytest.mark.parametrize(
@@ -200,8 +204,8 @@ def test_every_option_takes_its_default(settings, table):
     }
     assert len(plain) > 20
     lines = [f"{name} = {json.dumps(value)}" for name, value in plain.items()]
-    found, _ = settings("\n".join([f"[{table}]", *lines]))
-    assert getattr(found, table) == plain
+    actual, _ = settings("\n".join([f"[{table}]", *lines]))
+    assert getattr(actual, table) == plain
 
 
 def test_a_variable_and_an_option_come_before_every_table_of_the_file(settings):
@@ -215,9 +219,9 @@ def test_a_variable_and_an_option_come_before_every_table_of_the_file(settings):
         request_timeout_ms = 'not looked at'
         linger_ms = 3
     """
-    found, _ = settings(toml, {"DRIFT_KAFKA_REQUEST_TIMEOUT_MS": "222"})
-    assert found.kafka == {"bootstrap_servers": "h:1", "request_timeout_ms": 222}
-    assert (found.consumer, found.producer) == ({}, {"linger_ms": 3})
+    actual, _ = settings(toml, {"DRIFT_KAFKA_REQUEST_TIMEOUT_MS": "222"})
+    assert actual.kafka == {"bootstrap_servers": "h:1", "request_timeout_ms": 222}
+    assert (actual.consumer, actual.producer) == ({}, {"linger_ms": 3})
 
 
 def test_clients_that_are_no_workers_have_the_consumers_and_the_producers_options(tmp_path):
@@ -282,8 +286,8 @@ def test_the_model_is_that_of_the_checkpoints_and_else_the_tracker(settings, tmp
         )
         epoch, _ = folder.claim((topic, 0))
         folder.save((topic, 0), epoch, _named.build(table), {(topic, 0): 5})
-    found = settings(worker=given, model=nothing)[0].model
-    assert _named.configuration(found) == _named.configuration(table)
+    actual = settings(worker=given, model=nothing)[0].model
+    assert _named.configuration(actual) == _named.configuration(table)
 
 
 @pytest.mark.parametrize(
@@ -301,20 +305,20 @@ def test_the_model_is_that_of_the_checkpoints_and_else_the_tracker(settings, tmp
 )
 def test_a_tracker_knows_that_labels_have_a_topic_of_their_own(settings, model, labels, late):
     given = GIVEN | {"labels": labels}
-    found = settings(worker=given, model={"class": model})[0].model
-    assert found.get("late") is late
-    assert _named.configuration(found).get("model.late") is late
-    assert getattr(_named.build(found), "late", None) is late
+    actual = settings(worker=given, model={"class": model})[0].model
+    assert actual.get("late") is late
+    assert _named.configuration(actual).get("model.late") is late
+    assert getattr(_named.build(actual), "late", None) is late
 
 
-def test_a_codec_of_ones_own_is_made_with_its_parameters(settings):
-    found, _ = settings("[codec]\nclass = 'drift.consumers:JsonCodec'\nlabel = 'y'")
-    assert found.codec.label == "y"
-    found, _ = settings("[codec]\nlabel = 'y'\none_hot = true\ndrop = ['a.b']")
-    assert (found.codec.one_hot, found.codec.drop) == (True, ["a.b"])
-    found, _ = settings("[codec]\nid = 'order.id'\n[codec.labels]\nid = 'ref'\nlabel = 'y'")
-    assert found.codec.id_paths == ("order.id", "ref")
-    assert found.codec.decode_label(b'{"ref": 7, "y": 0}')[1:3] == (0, 7)
+def test_a_codec_of_the_user_is_made_with_its_parameters(settings):
+    actual, _ = settings("[codec]\nclass = 'drift.consumers:JsonCodec'\nlabel = 'y'")
+    assert actual.codec.label == "y"
+    actual, _ = settings("[codec]\nlabel = 'y'\none_hot = true\ndrop = ['a.b']")
+    assert (actual.codec.one_hot, actual.codec.drop) == (True, ["a.b"])
+    actual, _ = settings("[codec]\nid = 'order.id'\n[codec.labels]\nid = 'ref'\nlabel = 'y'")
+    assert actual.codec.id_paths == ("order.id", "ref")
+    assert actual.codec.decode_label(b'{"ref": 7, "y": 0}')[1:3] == (0, 7)
     with pytest.raises(ParameterError, match="drop must be a list, each a string, not 'a'"):
         settings("[codec]\ndrop = 'a'")
 
@@ -357,7 +361,7 @@ def test_a_kernel_of_rows_of_unit_norm_is_named_by_a_text():
         _named.build(_named.parse("RBP(kernel=RBF(normalize=True))"))
 
 
-def test_a_model_of_ones_own_comes_from_a_function(tmp_path, monkeypatch):
+def test_a_model_of_the_user_comes_from_a_function(tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(
         "from drift.models import RBP\ndef make(size=3):\n    return RBP(size)\n"
     )

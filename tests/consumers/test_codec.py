@@ -1,4 +1,4 @@
-"""What becomes of each kind of message, with orjson and with Python's own library."""
+"""The outcome of each kind of message, with orjson and with Python's json."""
 
 import json
 import math
@@ -415,8 +415,8 @@ def test_texts_and_bools_without_one_hot(make):
     assert make(label="y").decode(b'{"a": {"b": true}, "y": 1}').features == {"a.b": True}
     with pytest.raises(MessageError, match=r"features\['a.b'\] is a string: .* one_hot in"):
         make(label="y").decode(b'{"a": {"b": "x"}, "y": 1}')
-    found = make(one_hot=True).decode(b'{"features": {"a": false, "b": 2, "c": null, "d": ""}}')
-    assert found.features == {"b": 2, "a=false": 1, "d=": 1}
+    actual = make(one_hot=True).decode(b'{"features": {"a": false, "b": 2, "c": null, "d": ""}}')
+    assert actual.features == {"b": 2, "a=false": 1, "d=": 1}
 
 
 @pytest.mark.parametrize(
@@ -497,8 +497,8 @@ def test_labels_of_a_topic_of_their_own_have_paths_of_their_own():
 
 def test_what_is_not_named_for_labels_is_where_it_is_for_all():
     codec = JsonCodec(weight="w", labels={"id": "ref"})
-    found = codec.decode_label(b'{"id": 5, "ref": 7, "label": 1, "w": 3}')
-    assert (found, codec.id_paths) == (Example({}, 1, 7, None, 3), ("id", "ref"))
+    actual = codec.decode_label(b'{"id": 5, "ref": 7, "label": 1, "w": 3}')
+    assert (actual, codec.id_paths) == (Example({}, 1, 7, None, 3), ("id", "ref"))
     again = pickle.loads(pickle.dumps(codec))
     assert again.decode_label(b'{"ref": 7, "label": 1}') == Example({}, 1, 7)
     assert codec.decode(codec.encode(Example({"a": 1.5}, 1, 7))) == Example({"a": 1.5}, 1, 7)

@@ -59,7 +59,7 @@ def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):
     assert client.assignment.waiting() == first
 
 
-def test_what_was_held_while_its_records_waited_comes_again(broker, member):
+def test_records_of_a_paused_partition_come_again(broker, member):
     broker.create_topic("t", partitions=2)
     for partition in range(2):
         produce(broker, "t", [b"%d" % number for number in range(50)], partition)
@@ -72,18 +72,18 @@ def test_what_was_held_while_its_records_waited_comes_again(broker, member):
             assert time.monotonic() < give_up
             read.extend(place for place, _ in one.poll(0.05))
             for place in one.assignment.waiting():
-                if place not in held:
-                    one.begin(place, 0)
+                if place not in paused:
+                    one.start(place, 0)
 
-    held = []
+    paused = []
     poll_until(lambda: len(read) > 3)
-    held.append(read[-1])  # it has more that was fetched
-    one.hold(held)
-    other = ("t", 1 - held[0][1])
+    paused.append(read[-1])  # it has more that was fetched
+    one.hold(paused)
+    other = ("t", 1 - paused[0][1])
     poll_until(lambda: read[-3:] == [other] * 3)
-    one.begin(held[0], 0)
+    one.start(paused[0], 0)
     read.clear()
-    poll_until(lambda: held[0] in read)
+    poll_until(lambda: paused[0] in read)
 
 
 def test_a_partition_that_a_topic_has_not_is_refused(broker, member):
@@ -109,19 +109,17 @@ def test_it_is_known_when_a_partition_was_at_its_end(broker, member):
             # The second was there, too, in the fetch that brought the first.
             assert (one.ended_at(place) == -math.inf) == (len(read) == 1)
         for place in one.assignment.waiting():
-            one.begin(place, 0)
+            one.start(place, 0)
     before = one.ended_at(first)
     while min(one.ended_at(first), one.ended_at(second)) <= before:
         assert time.monotonic() < give_up
         list(one.poll(0.05))
-    one.begin(first, 1)  # what is behind is not read
+    one.start(first, 1)  # what is behind is not read
     assert one.ended_at(first) == -math.inf
     assert one.ended_at(("t", 7)) == -math.inf
 
 
-def test_partitions_that_are_added_are_looked_for_every_minute_unless_told_otherwise(
-    broker, member
-):
+def test_new_partitions_are_looked_for_every_minute_by_default(broker, member):
     for given, seconds in (({}, 60), ({"metadata_max_age_ms": 500}, 0.5)):
         one = member({**broker.client_args, **given})
         assert one.consumer._cluster.config["metadata_max_age_ms"] == 1000 * seconds

@@ -102,8 +102,8 @@ def test_null_headers_become_empty():
 
 def test_letters_are_halved_until_they_are_taken_and_are_not_sent_again_then():
     letter = dead_letter(MESSAGE._replace(value=b"x" * 99), ValueError(), "dead")
-    own = letter.headers[: -len(_HEADERS)]
-    assert own
+    headers = letter.headers[: -len(_HEADERS)]
+    assert headers
     sizes = []
     while (shorter := shortened(letter)) is not None:
         letter = shorter
@@ -147,8 +147,8 @@ class Log:
     def ends(self):
         return {number: len(messages) for number, messages in self.messages.items()}
 
-    def read(self, ends, begins=None):
-        self.started = dict.fromkeys(ends, 0) | dict(begins or {})
+    def read(self, ends, beginnings=None):
+        self.started = dict.fromkeys(ends, 0) | dict(beginnings or {})
         for number, end in ends.items():
             yield from self.messages[number][self.started[number] : end]
 
@@ -175,21 +175,21 @@ def bury(dead, message, text="no", made=lambda letter: letter):
 
 def replay(dead, topic, count=None, **options):
     """Send what is to be sent, or the first of it; return where it stood, and the `Replay`."""
-    found = Replay(dead, topic, **options)
+    result = Replay(dead, topic, **options)
     sent = []
-    for _, (name, key, value, headers, partition) in list(found)[:count]:
+    for _, (name, key, value, headers, partition) in list(result)[:count]:
         assert name == topic.topic
         topic.add(partition, key, value, headers)
         sent.append(dict(headers)["drift.replayed"].decode())
-    return sent, found
+    return sent, result
 
 
 def test_a_message_goes_back_once_with_all_that_it_had(topic, dead):
     for number in (3, 5, 3):
         bury(dead, topic.messages[1][number])
-    sent, found = replay(dead, topic)
+    sent, actual = replay(dead, topic)
     assert sent == ["news:1:3", "news:1:5"]
-    assert (found.before, found.twice) == (0, 1)
+    assert (actual.before, actual.twice) == (0, 1)
     again = topic.messages[1][8]
     assert again[1:4] == (
         b"k3",
@@ -203,20 +203,20 @@ def test_a_replay_that_was_interrupted_sends_the_rest_and_the_next_one_nothing(t
     for number in range(2, 6):
         bury(dead, topic.messages[number % 2][number])
     first, _ = replay(dead, topic, count=1)
-    rest, found = replay(dead, topic)
+    rest, actual = replay(dead, topic)
     assert sorted(first + rest) == ["news:0:2", "news:0:4", "news:1:3", "news:1:5"]
-    assert found.before == 1
+    assert actual.before == 1
     assert topic.started == {0: 3, 1: 4}  # what stood before the letters is not read
-    nothing, found = replay(dead, topic)
-    assert (nothing, found.before) == ([], 4)
+    nothing, actual = replay(dead, topic)
+    assert (nothing, actual.before) == ([], 4)
 
 
 def test_what_is_refused_again_goes_back_again_and_only_that(topic, dead):
     bury(dead, topic.messages[0][1])
     replay(dead, topic)
     bury(dead, topic.messages[0][8])
-    sent, found = replay(dead, topic)
-    assert (sent, found.before) == (["news:0:8"], 1)
+    sent, actual = replay(dead, topic)
+    assert (sent, actual.before) == (["news:0:8"], 1)
     assert replay(dead, topic)[0] == []
 
 
@@ -240,8 +240,8 @@ def test_letters_are_chosen_by_their_error_and_their_topic(topic, dead):
     bury(dead, topic.messages[0][0], "label is 'b', not one of 'a'")
     bury(dead, topic.messages[0][1], "value is no JSON")
     bury(dead, topic.messages[0][2]._replace(position=Position("other", 0, 2)), "label is 'c'")
-    sent, found = replay(dead, topic, error="label is")
-    assert (sent, found.others) == (["news:0:0"], 1)
+    sent, actual = replay(dead, topic, error="label is")
+    assert (sent, actual.others) == (["news:0:0"], 1)
 
 
 def test_a_topic_that_was_made_anew_is_searched_from_its_beginning(topic, dead):

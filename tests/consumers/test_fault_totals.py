@@ -1,4 +1,4 @@
-"""Fault runs that go on where a call before ended; and workers that end with their run."""
+"""Fault runs that continue where a call before ended; and workers that end with their run."""
 
 import os
 import signal
@@ -55,11 +55,11 @@ def test_totals_and_seeds_add_up_across_calls(call, tmp_path, capsys):
         file.write('{"seed": 6, "fau')  # killed in the middle of a line
     with pytest.warns(RuntimeWarning, match="cut short"):
         assert call("--seed", "5", "--total", "10", reports=[report(3), report(4)]) == (0, [6, 7])
-    said = capsys.readouterr().out
-    assert "total of 3 runs, seeds 5, 6, 7: 180 s, 12 faults" in said
-    assert "faults: abort 3, kill 9" in said
-    assert "messages: all 330, examples 300," in said
-    assert "lost 0, doubled 0" in said
+    output = capsys.readouterr().out
+    assert "total of 3 runs, seeds 5, 6, 7: 180 s, 12 faults" in output
+    assert "faults: abort 3, kill 9" in output
+    assert "messages: all 330, examples 300," in output
+    assert "lost 0, doubled 0" in output
     assert call("--total", "10") == (0, [])  # all is done
 
 
@@ -82,8 +82,8 @@ def test_what_a_run_has_left_stays_unless_it_holds(end, tmp_path, monkeypatch, c
     assert len(left) == (end != "holds")
     for root in left:
         assert (root / "worker-000.log").read_text() == "why\n"
-        said = (root / "report.txt").read_text()
-        assert ("FAILED: 2 lost" if end == "fails" else "the group does not form") in said
+        output = (root / "report.txt").read_text()
+        assert ("FAILED: 2 lost" if end == "fails" else "the group does not form") in output
     if end == "fails":
         assert f"logs and checkpoints are in {left[0]}" in capsys.readouterr().out
 
@@ -98,9 +98,9 @@ def test_a_blunt_run_ends_the_call_and_is_not_counted(call, capsys):
     runs = [report(8), report(8, blunt=["zombies: 0, fewer than 1"])]
     assert call("--total", "12", reports=runs) == (1, [0, 1])
     assert call("--total", "12", reports=[report(8)]) == (0, [2])
-    said = capsys.readouterr().out
-    assert "total of 2 runs, seeds 0, 2: 120 s, 18 faults" in said
-    assert "not counted, seed 1, blunt: zombies: 0, fewer than 1" in said
+    output = capsys.readouterr().out
+    assert "total of 2 runs, seeds 0, 2: 120 s, 18 faults" in output
+    assert "not counted, seed 1, blunt: zombies: 0, fewer than 1" in output
 
 
 def test_other_forms_and_other_sources_are_counted_apart(call, monkeypatch):

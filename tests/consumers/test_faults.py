@@ -11,11 +11,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 # Seed 3 has producers' clocks, and features that learn their silence; 0 a Tracker, too.
 @pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
-@pytest.mark.parametrize(("form", "seed"), [("at once", 1), ("late", 0), ("late", 3), ("s3", 2)])
+@pytest.mark.parametrize(
+    ("form", "seed"),
+    [("at once", 1), ("late", 0), ("late", 3), ("keyed", 2), ("s3", 2), ("keyed s3", 1)],
+)
 def test_faults_lose_and_double_nothing(tmp_path, form, seed):
-    if form == "s3":
+    how = {} if form == "at once" else dict.fromkeys(form.split(), True)
+    if "s3" in how:
         pytest.importorskip("obstore", reason="obstore is not installed")
-    how = {form: True} if form != "at once" else {}
     with tool.Broker(tmp_path / "kafka") as broker:
         report = run(broker, tmp_path / "run", seed=seed, seconds=10, examples=6_000, **how)
     assert report.holds, "\n".join(report.lines())
@@ -27,5 +30,6 @@ def test_faults_lose_and_double_nothing(tmp_path, form, seed):
     else:
         assert findings.examples > 5_000
         assert findings.examples + findings.unlabelled + findings.poison == report.messages
+    assert (findings.models > 100) is ("keyed" in how)
     assert findings.poison > 50
     assert {"abort", "broker kill", "damaged files", "zombie"} <= report.faults.keys()

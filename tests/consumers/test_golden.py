@@ -1,4 +1,4 @@
-"""What a version stored goes on under later ones as it would have under that."""
+"""A model stored by one version continues under later ones as under that one."""
 
 import json
 import pickle
@@ -34,15 +34,15 @@ def test_a_stored_model_predicts_and_learns_as_it_would_have(case):
         now = go_on(case.parent, name, size, model)
         assert (now["labels"], now["later"]) == (then["labels"], then["later"])
         for when in ("scores", "last"):
-            for found, expected in zip(now[when], then[when], strict=True):
-                assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
+            for actual, expected in zip(now[when], then[when], strict=True):
+                assert actual == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
 def test_each_class_is_stored_in_each_size_and_pickled():
-    found = {path.name for path in ROOT.glob("*/*")}
+    actual = {path.name for path in ROOT.glob("*/*")}
     for name in set(drift.models.__all__) - OTHERS:
         wanted = {f"{name}-{size}.drift" for size in SIZES} | {f"{name}-full.pickle"}
-        assert wanted <= found
+        assert wanted <= actual
 
 
 def test_what_is_there_is_never_overwritten(tmp_path):

@@ -1,4 +1,4 @@
-"""A checkpoint goes on with the log that it was learnt from, and with no other."""
+"""A checkpoint continues with the log that it was learnt from, and with no other."""
 
 import os
 import re
@@ -103,7 +103,7 @@ def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker,
     assert sorted(path.name for path in (learnt / "t-all").iterdir()) == before
 
 
-def test_without_topic_ids_clusters_are_told_apart(broker, learnt):
+def test_without_topic_ids_clusters_are_distinguished(broker, learnt):
     one = worker(broker.client_args, learnt)
     one._consumer.consumer._cluster.topic_id = lambda topic: uuid.UUID(int=0)
     one._consumer.refresh()
@@ -138,7 +138,7 @@ def test_a_topic_that_changed_since_the_last_look_is_not_saved(broker, learnt, m
     assert newest(learnt).offsets == {("t", 0): 10}
 
 
-def test_a_checkpoint_of_no_known_topic_goes_on_once_with_a_warning(broker, learnt, caplog):
+def test_a_checkpoint_of_no_known_topic_continues_once_with_a_warning(broker, learnt, caplog):
     folder = CheckpointFolder(learnt)
     epoch, checkpoint = folder.claim(("t", None))
     folder.save(("t", None), epoch, checkpoint.model, checkpoint.offsets)
@@ -208,9 +208,9 @@ def test_a_truncation_that_the_broker_tells_is_a_gap(broker, learnt, monkeypatch
         raise LogTruncationError({place: None})
 
     monkeypatch.setattr(client, "poll", poll)
-    with pytest.raises(Gap) as told:
+    with pytest.raises(Gap) as raised:
         list(one._consumer.poll(0.1))
-    assert told.value.offsets == {("t", 0): 10}
+    assert raised.value.offsets == {("t", 0): 10}
     monkeypatch.undo()
     close(one)
 
@@ -236,8 +236,8 @@ def test_a_topic_that_was_deleted_and_made_anew_is_told(kafka_address, tmp_path)
     admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_address)
 
     def topic_id():
-        [found] = admin.describe_topics([topic])
-        return str(found["topic_id"])
+        [actual] = admin.describe_topics([topic])
+        return str(actual["topic_id"])
 
     first = topic_id()
     one = worker(options, tmp_path, topic=topic)

@@ -15,7 +15,7 @@ from drift.errors import ParameterError
 from tests.consumers.twin_late import Lists
 
 IDS = st.one_of(st.integers(0, 7), st.sampled_from(["a", "1", "2"]))
-#: By how much the time goes on, or back, as at the live edge of several partitions.
+#: By how much time advances or falls back, as at the live edge of several partitions.
 STEPS = st.one_of(st.integers(0, 3_000), st.integers(0, 20_000), st.integers(-4_000, 0))
 EVENTS = st.tuples(
     st.sampled_from(["features", "features", "label"]), IDS, STEPS, st.integers(1, 9), st.booleans()
@@ -121,12 +121,14 @@ def _compare(given_options, events, stored, restart):
 
 
 @given(options(), st.lists(EVENTS, max_size=40), st.sampled_from([0, 3, 10, 4 << 20]))
-def test_a_join_is_that_of_lists_and_goes_on_from_each_state(given_options, events, stored):
+def test_a_join_is_that_of_lists_and_continues_from_each_state(given_options, events, stored):
     compare(given_options, events, stored, lambda _: 0)
 
 
 @given(options(), st.lists(EVENTS, max_size=40), st.integers(0, 30), st.integers(0, 12))
-def test_what_cannot_be_read_again_is_lost_and_the_rest_goes_on(given_options, events, at, before):
+def test_what_cannot_be_read_again_is_lost_and_the_rest_continues(
+    given_options, events, at, before
+):
     compare(given_options, events, 0, lambda number: before if number == at else None)
 
 
@@ -326,7 +328,7 @@ def test_a_state_that_none_has_written_is_refused(part):
         ("silent", 4, "more or less features than there are"),
     ],
 )
-def test_what_is_wrong_with_a_state_is_said(part, forged, message):
+def test_a_fault_in_a_state_is_reported(part, forged, message):
     state = {**json.loads(json.dumps(STATE)), part: forged}
     with pytest.raises(ValueError, match=message):
         Join.restore(state, VALUES, some().options, OFFSETS)

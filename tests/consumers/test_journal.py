@@ -51,7 +51,7 @@ def test_a_line_whose_end_a_kill_cut_off_spoils_nothing(folder):
     [file] = order_files(folder)
     before = file.read_bytes()
     line = order_line("1-2", first, [{("f", 0): 2}])
-    for length in range(len(line)):  # its checkpoint was never begun
+    for length in range(len(line)):  # its checkpoint was never started
         file.write_bytes(before + line[:length])
         assert read_order(folder.folder(KEY), first) == [{("f", 0): 1}]
     epoch, _ = folder.claim(KEY)

@@ -1,4 +1,4 @@
-"""Labels on a topic of their own: the worker against a twin of lists, killed at every step."""
+"""Labels on a separate topic: the worker against a twin of lists, killed at every step."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
-from tests.consumers.stepping import close, offsets, run, until
+from tests.consumers.stepping import close, kill, offsets, run, until
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_order import in_time
 
@@ -25,7 +25,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker  # after the check that there is a client
-from tests.consumers.test_worker import SESSION, everything, kill, send
+from tests.consumers.test_worker import SESSION, everything, send
 
 #: Two partitions of features, three of labels; an id and its label need not be in like ones.
 LOGS = messages(logs())
@@ -105,13 +105,13 @@ def newest(folder):
 
 def assert_exact(folder, options, twin, model=None):
     """The newest checkpoint is what the twin is, and what its order and the logs give."""
-    found = newest(folder)
+    result = newest(folder)
     learner = LateLearner(LBP(9), WEIGHTED, Metrics("f"), options)
-    learner.restore(found)
+    learner.restore(result)
     twin.assert_like(learner)
-    order = read_order(CheckpointFolder(folder).folder(KEY), found.id)
+    order = read_order(CheckpointFolder(folder).folder(KEY), result.id)
     again, _ = relearn(model or LBP(budget=9), LOGS, order, options, WEIGHTED)
-    assert encode(again.model) == encode(found.model)
+    assert encode(again.model) == encode(result.model)
     twin.assert_like(again)
 
 
@@ -121,7 +121,7 @@ def assert_published(broker, twin):
         (body["topic"], body["partition"], body["offset"], body["predicted"], body["score"])
         for body in (json.loads(record.value) for record in everything(broker, "out"))
     }
-    assert got == {(*position, *found) for position, found in twin.predictions.items()}
+    assert got == {(*position, *prediction) for position, prediction in twin.predictions.items()}
     for topic, positions in (("dead", twin.dead), ("lost", twin.orphans)):
         headers = [dict(record.headers) for record in everything(broker, topic)]
         assert {
@@ -177,7 +177,7 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("point", [None, "checkpoint.renamed"])
-def test_a_tracker_goes_on_amid_the_delay_across_a_crash_too(topics, tmp_path, point):
+def test_a_tracker_continues_amid_the_delay_across_a_crash_too(topics, tmp_path, point):
     given = {**SLOWLY, "predictions": None}
     one = worker(topics, tmp_path, model=Tracker(9), **given)
     plain = Tracker(9, late=True)
@@ -202,14 +202,14 @@ def test_what_a_tracker_says_of_its_labels_counts(topics, tmp_path, late):
 
 @pytest.mark.parametrize("partition", [0, 1])
 def test_one_partition_of_both_topics_is_learnt_alone(topics, tmp_path, partition):
-    own = {place: log for place, log in LOGS.items() if place[1] == partition}
+    logs = {place: log for place, log in LOGS.items() if place[1] == partition}
     one = worker(topics, tmp_path, partition=partition)
-    until(one, lambda: offsets(one) == {place: len(log) for place, log in own.items()})
+    until(one, lambda: offsets(one) == {place: len(log) for place, log in logs.items()})
     close(one)
-    twin = twin_of(one.options, given_logs=own)
-    found = CheckpointFolder(tmp_path).newest(("f", partition))
+    twin = twin_of(one.options, given_logs=logs)
+    actual = CheckpointFolder(tmp_path).newest(("f", partition))
     learner = LateLearner(LBP(9), WEIGHTED, Metrics("f", partition), one.options)
-    learner.restore(found)
+    learner.restore(actual)
     twin.assert_like(learner)
     assert_published(topics, twin)
 
@@ -285,7 +285,7 @@ def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path
 # --- what is refused ----------------------------------------------------------------------------
 
 
-def test_times_of_producers_are_refused_unless_asked_for(topics, tmp_path):
+def test_times_of_producers_are_refused_by_default(topics, tmp_path):
     one = worker(topics, tmp_path, timestamps="log")
     with pytest.raises(
         ConsumerError, match=r"[fl]:\d:0 has the time of its producer.*--timestamps"

@@ -1,4 +1,4 @@
-"""The error of what was sent, where labels have a topic of their own."""
+"""The error of what was sent, where labels have a separate topic."""
 
 import io
 import json
@@ -56,8 +56,8 @@ def test_a_prediction_counts_as_it_was_first_sent_once_its_label_has_come():
 def test_a_label_that_is_read_first_waits_for_its_prediction():
     one = figure()
     one.add_labels([label("a", True)])
-    [found] = one.add([prediction(0, "a", False), prediction(1, "b", False)])
-    assert (found["id"], counted(one), one.waiting) == ("a", (2, 1, 1, 0), 1)
+    [actual] = one.add([prediction(0, "a", False), prediction(1, "b", False)])
+    assert (actual["id"], counted(one), one.waiting) == ("a", (2, 1, 1, 0), 1)
 
 
 def test_the_codec_says_where_a_label_is():
@@ -93,8 +93,8 @@ class Topic:
         self.rest, self.size = messages, size
 
     def poll(self, _seconds):
-        found, self.rest = self.rest[: self.size], self.rest[self.size :]
-        return iter(found)
+        result, self.rest = self.rest[: self.size], self.rest[self.size :]
+        return iter(result)
 
 
 @pytest.mark.parametrize("sizes", [(500, 20), (20, 500), (500, 500)])

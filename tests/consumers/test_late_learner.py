@@ -50,8 +50,8 @@ class Logs:
         self.asked += 1
         if offset < self.first:
             raise Gap({place: offset})
-        found = self.logs[place][offset : offset + 4]
-        return found, offset + len(found)
+        result = self.logs[place][offset : offset + 4]
+        return result, offset + len(result)
 
     def bound(self, place, start):
         return self.first if start == "earliest" else len(self.logs[place])
@@ -71,7 +71,7 @@ def saved(one):
 
 
 def restarted(one, source=None):
-    """The learner that goes on from a checkpoint of this one."""
+    """The learner that continues from a checkpoint of this one."""
     other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
     other.restore(from_bytes(saved(one)))
     other.read_again(source, "folder")
@@ -128,7 +128,7 @@ def assert_sent(sent, twin):
     """Compare what is to be sent with the twin's."""
     made = {out.key: json.loads(out.value) for out in sent if out.topic == "out"}
     assert {key: (body["predicted"], body["score"]) for key, body in made.items()} == {
-        str(position).encode(): found for position, found in twin.predictions.items()
+        str(position).encode(): prediction for position, prediction in twin.predictions.items()
     }
     for topic, positions in (("dead", twin.dead), ("lost", twin.orphans)):
         headers = [dict(out.headers) for out in sent if out.topic == topic]
@@ -140,7 +140,7 @@ def assert_sent(sent, twin):
 
 @given(orders(), st.lists(st.integers(0, 80)))
 @settings(max_examples=8)
-def test_a_tracker_goes_on_from_within_the_delay(order, restarts):
+def test_a_tracker_continues_from_within_the_delay(order, restarts):
     given_logs, taken = order
     one, runs = learner(WEIGHTED, Tracker(4, late=True), predictions=None), []
     plain = Tracker(4, late=True)
@@ -272,7 +272,7 @@ def test_no_memory_skips_no_message(which):
 
 
 class Naming(JsonCodec):
-    """Gives ids, or labels, of a type of its own, made by `kind`."""
+    """Gives ids, or labels, of its own type, made by `kind`."""
 
     kind, field = uuid.UUID, "id"
 
@@ -376,7 +376,7 @@ def test_headers_are_there_when_features_are_learnt(stored, monkeypatch):
 # --- what was stored ------------------------------------------------------------------------------
 
 
-def test_features_that_were_deleted_are_given_up_where_that_was_asked_for(monkeypatch):
+def test_features_that_were_deleted_are_given_up_where_that_was_requested(monkeypatch):
     monkeypatch.setattr(join_module, "STORED", 40)
     features = [pair(n, {"a": 1.0})[0] for n in range(9)]
     for on_gap in ("stop", "skip"):
@@ -397,7 +397,7 @@ def test_features_that_were_deleted_are_given_up_where_that_was_asked_for(monkey
 
 
 def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
-    """As records that are compacted, or of which a transaction is said to have been given up."""
+    """As records that are compacted, or of an aborted transaction."""
     monkeypatch.setattr(join_module, "STORED", 0)
     features = [pair(n, {"a": 1.0})[0] for n in range(5)]
     one = learner()
@@ -408,8 +408,8 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
 
     class Sparse(Logs):
         def reread(self, place, offset):
-            found, end = super().reread(place, offset)
-            return [message for message in found if message.position.offset != 3], end
+            actual, end = super().reread(place, offset)
+            return [message for message in actual if message.position.offset != 3], end
 
     other.read_again(Sparse({("f", 0): features}), "folder")
     assert ([*other.join._waiting], other.join.missing()) == ([0, 1, 2, 4], {})
@@ -481,7 +481,7 @@ def test_a_poisoned_join_is_refused(change, message, monkeypatch):
             learner().restore(from_bytes(data))
 
 
-def test_what_waits_is_shown_and_counters_begin_with_the_process():
+def test_what_waits_is_shown_and_counters_start_with_the_process():
     one = learner()
     for n in range(3):
         one.take(pair(n, {"a": 1.0})[0]._replace(timestamp=1000 * n))
@@ -515,6 +515,6 @@ def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
     with pytest.raises(CheckpointError, match="it has offsets of two logs"):
         adoption.adopt(partition, 5, None)
     adoption.adopt(partition, None, None)
-    found = folder.newest(("f", None)).join
-    assert json.dumps(found[0]) == json.dumps(one.join_state()()[0])
-    assert found[1] == pair(0, {"a": 1.0})[0].value
+    actual = folder.newest(("f", None)).join
+    assert json.dumps(actual[0]) == json.dumps(one.join_state()()[0])
+    assert actual[1] == pair(0, {"a": 1.0})[0].value

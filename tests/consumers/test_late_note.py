@@ -37,17 +37,17 @@ def clock(monkeypatch):
     return now
 
 
-def begun(codec, **given):
+def new_learner(codec, **given):
     options = WorkerOptions(topic="orders", group="g", labels="frauds", **given)
     return LateLearner(LBP(9), codec, Metrics("orders", None), options)
 
 
-def taken(learner, topic, offset, body, time=5):
+def feed(learner, topic, offset, body, time=5):
     value = json.dumps(body).encode()
     learner.take(Message(Position(topic, 0, offset), None, value, (), time))
 
 
-def said(learner, caplog):
+def warnings_of(learner, caplog):
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         learner.note()
@@ -61,46 +61,46 @@ def said(learner, caplog):
         (Own(), ("'a7'", "'A-7'")),
     ],
 )
-def test_labels_that_find_nothing_are_told_with_where_the_ids_were_looked_for(
+def test_labels_without_features_are_reported_with_the_place_of_the_ids(
     clock, caplog, codec, shown
 ):
-    learner = begun(codec)
-    taken(learner, "orders", 0, {"order": {"id": "a7"}})
-    taken(learner, "frauds", 0, {"ref": "A-7", "fraud": True})
+    learner = new_learner(codec)
+    feed(learner, "orders", 0, {"order": {"id": "a7"}})
+    feed(learner, "frauds", 0, {"ref": "A-7", "fraud": True})
     clock[0] += 30
-    assert said(learner, caplog) == []
+    assert warnings_of(learner, caplog) == []
     clock[0] += 1
-    [line] = said(learner, caplog)
+    [line] = warnings_of(learner, caplog)
     assert line == (
         f"no label has found its features for 30 s: the first message of orders has the id "
         f"{shown[0]}, the first message of frauds has the id {shown[1]}. Is that the same id? "
         "[codec] and [codec.labels] say where it is"
     )
-    assert said(learner, caplog) == []  # once
+    assert warnings_of(learner, caplog) == []  # once
 
 
-def test_nothing_is_said_where_labels_find_their_features_or_no_features_came(clock, caplog):
-    learner = begun(SHAPE)
-    taken(learner, "frauds", 0, {"ref": "b", "fraud": True})
+def test_there_is_no_warning_if_labels_find_features_or_no_features_came(clock, caplog):
+    learner = new_learner(SHAPE)
+    feed(learner, "frauds", 0, {"ref": "b", "fraud": True})
     clock[0] += 99
-    assert said(learner, caplog) == []
-    taken(learner, "orders", 0, {"order": {"id": "b"}})
-    taken(learner, "orders", 1, {"order": {"id": "c"}})
+    assert warnings_of(learner, caplog) == []
+    feed(learner, "orders", 0, {"order": {"id": "b"}})
+    feed(learner, "orders", 1, {"order": {"id": "c"}})
     clock[0] += 99
-    assert said(learner, caplog) == []
+    assert warnings_of(learner, caplog) == []
     assert learner.metrics.examples == 1
 
 
 def test_no_error_is_shown_before_a_label_has_come():
-    learner = begun(SHAPE)
-    taken(learner, "orders", 0, {"order": {"id": "a"}})
+    learner = new_learner(SHAPE)
+    feed(learner, "orders", 0, {"order": {"id": "a"}})
     learner.note()
     known = learner.metrics.known()
     assert (known["examples"], known["unlabelled"], known["pending"]) == (0, 1, 1)
     assert not {"mistakes", "windowed_error", "windowed_label_latency_seconds"} & set(known)
     assert "no label yet" in learner.metrics.line()
     assert math.isnan(learner.metrics.windowed_error)
-    taken(learner, "frauds", 0, {"ref": "a", "fraud": True}, time=2005)
+    feed(learner, "frauds", 0, {"ref": "a", "fraud": True}, time=2005)
     learner.note()
     known = learner.metrics.known()
     assert (known["mistakes"], known["windowed_error"]) == (1, 1)
@@ -110,13 +110,13 @@ def test_no_error_is_shown_before_a_label_has_come():
 
 def test_what_becomes_of_features_and_labels_is_counted():
     given = {"max_age": 9, "grace": 1, "silence": False, "after": 5, "correct_for": 3, "pending": 3}
-    learner = begun(JsonCodec(), **given)
+    learner = new_learner(JsonCodec(), **given)
 
     def features(offset, name, time):
-        taken(learner, "orders", offset, {"features": {"a": 1}, "id": name}, 1000 * time)
+        feed(learner, "orders", offset, {"features": {"a": 1}, "id": name}, 1000 * time)
 
     def label(offset, name, label, time):
-        taken(learner, "frauds", offset, {"id": name, "label": label}, 1000 * time)
+        feed(learner, "frauds", offset, {"id": name, "label": label}, 1000 * time)
 
     for offset, name in enumerate("abcd"):  # there is room for three of them
         features(offset, name, 10)
@@ -146,12 +146,12 @@ def test_a_label_that_waits_is_in_a_checkpoint(by, monkeypatch):
         monkeypatch.setattr("drift.consumers.checkpoints.checkpoint._dumps", library_of_python)
     else:
         pytest.importorskip("orjson")
-    learner = begun(JsonCodec())
-    taken(learner, "frauds", 0, {"id": "a", "label": True})
+    learner = new_learner(JsonCodec())
+    feed(learner, "frauds", 0, {"id": "a", "label": True})
     data = to_bytes(Checkpoint(learner.model, learner.offsets, join=learner.join_state()()))
-    other = begun(JsonCodec())
+    other = new_learner(JsonCodec())
     other.restore(from_bytes(data))
-    taken(other, "orders", 0, {"id": "a", "features": {"b": 1}})
+    feed(other, "orders", 0, {"id": "a", "features": {"b": 1}})
     assert (other.metrics.examples, other.join.counts["learnt"]) == (1, 1)
 
 

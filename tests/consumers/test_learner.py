@@ -17,7 +17,7 @@ from drift.models import LBP, OneVsRest, Tracker
 
 
 class Noting(base.Classifier):
-    """Knows no probabilities, and notes what it is told."""
+    """Has no probabilities, and records what it learns."""
 
     def __init__(self):
         self.told = []
@@ -30,7 +30,7 @@ class Noting(base.Classifier):
 
 
 class NotingAll(Noting):
-    """Takes weights, and what else it may be told."""
+    """Accepts weights and further arguments."""
 
     def learn_one(self, x, y, **told):
         self.told.append((x, y, told))

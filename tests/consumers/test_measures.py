@@ -161,7 +161,7 @@ examples = st.lists(
 
 
 @given(examples, examples, st.integers(1, 12))
-def test_a_restored_state_goes_on_exactly(before, after, window):
+def test_a_restored_state_continues_exactly(before, after, window):
     one, other = Measures(window=window), Measures(window=window)
     for label, predicted, chances, delay in before:
         one.learnt(label, Answer(predicted, chances), delay)
@@ -194,8 +194,8 @@ def test_probabilities_come_back_from_their_bytes(rows):
     packed = [classes.pack(row) for row in rows]
     classes = Classes(json.loads(json.dumps(classes.labels)))
     for row, one in zip(rows, packed, strict=True):
-        found = classes.unpack(one, next(iter(row)))
-        assert {label: chance for label, chance in found.items() if chance} == row
+        actual = classes.unpack(one, next(iter(row)))
+        assert {label: chance for label, chance in actual.items() if chance} == row
 
 
 def test_a_class_beyond_those_that_are_kept_has_what_they_leave():

@@ -52,7 +52,7 @@ def test_the_windowed_error_is_the_share_in_the_last_examples(mistakes, window):
 
 
 @given(outcomes, outcomes, windows)
-def test_a_restored_state_goes_on_as_if_nothing_had_happened(before, after, window):
+def test_a_restored_state_continues_as_if_nothing_had_happened(before, after, window):
     whole = counted([*before, *after], window)
     whole.unlabelled, whole.dead_letters = 3, 2
     first = counted(before, window)
@@ -246,7 +246,7 @@ def test_prometheus_gets_every_count():
     }
 
 
-def test_counters_begin_anew_where_a_model_goes_back_to_its_checkpoint():
+def test_counters_start_anew_where_a_model_goes_back_to_its_checkpoint():
     before = counted([True, False, True])
     metrics = Metrics("news", 0, group="readers")
     metrics.restore(before.state())

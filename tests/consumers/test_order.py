@@ -60,10 +60,10 @@ def logs(draw):
     return made
 
 
-def begun(places, **options):
+def started(places, **options):
     order = Order("l", **options)
     for place in places:
-        order.begin(place, Clock())
+        order.start(place, Clock())
     return order
 
 
@@ -88,7 +88,7 @@ class Broker:
 
 def all_of(given_logs):
     """An order that has all records of these logs, and knows that there are no others."""
-    order, broker = begun(given_logs), Broker(given_logs)
+    order, broker = started(given_logs), Broker(given_logs)
     for place in given_logs:
         broker.fetch(order, place, 100)
     return [*order.take(broker.ended_at)]
@@ -99,19 +99,19 @@ def all_of(given_logs):
 
 @given(logs(), st.data())
 def test_logs_that_are_there_are_sorted_whatever_the_fetches(given_logs, data):
-    order, broker = begun(given_logs, max_idle=1e9), Broker(given_logs)
-    found = [*order.take(broker.ended_at)]
+    order, broker = started(given_logs, max_idle=1e9), Broker(given_logs)
+    actual = [*order.take(broker.ended_at)]
     fetches = st.lists(st.tuples(st.sampled_from([*given_logs]), st.integers(0, 4)), max_size=40)
     for place, count in [*data.draw(fetches), *((place, 100) for place in [*given_logs] * 2)]:
         broker.now += 1
         broker.fetch(order, place, count)
         order.idle(1.0)
-        found += order.take(broker.ended_at)
+        actual += order.take(broker.ended_at)
     broker.now += 1
     for place in given_logs:  # the last answers: nothing is there that was not known
         broker.fetch(order, place, 1)
-    found += order.take(broker.ended_at)
-    assert found == in_time(given_logs)
+    actual += order.take(broker.ended_at)
+    assert actual == in_time(given_logs)
     assert (order.forced, bool(order)) == (0, False)
 
 
@@ -157,10 +157,10 @@ class Waiting:
 
 @given(logs(), st.data())
 def test_nobody_is_taken_while_a_partition_has_to_be_waited_for(given_logs, data):
-    order, broker = begun(given_logs, max_idle=1.0), Broker(given_logs)
+    order, broker = started(given_logs, max_idle=1.0), Broker(given_logs)
     rows = {
-        place: [(time, place[0] == "l", *place, n) for n, time in enumerate(times(own))]
-        for place, own in ((p, [m.time for m in log]) for p, log in given_logs.items())
+        place: [(time, place[0] == "l", *place, n) for n, time in enumerate(times(values))]
+        for place, values in ((p, [m.time for m in log]) for p, log in given_logs.items())
     }
     lists = Waiting(given_logs, 1.0)
     fetched = st.dictionaries(st.sampled_from([*given_logs]), st.integers(0, 3))
@@ -184,7 +184,7 @@ def never(_):
 
 
 def test_a_partition_that_brings_nothing_is_waited_for():
-    order = begun(PLACES[:2], max_idle=0.5)
+    order = started(PLACES[:2], max_idle=0.5)
     order.add(PLACES[0], log(PLACES[0], [1, 2]), 1.0)
     order.idle(9.0)  # nobody was held back yet
     for seconds, taken in ((0.0, 0), (0.3, 0), (0.19, 0), (0.01, 2)):
@@ -206,7 +206,7 @@ def test_a_partition_that_brings_nothing_is_waited_for():
 
 
 def test_an_end_holds_nobody_back_that_was_fetched_no_later():
-    order = begun(PLACES[:3], max_idle=0.5)
+    order = started(PLACES[:3], max_idle=0.5)
     order.add(PLACES[0], log(PLACES[0], [1]), 1.0)
     order.add(PLACES[0], log(PLACES[0], [1, 2])[1:], 2.0)
     ends = {PLACES[0]: 2.0, PLACES[1]: 1.0, PLACES[2]: 7.0}
@@ -218,7 +218,7 @@ def test_an_end_holds_nobody_back_that_was_fetched_no_later():
 
 
 def test_who_was_at_the_end_for_long_is_waited_for_all_the_same():
-    order, ends = begun(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 0.0)
+    order, ends = started(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 0.0)
     for now in range(10):
         ends = dict.fromkeys(PLACES[:2], float(now))
         order.idle(1.0)
@@ -230,8 +230,8 @@ def test_who_was_at_the_end_for_long_is_waited_for_all_the_same():
     assert order.forced == 1
 
 
-def test_a_fetch_that_says_where_the_end_is_begins_the_waiting_anew():
-    order, ends = begun(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 1.0)
+def test_a_fetch_that_says_where_the_end_is_starts_the_waiting_anew():
+    order, ends = started(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 1.0)
     order.add(PLACES[0], log(PLACES[0], [1]), 3.0)
     assert [*order.take(ends.get)] == []
     for now in (2.0, 2.5):
@@ -245,11 +245,11 @@ def test_a_fetch_that_says_where_the_end_is_begins_the_waiting_anew():
 
 
 def test_where_another_one_is_waited_for_still_nothing_is_taken():
-    order = begun(PLACES[:3], max_idle=0.5)
+    order = started(PLACES[:3], max_idle=0.5)
     order.add(PLACES[0], log(PLACES[0], [1]), 1.0)
     assert [*order.take(never)] == []
     order.idle(0.5)
-    order.begin(PLACES[1], Clock())  # as after it was lost and came again
+    order.start(PLACES[1], Clock())  # as after it was lost and came again
     assert [*order.take(never)] == []
     order.idle(0.5)
     assert len([*order.take(never)]) == 1
@@ -257,21 +257,21 @@ def test_where_another_one_is_waited_for_still_nothing_is_taken():
 
 
 def test_who_stops_amid_the_records_finds_the_others_there():
-    order = begun(PLACES[:2])
+    order = started(PLACES[:2])
     order.add(PLACES[0], log(PLACES[0], [1, 3, 5]), 0.0)
     order.add(PLACES[1], log(PLACES[1], [2, 4]), 0.0)
-    found = []
+    actual = []
     while order:
         for message in order.take(lambda place: 1.0):
-            found.append(message.time)
+            actual.append(message.time)
             break
-    assert found == [1, 2, 3, 4, 5]
+    assert actual == [1, 2, 3, 4, 5]
 
 
 def test_at_one_time_features_come_before_labels_and_partitions_by_their_number():
     given_logs = {place: log(place, [7, 7]) for place in reversed(PLACES)}
-    found = [message.position[:2] for message in all_of(given_logs)]
-    assert found == [place for place in PLACES for _ in range(2)]
+    actual = [message.position[:2] for message in all_of(given_logs)]
+    assert actual == [place for place in PLACES for _ in range(2)]
 
 
 @pytest.mark.parametrize("topic", ["f", "l"])
@@ -283,11 +283,11 @@ def test_a_record_of_a_wrong_clock_costs_itself_alone(topic, years):
     spoilt[topic, 1][10] = odd
     orders = []
     for stamps in (clean, spoilt):
-        given_logs = {place: log(place, own) for place, own in stamps.items()}
+        given_logs = {place: log(place, values) for place, values in stamps.items()}
         orders.append([message.position for message in all_of(given_logs)])
     without = [[one for one in order if one != (topic, 1, 10)] for order in orders]
     assert without[0] == without[1]
-    # It has the time of the one before it, and comes right behind that.
+    # It has the time of the one before it, and comes right after that.
     assert orders[1].index((topic, 1, 10)) == orders[1].index((topic, 1, 9)) + 1
 
 
@@ -311,14 +311,14 @@ def test_two_records_in_a_row_move_the_time():
 
 @given(stamps(30), st.integers(0, 30))
 @example([-1, -1, 5], 1)
-def test_a_clock_goes_on_from_where_it_was(given_stamps, at):
-    clock, found = Clock(), []
+def test_a_clock_continues_from_where_it_was(given_stamps, at):
+    clock, actual = Clock(), []
     for n, stamp in enumerate(given_stamps):
         if n == at:
             clock = Clock(*[int(one) if one is not None else None for one in clock])
         clock = clock.after(stamp, HOUR)
-        found.append(clock.time)
-    assert found == times(given_stamps)
+        actual.append(clock.time)
+    assert actual == times(given_stamps)
 
 
 # --- runs ---------------------------------------------------------------------------------------
@@ -327,8 +327,8 @@ def test_a_clock_goes_on_from_where_it_was(given_stamps, at):
 @given(logs(), st.data())
 def test_the_runs_and_the_logs_give_back_any_order(given_logs, data):
     """That of forced steps and of logs that grow, too; in several checkpoints' worth of runs."""
-    order, broker = begun(given_logs, max_idle=0.5), Broker(given_logs)
-    clocks, runs, all_runs, found = {}, Runs(), [], []
+    order, broker = started(given_logs, max_idle=0.5), Broker(given_logs)
+    clocks, runs, all_runs, actual = {}, Runs(), [], []
     steps = st.tuples(
         st.sampled_from([*given_logs]), st.integers(0, 3), st.booleans(), st.booleans()
     )
@@ -339,10 +339,10 @@ def test_the_runs_and_the_logs_give_back_any_order(given_logs, data):
             where = message.position[:2]
             clocks[where] = clocks.get(where, Clock()).after(message.time, HOUR)
             runs.note(sort_key(clocks[where].time, where, "l"), where, message.position.offset)
-            found.append(message)
+            actual.append(message)
         if save:
             all_runs, runs = all_runs + runs.all(), Runs()
-    assert list(in_order(given_logs, all_runs + runs.all(), OPTIONS)) == found
+    assert list(in_order(given_logs, all_runs + runs.all(), OPTIONS)) == actual
 
 
 @given(logs())
@@ -354,7 +354,7 @@ def test_what_is_in_order_is_one_run_unless_a_time_falls_back(given_logs):
         runs.note(sort_key(clocks[where].time, where, "l"), where, message.position.offset)
     falls = 0
     for own in given_logs.values():
-        found = times([message.time for message in own])
-        falls += sum(after < before for before, after in pairwise(found))
+        actual = times([message.time for message in own])
+        falls += sum(after < before for before, after in pairwise(actual))
     assert len(runs.all()) <= 1 + falls
     assert list(in_order(given_logs, runs.all(), OPTIONS)) == in_time(given_logs)

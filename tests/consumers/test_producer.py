@@ -149,7 +149,7 @@ def test_a_batch_is_no_larger_than_what_topics_take(broker):
         (False, (producer.UnsentError, "not even whether there is nowhere"), 61),
     ],
 )
-def test_a_topic_that_is_not_there_is_told_from_silence(
+def test_a_missing_topic_is_distinguished_from_silence(
     outputs, monkeypatch, answered, refusal, seconds
 ):
     clock = count(1000)

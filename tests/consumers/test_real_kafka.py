@@ -1,5 +1,6 @@
 """drift's test tools on a real broker, and the script that starts one."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,10 +10,14 @@ import uuid
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints.models import models_in
+from drift.consumers.codec import JsonCodec
+from drift.consumers.keyed import KeyedModels
 from drift.errors import ConsumerError
 from drift.models import LBP
+from drift.models._state.codec import encode
 from drift.testing import consume, produce
-from tests.consumers.stepping import close, learner_of, run, until
+from tests.consumers.stepping import close, kill, learner_of, run, until
 from tools.kafka import broker as tool
 
 pytest.importorskip("kafka")
@@ -85,7 +90,70 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
     close(one)
 
 
-def test_a_member_whose_name_is_taken_is_told(kafka_address, kafka_topic, member):
+def test_who_is_left_has_the_models_of_keys_of_who_is_killed(kafka_address, kafka_topic, tmp_path):
+    """Two workers share the partitions until one goes without a word; none is lost or doubled."""
+    places = {(kafka_topic, 0), (kafka_topic, 1)}
+    learnt = {place: {f"{place[1]}-{n}": LBP(budget=3) for n in range(5)} for place in places}
+
+    def send(first, count):
+        for place, models in learnt.items():
+            made = []
+            for n in range(first, first + count):
+                key, x, y = f"{place[1]}-{n % 5}", {f"w{n % 7}": 1.0, "b": n % 3}, n % 4 > 1
+                models[key].learn_one(x, y)
+                made.append(json.dumps({"key": key, "features": x, "label": y}).encode())
+            produce(kafka_address, kafka_topic, made, place[1])
+
+    def make():
+        return Worker(
+            LBP(budget=3),
+            CheckpointFolder(tmp_path),
+            {"bootstrap_servers": kafka_address},
+            WorkerOptions(
+                topic=kafka_topic,
+                group=kafka_topic,
+                start="earliest",
+                prior=False,
+                max_models=4,
+                checkpoint_every=20,
+            ),
+            codec=JsonCodec(key="key"),
+            consumer={"heartbeat_interval_ms": 100},
+        )
+
+    def offsets(*workers):
+        claims = [claim for one in workers for claim in one._claims.values()]
+        return {place: at for claim in claims for place, at in claim.learner.offsets.items()}
+
+    one, other = make(), make()
+
+    def both(done):
+        def step():
+            other.step(0.1)
+            return done()
+
+        until(one, step)
+
+    both(lambda: len(one._claims) == len(other._claims) == 1)
+    send(0, 50)
+    both(lambda: offsets(one, other) == dict.fromkeys(places, 50))
+    kill(other)
+    send(50, 25)
+    until(one, lambda: offsets(one) == dict.fromkeys(places, 75))
+    close(one)
+    folder = CheckpointFolder(tmp_path)
+    for place, models in learnt.items():
+        epoch, newest = folder.claim(place)
+        assert newest.offsets == {place: 75}
+        found = KeyedModels(models_in(folder.folder(place), epoch, newest.models), 9)
+        assert {key: encode(found.get(key)) for key in models} == {
+            key: encode(model) for key, model in models.items()
+        }
+        assert found.count == len(models)
+        found.close()
+
+
+def test_a_member_whose_name_is_taken_gets_an_error(kafka_address, kafka_topic, member):
     options = {
         "bootstrap_servers": kafka_address,
         "group_id": kafka_topic,
@@ -233,11 +301,11 @@ def test_who_is_in_a_group_is_known(kafka_address, kafka_topic, member):
     while not one.assignment.states:
         assert time.monotonic() < end
         list(one.poll(0.2))
-    [found] = members(kafka_topic, options)
-    assert re.fullmatch(r"worker-1 at [\d.:a-f]+", found)
+    [actual] = members(kafka_topic, options)
+    assert re.fullmatch(r"worker-1 at [\d.:a-f]+", actual)
 
 
-def test_a_log_begins_at_a_time(kafka_address, kafka_topic):
+def test_a_log_starts_at_a_time(kafka_address, kafka_topic):
     producer = kafka.KafkaProducer(bootstrap_servers=kafka_address)
     for second in (10, 20, 20, 30):
         producer.send(kafka_topic, b"{}", partition=0, timestamp_ms=1000 * second)

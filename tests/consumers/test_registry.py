@@ -63,10 +63,10 @@ class Registry:
                 registry.asked.append(self.path)
                 registry.headers.append(self.headers)
                 status = registry.status.pop(0) if registry.status else 200
-                said = registry.schemas.get(self.path)
-                if status == 200 and said is None:
-                    status, said = 404, {"error_code": 40403, "message": "Schema not found"}
-                body = json.dumps(said).encode()
+                output = registry.schemas.get(self.path)
+                if status == 200 and output is None:
+                    status, output = 404, {"error_code": 40403, "message": "Schema not found"}
+                body = json.dumps(output).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -80,12 +80,12 @@ class Registry:
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def add(self, number, schema, kind=None, references=None):
-        said = {"schema": json.dumps(schema)}
+        output = {"schema": json.dumps(schema)}
         if kind:
-            said["schemaType"] = kind
+            output["schemaType"] = kind
         if references:
-            said["references"] = references
-        self.schemas[f"/schemas/ids/{number}"] = said
+            output["references"] = references
+        self.schemas[f"/schemas/ids/{number}"] = output
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def codec(registry):
     return SchemaCodec(registry=registry.address, label="fraud")
 
 
-def test_avro_is_read_by_the_schema_of_its_id_which_is_asked_for_once(registry, codec):
+def test_avro_is_read_by_the_schema_of_its_id_which_is_requested_once(registry, codec):
     for amount, fraud in ((31.5, True), (0.25, False)):
         value = avro(7, struct.pack("<d", amount) + bytes([fraud]))
         assert codec.decode(value) == Example({"sum": amount}, fraud)
@@ -267,13 +267,13 @@ def test_a_registry_that_comes_back_is_waited_for(registry, codec):
 
 
 @pytest.mark.parametrize(
-    "said", ["<html>sign in</html>", [1], [["schema", "x"]], 3, {}, {"schema": 3}]
+    "message", ["<html>sign in</html>", [1], [["schema", "x"]], 3, {}, {"schema": 3}]
 )
-def test_what_is_no_answer_of_a_registry_skips_no_message(registry, codec, monkeypatch, said):
+def test_what_is_no_answer_of_a_registry_skips_no_message(registry, codec, monkeypatch, message):
     monkeypatch.setattr("drift.consumers.registry._PATIENCE", 0.0)
     value = avro(7, struct.pack("<d", 1.0) + b"\1")
     right = registry.schemas["/schemas/ids/7"]
-    registry.schemas["/schemas/ids/7"] = said
+    registry.schemas["/schemas/ids/7"] = message
     with pytest.raises(UnavailableError, match=r"ids/7 does not answer"):
         codec.decode(value)
     registry.schemas["/schemas/ids/7"] = right

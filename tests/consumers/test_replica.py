@@ -58,11 +58,11 @@ class Source:
         for place, position in self.positions.items():
             if place in self.paused | self.late:
                 continue
-            found = self.logs[place][position : min(position + self.few(), self.ends[place])]
+            result = self.logs[place][position : min(position + self.few(), self.ends[place])]
             self.read[place] = self.now
-            self.positions[place] += len(found)
-            if found:
-                yield place, found
+            self.positions[place] += len(result)
+            if result:
+                yield place, result
 
     def read_at(self, place):
         return self.read.get(place, -math.inf)
@@ -77,7 +77,7 @@ class Source:
         self.positions = dict.fromkeys(places, 0)
         self.read, self.paused = {}, set()
 
-    def begin(self, place, offset, leader_epoch=-1):
+    def start(self, place, offset, leader_epoch=-1):
         self.positions[place] = offset
         self.paused.discard(place)
 
@@ -85,8 +85,8 @@ class Source:
         self.paused.add(place)
 
     def reread(self, place, offset):
-        found = self.logs[place][offset : offset + 5]
-        return found, offset + len(found)
+        result = self.logs[place][offset : offset + 5]
+        return result, offset + len(result)
 
     def bound(self, place, start):
         return self.first if start == "earliest" else len(self.logs[place])
@@ -168,7 +168,7 @@ def in_time(given_logs):
     """All messages in the order of a catch-up."""
     order = Order("l", 3600, math.inf)
     for place in given_logs:
-        order.begin(place, Clock())
+        order.start(place, Clock())
     for place, log in given_logs.items():
         order.add(place, log, 0.0)
     return list(order.take(lambda _: 1.0))
@@ -242,7 +242,7 @@ def test_whatever_comes_when_a_replica_has_the_model_of_the_newest_checkpoint(
     assert one.staleness < math.inf
 
 
-def begun(tmp_path, given_logs=None, model=None, **more):
+def start_replica(tmp_path, given_logs=None, model=None, **more):
     """A worker with a first checkpoint, and a replica of it."""
     given_logs = given_logs or plain_logs()
     options = worker_options(**more)
@@ -255,7 +255,7 @@ def begun(tmp_path, given_logs=None, model=None, **more):
 
 
 def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
-    worker, _, one = begun(tmp_path)
+    worker, _, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     settle(one)
     for part in (taken[:30], taken[30:50], taken[50:]):
@@ -263,12 +263,12 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
         worker.save()
         one.step(0)
         assert one.version["checkpoint"] == worker.learner.checkpoint
-    assert one.begun == 1
+    assert one.starts == 1
     assert same(one, worker)
 
 
 def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_path):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     settle(one)
     before = one.version["offsets"], encode(one._serving.learner.model)
     worker.take(source.logs["f", 1][:20])
@@ -282,13 +282,13 @@ def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_p
     assert (one.version["offsets"], encode(one._serving.learner.model)) == before
     source.few = lambda: 100
     settle(one)
-    assert one.begun == 2
+    assert one.starts == 2
     worker.take(source.logs["f", 1][20:])
     assert same(one, worker)
 
 
 def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     settle(one)
     monkeypatch.setattr(module, "_APART", 60.0)
     for part in (slice(0, 20), slice(20, 40)):
@@ -296,31 +296,31 @@ def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
         worker.take(source.logs["f", 0][part])
         worker.save()
         settle(one)
-        assert (one.begun, one.version["checkpoint"]) == (1, "1-1")
+        assert (one.starts, one.version["checkpoint"]) == (1, "1-1")
     monkeypatch.setattr(module, "_APART", 0.0)
-    one._again = 0.0  # as time goes on
+    one._again = 0.0  # as time passes
     settle(one)
-    assert (one.begun, one.version["checkpoint"]) == (2, "1-3")
+    assert (one.starts, one.version["checkpoint"]) == (2, "1-3")
     assert same(one, worker)
 
 
-def test_a_replica_that_is_behind_for_long_goes_on_from_the_checkpoint(tmp_path, monkeypatch):
-    worker, source, one = begun(tmp_path)
+def test_a_replica_that_is_behind_for_long_continues_from_the_checkpoint(tmp_path, monkeypatch):
+    worker, source, one = start_replica(tmp_path)
     source.ends = dict.fromkeys(source.ends, 3)
     settle(one)
     worker.take(in_time(plain_logs()))
     worker.save()
     one.step(0)
-    assert (one.begun, one.version["checkpoint"]) == (1, "1-1")
+    assert (one.starts, one.version["checkpoint"]) == (1, "1-1")
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
     one.step(0)
-    assert (one.begun, one.version["checkpoint"]) == (2, "1-2")
+    assert (one.starts, one.version["checkpoint"]) == (2, "1-2")
     assert one.staleness < math.inf  # it knows what was known before
     assert same(one, worker)
 
 
-def test_a_replica_that_is_behind_for_a_moment_goes_on_as_it_is(tmp_path):
-    worker, source, one = begun(tmp_path)
+def test_a_replica_that_is_behind_for_a_moment_continues_as_it_is(tmp_path):
+    worker, source, one = start_replica(tmp_path)
     source.ends = dict.fromkeys(source.ends, 3)
     settle(one)
     worker.take(in_time(plain_logs()))
@@ -328,12 +328,12 @@ def test_a_replica_that_is_behind_for_a_moment_goes_on_as_it_is(tmp_path):
     one.step(0)
     source.ends = dict.fromkeys(source.ends, 40)
     settle(one)
-    assert (one.begun, one.version["checkpoint"]) == (1, "1-2")
+    assert (one.starts, one.version["checkpoint"]) == (1, "1-2")
     assert same(one, worker)
 
 
 def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     worker.take(taken[:40])
     worker.save()
@@ -351,8 +351,8 @@ def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
     assert same(one, again)
 
 
-def test_a_damaged_checkpoint_is_passed_over(tmp_path):
-    worker, _, one = begun(tmp_path)
+def test_a_damaged_checkpoint_is_skipped(tmp_path):
+    worker, _, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     settle(one)
     worker.take(taken[:40])
@@ -363,23 +363,23 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
         journal.unlink()
     one.step(0)
     assert one.version["checkpoint"] == "1-1"
-    assert (one.begun, one.trouble) == (1, None)
+    assert (one.starts, one.trouble) == (1, None)
 
 
 def test_without_the_order_it_learns_again(tmp_path):
-    worker, _, one = begun(tmp_path)
+    worker, _, one = start_replica(tmp_path)
     settle(one)
     worker.take(in_time(plain_logs()))
     worker.save()
     for file in worker.folder.folder(KEY).glob("order-*"):
         file.unlink()
     settle(one)
-    assert one.begun == 2
+    assert one.starts == 2
     assert same(one, worker)
 
 
 def test_a_partition_that_was_added_is_read_from_the_next_checkpoint_on(tmp_path):
-    worker, source, one = begun(tmp_path, plain_logs(partitions=1))
+    worker, source, one = start_replica(tmp_path, plain_logs(partitions=1))
     settle(one)
     more = plain_logs(partitions=2)
     source.logs, source.ends = more, {place: len(log) for place, log in more.items()}
@@ -410,7 +410,7 @@ def test_before_the_first_checkpoint_there_is_no_answer(tmp_path):
 
 
 def test_it_is_stale_since_it_knew_all_that_there_was(tmp_path, monkeypatch):
-    _, source, one = begun(tmp_path)
+    _, source, one = start_replica(tmp_path)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: source.now))
     settle(one)
     knew = source.now
@@ -427,7 +427,7 @@ def test_it_is_stale_since_it_knew_all_that_there_was(tmp_path, monkeypatch):
 
 
 def test_messages_that_are_gone_are_waited_for_in_a_checkpoint(tmp_path, caplog):
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     source.first = 10
     one.step(0)
     one.step(0)
@@ -444,7 +444,7 @@ def test_messages_that_are_gone_are_waited_for_in_a_checkpoint(tmp_path, caplog)
 def test_of_a_partition_that_is_far_ahead_no_more_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setattr("drift.consumers.order._AHEAD", 5)
     monkeypatch.setattr("drift.consumers.order._AGAIN", 3)
-    worker, source, one = begun(tmp_path)
+    worker, source, one = start_replica(tmp_path)
     source.few = lambda: 8
     source.late = {("f", 1)}
     one.step(0)
@@ -458,7 +458,7 @@ def test_of_a_partition_that_is_far_ahead_no_more_is_fetched(tmp_path, monkeypat
 
 
 def test_a_topic_that_was_made_anew_ends_it(tmp_path):
-    _, source, one = begun(tmp_path)
+    _, source, one = start_replica(tmp_path)
     settle(one)
     source.ids = {"topic_id": "8"}
     with pytest.raises(CheckpointError, match="learnt from another f"):
@@ -476,7 +476,7 @@ def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
 
 
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):
-    worker, _, one = begun(tmp_path)
+    worker, _, one = start_replica(tmp_path)
     settle(one)
     worker.folder.configuration = {"budget": 5}
     one.folder = CheckpointFolder(tmp_path, {"budget": 4})
@@ -491,7 +491,7 @@ def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_pa
 
 
 def test_a_folder_that_is_away_for_a_moment_is_looked_at_again(tmp_path, monkeypatch):
-    _, _, one = begun(tmp_path)
+    _, _, one = start_replica(tmp_path)
 
     def away(*_):
         raise CheckpointError("away") from OSError("away")
@@ -499,9 +499,9 @@ def test_a_folder_that_is_away_for_a_moment_is_looked_at_again(tmp_path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(CheckpointFolder, "newest", away)
         one.step(0)
-        assert (one.trouble, one.begun) == ("away", 0)
+        assert (one.trouble, one.starts) == ("away", 0)
     one.step(0)
-    assert (one.trouble, one.begun) == (None, 1)
+    assert (one.trouble, one.starts) == (None, 1)
 
 
 def test_models_that_note_what_others_ask_of_them_are_refused():
@@ -552,7 +552,7 @@ def test_an_order_is_that_of_runs_where_the_same_records_gave_the_same_runs(step
         taken.note(*record)
     both = min(cut, more)
     same = records[:both] == others[:both]
-    assert taken.begin_with(runs.all()) == ((both, both < cut) if same else None)
+    assert taken.match(runs.all()) == ((both, both < cut) if same else None)
 
 
 def noted(records):
@@ -567,7 +567,7 @@ def test_of_too_many_records_the_order_is_not_known(monkeypatch):
     taken = Taken(None)
     for offset in range(4):
         taken.note(offset, ("f", 0), offset)
-    assert taken.begin_with([{("f", 0): 4}]) is None
+    assert taken.match([{("f", 0): 4}]) is None
 
 
 # --- with a broker -------------------------------------------------------------------------------

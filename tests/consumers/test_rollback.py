@@ -1,4 +1,4 @@
-"""Rolling back: which checkpoint, what is said of it, and what a kill leaves."""
+"""Rolling back: which checkpoint, its messages, and what a kill leaves."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def model(n):
 
 
 def write(folder, n, *, epoch=1, minutes=0, join=None, key=None, **more):
-    """Write a checkpoint behind n messages."""
+    """Write a checkpoint after n messages."""
     checkpoint = Checkpoint(
         model(n),
         {TP: n},
@@ -63,7 +63,7 @@ def files(folder):
 
 
 def state(folder):
-    """Model, offsets and what else the newest goes on with."""
+    """Model, offsets and what else the newest continues with."""
     one = folder.newest(TP)
     [support] = one.model.supports
     [name] = support[0]

@@ -96,7 +96,7 @@ def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(brok
     ],
     ids=["password", "mechanism", "certificate", "no certificate"],
 )
-def test_who_is_not_let_in_is_told_why_and_the_password_is_not(
+def test_a_refused_login_is_explained_without_the_password(
     broker, tmp_path, caplog, change, reason
 ):
     options = {**broker.secure_options, **change, "bootstrap_timeout_ms": 1500}
@@ -108,16 +108,16 @@ def test_who_is_not_let_in_is_told_why_and_the_password_is_not(
     [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
     # A broker that refuses hangs up, and kafka-python may notice that before it reads why. Of its
     # log it loses lines that name a connection, where another thread closes that meanwhile.
-    told = reason in line
-    assert told or (reason not in caplog.text and "Unable to bootstrap" in line)
-    assert shown.exit_code == (2 if told else 1), shown.output
+    explained = reason in line
+    assert explained or (reason not in caplog.text and "Unable to bootstrap" in line)
+    assert shown.exit_code == (2 if explained else 1), shown.output
     assert options["sasl_plain_password"] not in shown.output + repr(shown.exception)
-    if told:
+    if explained:
         assert line.endswith(REMEDIES.get(reason, "set them in [kafka]"))
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])
-def test_who_asks_in_another_way_than_the_listener_is_told_what_to_set(broker, tmp_path, protocol):
+def test_a_wrong_protocol_is_answered_with_the_setting(broker, tmp_path, protocol):
     options = broker.secure_options | {"security_protocol": protocol, "bootstrap_timeout_ms": 1500}
     shown = consume(tmp_path, options)
     [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]

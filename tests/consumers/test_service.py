@@ -45,7 +45,7 @@ class Replica:
         if model is None:
             self.model.learn_one({"a": 1.0}, True)
         self.version = {"checkpoint": "3-17", "offsets": {"orders": {"0": 1200}}}
-        self.staleness, self.trouble, self.begun = 0.25, None, 1
+        self.staleness, self.trouble, self.starts = 0.25, None, 1
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
@@ -108,9 +108,9 @@ def refused(answer, status=400):
 def test_an_example_is_answered_with_the_version_of_the_model(asked):
     answer = asked.post("/predict", content=GOOD)
     assert answer.status_code == 200
-    said = answer.json()
-    chances, score = said.pop("probabilities"), said.pop("score")
-    assert said == {
+    output = answer.json()
+    chances, score = output.pop("probabilities"), output.pop("score")
+    assert output == {
         "id": "a7",
         "predicted": True,
         "model": {
@@ -126,12 +126,12 @@ def test_an_example_is_answered_with_the_version_of_the_model(asked):
 
 def test_a_list_is_answered_by_a_list(asked):
     body = json.dumps([json.loads(GOOD), {"features": {"a": -1}}])
-    said = asked.post("/predict", content=body).json()
-    assert [(one["id"], one["predicted"]) for one in said["predictions"]] == [
+    output = asked.post("/predict", content=body).json()
+    assert [(one["id"], one["predicted"]) for one in output["predictions"]] == [
         ("a7", True),
         (None, False),
     ]
-    assert said["model"]["checkpoint"] == "3-17"
+    assert output["model"]["checkpoint"] == "3-17"
     assert asked.post("/predict", content=b"[]").json()["predictions"] == []
 
 
@@ -149,12 +149,12 @@ def test_a_body_is_what_a_message_is_and_its_label_is_not_looked_at():
 def test_labels_and_probabilities_of_several_classes_and_of_none():
     model = Tracker(9, late=True)
     asked = client(Replica(model))
-    said = asked.post("/predict", content=GOOD).json()
-    assert (said["predicted"], said["probabilities"]) == (None, {})
+    output = asked.post("/predict", content=GOOD).json()
+    assert (output["predicted"], output["probabilities"]) == (None, {})
     for label in ("new", "old", 3):
         model.learn_one({"a": 1.0}, label)
-    said = asked.post("/predict", content=GOOD).json()
-    assert set(said["probabilities"]) == {"new", "old", "3"}
+    output = asked.post("/predict", content=GOOD).json()
+    assert set(output["probabilities"]) == {"new", "old", "3"}
     assert not len(model._core.tickets)
 
 
@@ -203,8 +203,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("body", REFUSED, ids=[repr(body)[:40] for body in REFUSED])
 def test_what_cannot_be_predicted_is_refused_by_its_culprit(asked, body):
-    said = refused(asked.post("/predict", content=body))
-    assert said.replace("the 5", "5").startswith(REFUSED[body])
+    output = refused(asked.post("/predict", content=body))
+    assert output.replace("the 5", "5").startswith(REFUSED[body])
 
 
 def test_numbers_beyond_64_bits_are_floats_as_in_messages(asked):
@@ -274,7 +274,7 @@ def test_a_key_that_comes_twice_is_seen_wherever_it_is(tree):
 
 
 def is_strict(tree):
-    """Whether JSON's own numbers and texts say a tree."""
+    """Whether a tree consists of JSON's types."""
     try:
         library()[0](json.dumps(tree).encode())
     except ValueError:
@@ -282,7 +282,7 @@ def is_strict(tree):
     return True
 
 
-# --- a model that is not there, or behind --------------------------------------------------------
+# --- a model that is missing or stale ------------------------------------------------------------
 
 
 def test_without_a_checkpoint_there_is_no_answer():
@@ -307,8 +307,8 @@ def test_a_stale_model_says_so_and_answers_up_to_the_bound():
     answer = client(replica).post("/predict", content=GOOD)
     assert (answer.status_code, answer.json()["model"]["staleness_seconds"]) == (200, 31.25)
     asked = client(replica, ServiceOptions(max_staleness=30))
-    said = refused(asked.post("/predict", content=GOOD), 503)
-    assert said == "the model is 31.2 s behind the logs, more than 30"
+    output = refused(asked.post("/predict", content=GOOD), 503)
+    assert output == "the model is 31.2 s behind the logs, more than 30"
     assert asked.get("/readyz").status_code == 503
     replica.staleness = 30
     assert asked.post("/predict", content=GOOD).status_code == 200
@@ -356,8 +356,8 @@ def test_metrics_count_requests_by_their_answers():
     assert shown["drift_serve_requests_total", "400"] == 1
     assert shown["drift_serve_seconds_count",] == 3
     families = {name for name, *_ in shown if "bucket" not in name and "created" not in name}
-    said = module.__doc__.replace("``drift_serve_seconds``", "_count _sum")
-    assert {name for name in families if name not in said} <= {
+    output = module.__doc__.replace("``drift_serve_seconds``", "_count _sum")
+    assert {name for name in families if name not in output} <= {
         "drift_serve_seconds_count",
         "drift_serve_seconds_sum",
     }
@@ -429,10 +429,10 @@ def exchange(port, *parts, wait=0.0):
             one.sendall(part)
             time.sleep(wait)
         one.shutdown(socket.SHUT_WR)
-        found = b""
+        result = b""
         while chunk := one.recv(65536):
-            found += chunk
-        return found
+            result += chunk
+        return result
 
 
 def request(body, length=None):

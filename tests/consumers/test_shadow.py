@@ -90,7 +90,7 @@ def test_of_equal_models_the_capital_stays_one_on_average():
     assert sum(capitals) / 2**10 == pytest.approx(1)
 
 
-def test_who_begins_badly_need_not_win_it_back():
+def test_who_starts_badly_need_not_win_it_back():
     assert capital_of([False] * 400 + [True] * 400).second_is_better > 1e3
 
 
@@ -176,8 +176,8 @@ def all_of(one):
 
 
 def assert_is(one, sent, expected):
-    said, model, shadow, pairs, promotions = expected
-    assert [json.loads(outgoing.value)["predicted"] for outgoing in sent] == said
+    output, model, shadow, pairs, promotions = expected
+    assert [json.loads(outgoing.value)["predicted"] for outgoing in sent] == output
     assert (encode(one.model), encode(one.shadow.model)) == (model, shadow)
     assert (one.shadow.test.wins, one.shadow.test.losses) == (sum(pairs), len(pairs) - sum(pairs))
     assert [promotion["number"] for promotion in one.promotions] == [*range(1, 1 + len(promotions))]
@@ -232,7 +232,7 @@ class Failing(base.Classifier):
         self.learnt += 1
 
 
-def test_a_shadow_that_raises_counts_as_wrong_there_and_goes_on(caplog):
+def test_a_shadow_that_raises_counts_as_wrong_there_and_continues(caplog):
     log = [
         Message(Position("t", 0, t), None, b'{"features": {"%s": 1}, "label": true}' % name)
         for t, name in enumerate([b"w3", b"w5", b"w7", b"w9", b"w9"])
@@ -275,7 +275,7 @@ def late(**more):
 
 
 def restarted(one, log):
-    """The learner that goes on from a checkpoint of this one."""
+    """The learner that continues from a checkpoint of this one."""
     other = late()
     other.options = one.options
     state, values = one.join_state()()
@@ -494,8 +494,8 @@ def test_a_promotion_by_hand_is_that_of_a_loop(tmp_path):
     other = learner()
     other.restore(checkpoint)
     sent = [out for message in log[HAND:] for out in other.take(message)]
-    said, *rest = expected
-    assert_is(other, sent, (said[-len(sent) :], *rest))
+    output, *rest = expected
+    assert_is(other, sent, (output[-len(sent) :], *rest))
     assert (other.promotions[0]["by"], other.promotions[0]["examples"]) == (
         *("hand", one.metrics.examples),
     )
@@ -609,7 +609,7 @@ def conf(model, shadow=None):
         (conf(2), conf(1, 2), 1, conf(2, 1), False),
     ],
 )
-def test_what_goes_on_is_what_both_configurations_say(before, now, replaced, agreed, kept):
+def test_what_continues_is_what_both_configurations_say(before, now, replaced, agreed, kept):
     was = None if replaced is None else {"model": "LBP", "model.budget": replaced}
     if agreed is None:
         with pytest.raises(ConfigurationError, match=r"model\.budget"):

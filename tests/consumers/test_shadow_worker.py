@@ -13,9 +13,9 @@ from drift.errors import ConfigurationError, ParameterError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
-from tests.consumers.stepping import claim_of, close, learner_of, offsets, until
+from tests.consumers.stepping import claim_of, close, kill, learner_of, offsets, until
 from tests.consumers.test_shadow import AT, conf, learner, loop, messages
-from tests.consumers.test_worker import SHORT, kill
+from tests.consumers.test_worker import SHORT
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -83,7 +83,7 @@ def of_all(one):
         *(("checkpoint.half-written", 4), ("checkpoint.renamed", 4)),
     ],
 )
-def test_a_worker_that_is_killed_about_a_promotion_goes_on_as_if_it_was_not(
+def test_a_worker_that_is_killed_about_a_promotion_continues_as_if_it_was_not(
     topics, tmp_path, point, times
 ):
     whole = learner(promote=AT)
@@ -98,21 +98,21 @@ def test_a_worker_that_is_killed_about_a_promotion_goes_on_as_if_it_was_not(
     reach(other, 120)
     close(other)
     checkpoint = CheckpointFolder(tmp_path).newest(KEY)
-    found = learner()
-    found.restore(checkpoint)
-    assert of_all(found) == of_all(whole)
+    actual = learner()
+    actual.restore(checkpoint)
+    assert of_all(actual) == of_all(whole)
     assert [one["number"] for one in checkpoint.promotions] == [1]
-    said = {}
+    output = {}
     with Reader("out", topics.client_args) as reader:
         for message in reader.read(reader.ends()):
-            said.setdefault(int(message.key.split(b":")[-1]), set()).add(
+            output.setdefault(int(message.key.split(b":")[-1]), set()).add(
                 json.loads(message.value)["predicted"]
             )
     expected = loop(LOG[:120], AT)[0]
-    assert [*said.values()] == [{one} for one in expected]
+    assert [*output.values()] == [{one} for one in expected]
 
 
-def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, tmp_path, caplog):
+def test_drift_promote_has_a_running_worker_continue_with_the_other_model(topics, tmp_path, caplog):
     one = worker(topics, tmp_path)
     reach(one, 120)
     assert one._end_save(claim_of(one))
@@ -141,7 +141,7 @@ def test_drift_promote_has_a_running_worker_go_on_with_the_other_model(topics, t
     close(other)
 
 
-def test_another_shadow_begins_anew_and_none_is_dropped(topics, tmp_path):
+def test_another_shadow_starts_anew_and_none_is_dropped(topics, tmp_path):
     one = worker(topics, tmp_path)
     reach(one, 120)
     close(one)
@@ -185,12 +185,12 @@ def read(tmp_path, toml):
 
 
 def test_the_file_names_a_shadow_and_when_it_is_promoted(tmp_path):
-    found = read(
+    actual = read(
         tmp_path,
         '[models.shadow]\nclass = "Tracker"\n[promote]\nat = 100\n[labels]\ntopic = "l"',
     )
-    assert found.shadow == {"class": "Tracker", "late": True}
-    assert found.worker.promote == 100
+    assert actual.shadow == {"class": "Tracker", "late": True}
+    assert actual.worker.promote == 100
     assert read(tmp_path, "").shadow is None
 
 

@@ -19,11 +19,11 @@ from drift.consumers.client.topics import Reader
 
 def values(reader, count):
     """The next so many values by partition, with a look for new partitions before each poll."""
-    found, give_up = [], time.monotonic() + 30
-    while len(found) < count and time.monotonic() < give_up:
+    result, give_up = [], time.monotonic() + 30
+    while len(result) < count and time.monotonic() < give_up:
         reader.refresh()
-        found += [(m.position.partition, m.value) for m in reader.poll(0.2)]
-    return found
+        result += [(m.position.partition, m.value) for m in reader.poll(0.2)]
+    return result
 
 
 def test_partitions_that_come_later_are_read_and_the_others_not_again(broker, monkeypatch):
@@ -62,12 +62,12 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
     broker.delete_records("t", 1, 700)
     with Reader("t", broker.client_args) as reader:
         assert reader.ends() == {0: 1200, 1: 1200, 2: 0}
-        found = list(reader.read({0: 1100, 1: 1200}, {0: 1000, 1: 3}))
+        actual = list(reader.read({0: 1100, 1: 1200}, {0: 1000, 1: 3}))
         again = list(reader.read({0: 2}))
         with pytest.raises(ConsumerError, match="t cannot be read to its end"):
             list(reader.read({2: 1}, seconds=0.01))
     for partition, offsets in ((0, range(1000, 1100)), (1, range(700, 1200))):
-        mine = [m for m in found if m.position.partition == partition]
+        mine = [m for m in actual if m.position.partition == partition]
         assert [m.position.offset for m in mine] == list(offsets)
         assert [m.value for m in mine] == [b"%d" % number for number in offsets]
     assert [m.position.offset for m in again] == [0, 1]
@@ -96,8 +96,8 @@ def test_what_is_compressed_can_be_read_with_the_extra_alone(broker, codec):
             producer.send(Outgoing("t", None, b"%03d" % number * 50, []))
         producer.flush()
     with Reader("t", broker.client_args) as reader:
-        found = [message.value for message in reader.read(reader.ends())]
-    assert found == [b"%03d" % number * 50 for number in range(100)]
+        actual = [message.value for message in reader.read(reader.ends())]
+    assert actual == [b"%03d" % number * 50 for number in range(100)]
 
 
 def test_a_topic_that_is_missing_is_named(broker):

@@ -83,7 +83,7 @@ def test_a_tracker_of_late_labels_learns_a_history_with_its_gates(tmp_path):
     assert folder.newest(KEY).configuration == LATE.settings()
 
 
-def test_a_learner_goes_on_where_it_is_told(tmp_path):
+def test_a_learner_continues_at_a_given_offset(tmp_path):
     folder = CheckpointFolder(tmp_path)
     warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
     learner = Learner(LBP(9), CODEC, Metrics(*KEY), OPTIONS)
@@ -91,15 +91,17 @@ def test_a_learner_goes_on_where_it_is_told(tmp_path):
     assert (learner.offsets, learner.metrics.examples) == (FIRST, 40)
 
 
-def test_what_cannot_be_learnt_is_left_out_and_told(tmp_path):
-    told = {}
+def test_what_cannot_be_learnt_is_omitted_and_reported(tmp_path):
+    skipped = {}
     rows = [b"{", b'{"features": {"a": 1}}', Example({"a": 1.0}, True), Example({"a": "red"}, True)]
-    made = warm(LBP(9), CheckpointFolder(tmp_path), OPTIONS, rows, FIRST, left_out=told.__setitem__)
+    made = warm(
+        LBP(9), CheckpointFolder(tmp_path), OPTIONS, rows, FIRST, left_out=skipped.__setitem__
+    )
     assert made.metrics["examples"] == 1
-    assert told.keys() == {1, 2, 4}
-    assert "value is no JSON" in str(told[1])
-    assert told[2] is None
-    assert "features['a'] is a string" in str(told[4])
+    assert skipped.keys() == {1, 2, 4}
+    assert "value is no JSON" in str(skipped[1])
+    assert skipped[2] is None
+    assert "features['a'] is a string" in str(skipped[4])
 
 
 def test_nothing_is_written_where_nothing_was_learnt(folder):
@@ -127,19 +129,19 @@ def test_a_worker_that_began_meanwhile_is_not_overwritten(folder):
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "codec", "said"),
+    ("model", "options", "codec", "message"),
     [
         (object(), OPTIONS, CODEC, "is not a classifier"),
         (LBP(9), OPTIONS, JsonCodec(weight="w", require_label=True), None),
         (LBP(9), LATE, JsonCodec(require_label=True), "require_label would refuse"),
     ],
 )
-def test_what_a_worker_would_refuse_is_refused_first(tmp_path, model, options, codec, said):
+def test_what_a_worker_would_refuse_is_refused_first(tmp_path, model, options, codec, message):
     folder = CheckpointFolder(tmp_path / "c")
-    if said is None:
+    if message is None:
         assert warm(model, folder, options, [Example({"a": 1}, True)], FIRST, codec=codec)
         return
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=message):
         warm(model, folder, options, history(), FIRST, codec=codec)
     assert not (tmp_path / "c").exists()
 

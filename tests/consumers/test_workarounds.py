@@ -88,9 +88,9 @@ def test_messages_are_kafka_pythons_records(appended):
         plain, ours = (batch(records) for _ in range(2))
         for one in (plain, ours):
             one._header_data = (700, *one._header_data[1:5], 8 * appended, *one._header_data[6:])
-        found = workarounds._Batches(SimpleNamespace(next_batch=lambda: ours), 1)  # noqa: B023
+        actual = workarounds._Batches(SimpleNamespace(next_batch=lambda: ours), 1)  # noqa: B023
         assert [
-            m._replace(headers=[*m.headers]) for m in found.next_batch().messages("t", 3, 5)
+            m._replace(headers=[*m.headers]) for m in actual.next_batch().messages("t", 3, 5)
         ] == [
             Message(Position("t", 3, r.offset), r.key, r.value, r.headers, r.timestamp, 5, appended)
             for r in plain
@@ -117,7 +117,7 @@ def test_what_is_damaged_is_refused_as_kafka_python_does():
 
 
 @pytest.mark.parametrize("codec", [0, *CODECS.values()])
-def test_a_fetch_amid_a_batch_begins_where_it_was_asked_to(codec):
+def test_a_fetch_amid_a_batch_starts_where_it_was_asked_to(codec):
     consumer = MagicMock(_coordinator=None)
     consumer._subscription.position.return_value.leader_epoch = -1
     workarounds.patch(consumer)
@@ -167,9 +167,9 @@ def test_compressed_records_are_read_one_by_one_where_they_are_many(codec, whole
     monkeypatch.setattr(workarounds, "_CHUNK", 1 << 10)
     records = [(b"k%d" % n, b"%d" % n * (n % 300), [("h", b"1")]) for n in range(1000)]
     records[500] = (None, None, [(Latin("caf\xe9"), None)])
-    found = read(records, CODECS[codec])
+    actual = read(records, CODECS[codec])
     records[500] = (None, None, [(RawName(b"caf\xe9"), None)])
-    assert found == [(n, n, *record) for n, record in enumerate(records)]
+    assert actual == [(n, n, *record) for n, record in enumerate(records)]
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -180,12 +180,12 @@ def test_a_record_that_is_too_large_is_cut_and_those_around_it_are_read(codec, m
         *((b"a", b"1", []), (b"b", large, [("h", b"1")]), (large, b"2", []), (None, None, [])),
         *((b"c", b"3", [("h", large)]), (b"d", b"4", [])),
     ]
-    found = read(records, CODECS[codec], largest=1 << 20)
-    assert [(*one[:3], one[3], one[4]) for one in found] == [
+    actual = read(records, CODECS[codec], largest=1 << 20)
+    assert [(*one[:3], one[3], one[4]) for one in actual] == [
         *((0, 0, b"a", b"1", []), (1, 1, b"b", large[:1024], []), (2, 2, None, b"", [])),
         *((3, 3, None, None, []), (4, 4, b"c", b"3", []), (5, 5, b"d", b"4", [])),
     ]
-    cut = {one[0]: one[3].size for one in found if isinstance(one[3], CutValue)}
+    cut = {one[0]: one[3].size for one in actual if isinstance(one[3], CutValue)}
     assert cut.keys() == {1, 2, 4}
     assert cut[1] == len(large)
     assert cut[2] > len(large)

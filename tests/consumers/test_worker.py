@@ -31,7 +31,7 @@ from drift.errors import (
 from drift.models import LBP, RBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, Pause, patient_assignor, produce
-from tests.consumers.stepping import claim_of, close, learner_of, offsets, run, until
+from tests.consumers.stepping import claim_of, close, kill, learner_of, offsets, run, until
 from tests.consumers.twin_order import in_time
 
 pytest.importorskip("kafka")
@@ -149,16 +149,6 @@ def finish(one, end=200):
     """Step until both partitions are learnt to their end."""
     until(one, lambda: offsets(one) == {("t", 0): end, ("t", 1): end})
     close(one)
-
-
-def kill(one):
-    """Let go of the clients; what the producer has not sent is lost, as in a kill."""
-    one._claims.clear()  # or it is saved as the client leaves its group
-    sender = one._producer.producer._sender  # to close the producer would flush it first
-    sender.force_close()
-    sender.join(10)
-    one._writer.shutdown()
-    one._consumer.close()
 
 
 def with_topics(broker, logs):
@@ -433,21 +423,21 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
     few = [message._replace(timestamp=200 * n) for n, message in enumerate(log(1, 16))]
     send(broker, many + few)
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
-    held, begin = [True], one._consumer.begin
+    held, start = [True], one._consumer.start
 
-    def begin_held(place, *given):
-        begin(place, *given)
+    def start_held(place, *given):
+        start(place, *given)
         if place == ("t", 1) and held[0]:  # it brings nothing, as with a slow broker
             one._consumer.pause(place)
 
-    monkeypatch.setattr(one._consumer, "begin", begin_held)
+    monkeypatch.setattr(one._consumer, "start", start_held)
     until(one, lambda: claim_of(one) and claim_of(one).feed.paused)
     for _ in range(3):
         assert one.step(0.05) == 0
     assert claim_of(one).feed.paused == {("t", 0)}
     assert ahead <= len(claim_of(one).feed.order.buffered(("t", 0))) <= ahead + 500
     held[0] = False
-    begin(("t", 1), 0)
+    start(("t", 1), 0)
     most = 0
     end = time.monotonic() + 60
     while offsets(one) != {("t", 0): 3000, ("t", 1): 16}:
@@ -467,11 +457,11 @@ def test_a_partition_is_read_on_behind_what_waits_or_was_learnt():
         learner.options = WorkerOptions(topic="t", group="g")
         learner.offsets, learner.leader_epochs, learner.clocks = {place: 5}, {place: 2}, {}
         feed = Feed(learner, consumer)
-        feed.begin(place)
-        consumer.begin.reset_mock()
+        feed.start(place)
+        consumer.start.reset_mock()
         feed.order.buffered(place).extend(waiting)
         feed._read_on(place)
-        consumer.begin.assert_called_once_with(*expected)
+        consumer.start.assert_called_once_with(*expected)
 
 
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
@@ -491,7 +481,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
         one._consumer.pause(second)
         send(broker, LOGS[second][150:])
         broker.delete_records("t", 1, before=170)
-        one._consumer.begin(second, 150)
+        one._consumer.start(second, 150)
         if on_gap == "stop":
             with pytest.raises(ConsumerError, match=r"t:1 starts at 170, after 150.*: 20 mess"):
                 run(one)
@@ -523,7 +513,7 @@ def test_any_river_model_is_learnt(topics, tmp_path):
     checkpoints, clients = CheckpointFolder(tmp_path), topics.client_args
     options = WorkerOptions(topic="t", group="h", start="latest")
     one = Worker(RBP(5, seed=1), checkpoints, clients, options)
-    until(one, lambda: len(one.assignment.begun()) == 2)
+    until(one, lambda: len(one.assignment.started()) == 2)
     close(one)
     assert newest(tmp_path).offsets == {("t", 0): 200, ("t", 1): 200}
 
@@ -655,7 +645,7 @@ def test_settings_that_cannot_work_are_refused(broker, tmp_path, options, messag
 
 def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
     one = worker(topics, tmp_path, start="latest")
-    until(one, lambda: len(one.assignment.begun()) == 2)
+    until(one, lambda: len(one.assignment.started()) == 2)
     close(one)
     assert "t:1 starts at its end, 200 (latest): 200 messages before" in caplog.text
 

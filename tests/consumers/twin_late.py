@@ -70,18 +70,18 @@ class Lists:
     def orphans(self, time=None):
         """Labels that are given up: at features of a time, or None as a label came."""
         self.at = self.at if time is None else time
-        found = []
+        results = []
         while self.early and (
             self.early[0][1].time + 1000 * self.options.grace < self.at
             or len(self.early) > self.options.pending
         ):
-            found.append(self.early.pop(0)[1])
+            results.append(self.early.pop(0)[1])
             self.counts["orphan"] += 1
-        return found
+        return results
 
     def ages(self, time):
         """What a label of this time makes too old: return what is learnt by its silence."""
-        options, found = self.options, []
+        options, result = self.options, []
         patience = 1000 * (options.max_age if options.after is None else options.after)
         while self.waiting and self.waiting[0][1].time + patience < time:
             name, one = self.waiting.pop(0)
@@ -90,7 +90,7 @@ class Lists:
             else:
                 self.counts["silent"] += 1
                 self.silent.append((name, one))
-                found.append(one)
+                result.append(one)
         known = 1000 * options.max_age
         if options.after is not None:
             known = max(known, 1000 * options.correct_for)
@@ -99,7 +99,7 @@ class Lists:
                 self.silent.pop(0)
         while self.done and (len(self.done) > options.pending or self.done[0][1] + known < time):
             self.done.pop(0)
-        return found
+        return result
 
     def drop(self, place, before):
         """Forget the features of a partition before an offset."""
@@ -134,7 +134,7 @@ class Twin:
 
     def __init__(self, options, model, codec=None, *, with_scores=True):
         self.options, self.model, self.codec = options, model, codec or JsonCodec()
-        self.with_scores = with_scores  # which a model may note that it was asked for
+        self.with_scores = with_scores  # a model may record this call
         self.join = Lists(options)
         self.stamps = defaultdict(list)
         self.offsets = {}
@@ -142,7 +142,7 @@ class Twin:
         self.examples = self.mistakes = self.unlabelled = 0
 
     def take(self, message):
-        """Take the next record; one that was taken is passed over."""
+        """Take the next record; one that was taken is skipped."""
         place = tuple(message.position[:2])
         if message.position.offset < self.offsets.get(place, 0):
             return
@@ -178,10 +178,10 @@ class Twin:
         if example is None:
             return
         label = _Label(message, time, example)
-        outcome, found = self.join.label(example.id, label)
+        outcome, result = self.join.label(example.id, label)
         self.orphans += [one.message.position for one in self.join.orphans()]
-        if found is not None:
-            self.learn(found, label.label, label.weight, is_new=outcome == "learnt")
+        if result is not None:
+            self.learn(result, label.label, label.weight, is_new=outcome == "learnt")
 
     def read(self, decode, message):
         try:
@@ -205,9 +205,12 @@ class Twin:
         join = learner.join
         assert +join.counts == +self.join.counts
         assert [*zip(*join._done.snapshot()(), strict=True)] == self.join.done
-        for rows, own in ((join._waiting, self.join.waiting), (join._silent, self.join.silent)):
+        for rows, expected in (
+            (join._waiting, self.join.waiting),
+            (join._silent, self.join.silent),
+        ):
             assert [(name, *one.place, *one[1:4]) for name, one in rows.items()] == [
-                (name, *one.message.position, one.time, one.predicted) for name, one in own
+                (name, *one.message.position, one.time, one.predicted) for name, one in expected
             ]
         assert [(name, one.message.position) for name, one in join._early.items()] == [
             (name, one.message.position) for name, one in self.join.early

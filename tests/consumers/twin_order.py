@@ -8,25 +8,25 @@ HOUR = 3_600_000
 
 
 def times(stamps, jump=HOUR):
-    """The times of a partition's records: the latest timestamp, but for jumps of one record."""
-    found, doubted = [], None  # the timestamp of the record before, where it was not believed
+    """The times of a partition's records: the latest timestamp except for jumps of one record."""
+    result, doubted = [], None  # the timestamp of the record before, where it was not believed
     for stamp in stamps:
-        time = found[-1] if found else -1
+        time = result[-1] if result else -1
         if time < 0 or abs(stamp - time) <= jump:
             time, doubted = max(time, stamp), None
         elif doubted is not None and (doubted > time) == (stamp > time):
             # Two in a row say so; as far as both do.
-            time, doubted = min(doubted, stamp, key=lambda one: abs(one - found[-1])), None
+            time, doubted = min(doubted, stamp, key=lambda one: abs(one - result[-1])), None
         else:
             doubted = stamp
-        found.append(time)
-    return found
+        result.append(time)
+    return result
 
 
 def in_time(logs):
     """The order of logs that are wholly there.
 
-    Of the next records the least is next. So a record whose time falls back comes right behind the
+    Of the next records the least is next. So a record whose time falls back comes right after the
     one before it, and what is sorted by is the latest time so far.
     """
     rows = []

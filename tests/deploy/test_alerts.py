@@ -38,7 +38,7 @@ pytestmark = [
 #: How much faster time goes for Prometheus; seconds that anything may take here.
 FASTER, PATIENCE = 120, 60
 EXAMPLE = b'{"features": {"a": 1, "b": %d}, "label": %s, "id": %d}'
-#: For a worker whose labels come later, on a topic of their own.
+#: For a worker whose labels come later, on a separate topic.
 LATE = {"group": "late", "labels": "clicks.labels", "timestamps": "create", "grace": "1s"}
 
 
@@ -112,8 +112,8 @@ class Prometheus:
         }
 
     def values(self, query):
-        found = self.ask("query", query=hastened(query))["result"]
-        return [float(series["value"][1]) for series in found]
+        result = self.ask("query", query=hastened(query))["result"]
+        return [float(series["value"][1]) for series in result]
 
 
 class Workers:
@@ -279,8 +279,8 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
 
     def every_panel_has_values():
         send(40)
-        found = [prometheus.values(query) for _, query in queries()]
-        return all(values and all(v == v for v in values) for values in found)
+        actual = [prometheus.values(query) for _, query in queries()]
+        return all(values and all(v == v for v in values) for values in actual)
 
     until(
         every_panel_has_values,

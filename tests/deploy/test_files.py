@@ -66,8 +66,8 @@ def test_systemd_knows_every_setting(tmp_path):
     file = tmp_path / "drift@.service"
     file.write_text(unit.replace("/opt/drift/bin/drift", sys.executable), encoding="utf-8")
     # It warns, and ends with 0, about what it does not know.
-    said = run("systemd-analyze", "verify", file).splitlines()
-    assert [line for line in said if "drift@" in line] == []
+    output = run("systemd-analyze", "verify", file).splitlines()
+    assert [line for line in output if "drift@" in line] == []
 
 
 @promtool
@@ -133,7 +133,7 @@ def pod(kind):
     return next(objects)["spec"]["template"]["spec"]
 
 
-def test_what_serves_is_told_what_it_understands():
+def test_the_server_gets_only_its_options():
     pytest.importorskip("kafka")
     (container,) = pod("Deployment")["containers"]
     service = load("compose.yaml")["services"]["serve"]
@@ -167,7 +167,7 @@ def worker_environments():
     yield {one["name"]: one.get("value", "drift-0") for one in container["env"]}
 
 
-def test_workers_are_told_what_they_understand():
+def test_workers_get_only_their_options():
     pytest.importorskip("kafka")
     for environment in worker_environments():
         read = _settings.read(DEPLOY / "worker.toml", environment, {}, {}, None, Secrets())
@@ -183,10 +183,10 @@ def test_no_two_workers_share_a_name():
 
 def test_the_topics_that_workers_need_are_made(tmp_path):
     *shell, script = load("compose.yaml")["services"]["topics"]["command"]
-    said = tmp_path / "kafka-topics.sh"
-    said.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
-    said.chmod(0o700)
-    script = script.replace("$$", "$").replace("/opt/kafka/bin/kafka-topics.sh", str(said))
+    output = tmp_path / "kafka-topics.sh"
+    output.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    output.chmod(0o700)
+    script = script.replace("$$", "$").replace("/opt/kafka/bin/kafka-topics.sh", str(output))
     asked = (
         r"--bootstrap-server kafka:9092 --create --if-not-exists --topic (\S+) --partitions (\d)\n"
     )

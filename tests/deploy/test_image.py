@@ -111,15 +111,15 @@ def test_the_image_builds_and_its_worker_starts_as_a_user_without_rights(tmp_pat
     first, second = stages()
     given = context(tmp_path / "context")
     build = Stage(tmp_path / "build", first, given, None)
-    status, said = build.run(["true"])
+    status, output = build.run(["true"])
     if status:
-        pytest.skip(f"no overlay over / here: {said.strip()[-200:]}")
-    status, said = build.run(build.lines)
-    assert status == 0, said
+        pytest.skip(f"no overlay over / here: {output.strip()[-200:]}")
+    status, output = build.run(build.lines)
+    assert status == 0, output
 
     image = Stage(tmp_path / "image", second, given, build)
-    status, said = image.run(image.lines)
-    assert status == 0, said
+    status, output = image.run(image.lines)
+    assert status == 0, output
     assert image.start["CMD"] == ["consume", "--config", "/etc/drift/worker.toml"]
     assert int(image.user) > 0
     settings = tmp_path / "image/upper/etc/drift/worker.toml"
@@ -131,10 +131,10 @@ def test_the_image_builds_and_its_worker_starts_as_a_user_without_rights(tmp_pat
 
     drift = image.start["ENTRYPOINT"]
     assert container(*drift, "models")[0] == 0
-    status, said = container(*drift, *image.start["CMD"], "--bootstrap", "127.0.0.1:1")
+    status, output = container(*drift, *image.start["CMD"], "--bootstrap", "127.0.0.1:1")
     assert status == 1  # a broker may come, so that it is to be started again
-    assert "127.0.0.1:1" in said
+    assert "127.0.0.1:1" in output
     assert container("touch", "/var/lib/drift/file") == (0, "")
-    status, said = container("touch", "/opt/drift/file")
-    assert re.search("Permission denied", said)
+    status, output = container("touch", "/opt/drift/file")
+    assert re.search("Permission denied", output)
     assert container("sh", "-c", "command -v pip || true")[1].startswith("/opt/drift/")

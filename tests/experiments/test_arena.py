@@ -117,11 +117,11 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     lines = (part / "runs.jsonl").read_text().splitlines(keepends=True)
     (part / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     resumed = arena(part, quick=True, **ARENA)
-    found = RunFolder(part).read().values()
-    assert Results(KIND, select(found), {}, {}, 0.0).rows("table") == resumed.rows("table")
+    actual = RunFolder(part).read().values()
+    assert Results(KIND, select(actual), {}, {}, 0.0).rows("table") == resumed.rows("table")
     assert Results.read(part, KIND).rows("table") == resumed.rows("table")
     assert len(resumed.records) == len(whole.records)
-    few = Results(KIND, select(found, ["segments"], ["PA"]), {}, {}, 0.0).once(Standings.of)
+    few = Results(KIND, select(actual, ["segments"], ["PA"]), {}, {}, 0.0).once(Standings.of)
     assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
     for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -134,7 +134,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
     command += ["--streams", "phishing,segments,checkerboard", "--models", "Tracker,PA,naive Bayes"]
     killed, whole, log = tmp_path / "killed", tmp_path / "whole", tmp_path / "log"
 
-    def begun(folder):
+    def start_run(folder):
         with log.open("ab") as file:
             own = [*command, "--jobs", "2", "--output", str(folder)]
             return subprocess.Popen(own, stdout=file, stderr=file, start_new_session=True)
@@ -144,7 +144,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
         return runs.read_bytes().count(b"\n") if runs.exists() else 0
 
     for _ in range(10):
-        goal, end, process = count() + rng.randint(0, 4), time.monotonic() + 300, begun(killed)
+        goal, end, process = count() + rng.randint(0, 4), time.monotonic() + 300, start_run(killed)
         while count() < goal and process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(rng.random() / 20)  # in the middle of runs, or of writing one
@@ -152,7 +152,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
         assert process.wait(60) == -signal.SIGKILL, log.read_text()
     assert 0 < count() < 54
     for folder in (killed, whole):
-        assert begun(folder).wait(600) == 0, log.read_text()
+        assert start_run(folder).wait(600) == 0, log.read_text()
     assert count() == 54
     for name in TIMELESS:
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
@@ -166,8 +166,8 @@ def test_tables_and_page(tmp_path):
         if record["model"] == "Tracker":
             entrant = contenders_of("Tracker", multiclass=record["stream"] == "segments",
                                     sparse=False)["Tracker"]  # fmt: skip
-            told = replace(entrant, late=record["delay"] is not None)
-            assert record["parameters"] == told.identity
+            late = replace(entrant, late=record["delay"] is not None)
+            assert record["parameters"] == late.identity
     with (tmp_path / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     named = {row["model"] for row in rows}
@@ -203,16 +203,16 @@ def rows(errors, delay=None):
         {"stream": stream, "model": model, "delay": delay, "status": "ok", "rows": 9}
         | {"unpredicted": 0, "error": error, "kappa": None, "log_loss": None}
         | {"microseconds": 2.0, "memory": 10, "settled": None if delay is None else 0.25}
-        for model, own in errors.items()
-        for stream, error in own.items()
+        for model, values in errors.items()
+        for stream, error in values.items()
     ]
 
 
 def test_models_are_in_the_arenas_order_wherever_they_ran():
     errors = {"PA": {"weather": 0.3}, "no change": {"weather": 0.5}, "ARF": {"weather": 0.2}}
     errors |= {"Tracker": {"weather": 0.1}, "PA @ 0": {"weather": 0.2}}
-    found = Standings(rows(errors))
-    assert found.models == ["Tracker", "PA", "PA, tuned", "ARF", "no change"]
+    actual = Standings(rows(errors))
+    assert actual.models == ["Tracker", "PA", "PA, tuned", "ARF", "no change"]
 
 
 def test_losses_by_hand():
@@ -222,9 +222,9 @@ def test_losses_by_hand():
         "ARF": {"a9a": 0.5, "spam": 0.09, "weather": 0.1},
         "PA @ 0": {"a9a": 0.01, "spam": 0.01, "weather": 0.01},
     }
-    found = Standings(rows(errors)).losses()
-    assert [(row["stream"], row["rival"]) for row in found] == [("weather", "ARF"), ("spam", "PA")]
-    assert [row["gap"] for row in found] == pytest.approx([0.2, 0.05])
+    actual = Standings(rows(errors)).losses()
+    assert [(row["stream"], row["rival"]) for row in actual] == [("weather", "ARF"), ("spam", "PA")]
+    assert [row["gap"] for row in actual] == pytest.approx([0.2, 0.05])
 
 
 def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
@@ -241,7 +241,7 @@ def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
     assert pairs["no change"]["error"] == pytest.approx((0.3 + 0.1) / 2)
 
 
-def test_delays_are_compared_behind_the_first_labels():
+def test_delays_are_compared_after_the_first_labels():
     windows = [
         {"start": 0, "rows": 900, "unpredicted": 900, "error": None},
         {"start": 900, "rows": 100, "unpredicted": 50, "error": 1.0},
@@ -302,14 +302,14 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     records = rows(errors)
     records[0]["microseconds"] = 8.0
     standings = Standings(records)
-    streams, found = standings.costs(real=True)
+    streams, actual = standings.costs(real=True)
     assert streams == ["a9a", "spam"]
-    assert [(row["model"], row["error"]) for row in found] == [
+    assert [(row["model"], row["error"]) for row in actual] == [
         ("ARF", 0.1),
         ("Tracker", pytest.approx(0.15)),
         ("LBP", 0.25),
     ]
-    assert found[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
+    assert actual[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
     assert standings.costs(real=False)[0] == ["checkerboard"]
     own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
     figure = Results(own, records, {}, {}, 1.0).plot("img/arena-cost")

@@ -17,7 +17,7 @@ def test_a_batch_svm_between_two_points():
     assert svm.n_supports == 2
 
 
-def test_a_point_behind_the_margin_is_no_support():
+def test_a_point_beyond_the_margin_is_no_support():
     svm = BatchSVM(C=100.0, kernel=Linear()).fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
     assert svm.n_supports == 2
     assert svm.predict([[1.9], [2.1]]).tolist() == ["a", "b"]

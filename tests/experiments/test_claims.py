@@ -19,8 +19,8 @@ def decide(run):
             for value, m in curve.items():
                 records += twice(run(name, value, m, shifts=shifts))
         chunks = [run("Perceptron", shifts=shifts, supports=chunk_supports)]
-        found = [claim for claim in claims(curves(records), chunks) if claim.model == model]
-        return {claim.claim: claim for claim in found}
+        result = [claim for claim in claims(curves(records), chunks) if claim.model == model]
+        return {claim.claim: claim for claim in result}
 
     return decided
 
@@ -110,15 +110,15 @@ def decide_all(run):
     return decided
 
 
-def test_second_order_models_are_held_to_their_own_baseline(decide_all):
-    found = decide_all({0: {"SOP": {None: 15}, "RBSOP": {5: 30, 20: 15}, "LBSOP": {20: 16}}})
-    assert found["a", "RBSOP"].holds
-    assert not found["a", "LBSOP"].holds
-    assert found["a", "LBSOP"].figures == "at budget 20 +1.00 ± 0.00 of SOP"
-    found = decide_all({7: {"SOP": {None: 15}, "LBSOP": {5: 30, 10: 14, 20: 16, 30: 17}}})
-    assert found["b", "LBSOP"].figures == "budget 10: 14.00, SOP 15.00, difference -1.00 ± 0.00"
-    assert found["c", "LBSOP"].holds
-    assert ("b", "RBSOP") not in found
+def test_second_order_models_are_compared_to_their_own_baseline(decide_all):
+    actual = decide_all({0: {"SOP": {None: 15}, "RBSOP": {5: 30, 20: 15}, "LBSOP": {20: 16}}})
+    assert actual["a", "RBSOP"].holds
+    assert not actual["a", "LBSOP"].holds
+    assert actual["a", "LBSOP"].figures == "at budget 20 +1.00 ± 0.00 of SOP"
+    actual = decide_all({7: {"SOP": {None: 15}, "LBSOP": {5: 30, 10: 14, 20: 16, 30: 17}}})
+    assert actual["b", "LBSOP"].figures == "budget 10: 14.00, SOP 15.00, difference -1.00 ± 0.00"
+    assert actual["c", "LBSOP"].holds
+    assert ("b", "RBSOP") not in actual
 
 
 @pytest.mark.parametrize(("own", "holds"), [(9, True), (10, False), (11, False)])
@@ -154,8 +154,8 @@ def test_i_the_second_order_is_better_at_small_budgets(decide_all):
 @pytest.mark.parametrize(("sop", "holds"), [(20, True), (18, False), (15, False)])
 def test_j_shifts_cost_sop_more(decide_all, sop, holds):
     without = {"SOP": {None: 8}, "Perceptron": {None: 10}}
-    found = decide_all({0: without, 7: {"SOP": {None: sop}, "Perceptron": {None: 20}}})
-    assert found["j", "SOP"].holds is holds
+    actual = decide_all({0: without, 7: {"SOP": {None: sop}, "Perceptron": {None: 20}}})
+    assert actual["j", "SOP"].holds is holds
     assert ("j", "SOP") not in decide_all({0: without})
 
 

@@ -49,22 +49,22 @@ MODELS = {
 def theirs(model, stream, *, first=False, moment=None, delay=None):
     """Mistakes, predictions that count and measures, as River says.
 
-    Rows count that are predicted after a label was learnt; with `first` all do. A Tracker is told
+    Rows count if predicted after a label was learnt; with `first` all do. A Tracker is told
     that labels come late, if they do.
     """
-    found = metrics.Accuracy() + metrics.CohenKappa() + metrics.BalancedAccuracy()
-    told = {"late": True} if isinstance(model, Tracker) and delay is not None else None
-    model, counts, asked = model.clone(told), first, {}
+    result = metrics.Accuracy() + metrics.CohenKappa() + metrics.BalancedAccuracy()
+    options = {"late": True} if isinstance(model, Tracker) and delay is not None else None
+    model, counts, asked = model.clone(options), first, {}
     for i, x, y in simulate_qa(iter(stream), moment, delay):
         if y is None:
             prediction = model.predict_one(x)
             asked[i] = prediction if counts else None
             continue
         if (prediction := asked.pop(i)) is not None:
-            found.update(y, prediction)
+            result.update(y, prediction)
         model.learn_one(x, y)
         counts = True
-    accuracy, kappa, balanced = found
+    accuracy, kappa, balanced = result
     counted = accuracy.cm.total_weight
     return round(counted * (1 - accuracy.get())), counted, kappa.get(), balanced.get()
 
@@ -86,7 +86,7 @@ DELAYS = {
 
 
 @pytest.mark.parametrize("protocol", [{}, {"delay": 50}])
-def test_the_oracle_is_rivers_own_evaluation_but_for_the_rows_before_a_label(protocol):
+def test_the_oracle_is_rivers_own_evaluation_except_for_the_rows_before_a_label(protocol):
     for model in (MODELS["scaled"], MODELS["tree"], MODELS["no change"]):
         accuracy = evaluate.progressive_val_score(
             PHISHING, model.clone(), metrics.Accuracy(), **protocol
@@ -100,12 +100,12 @@ def test_the_oracle_is_rivers_own_evaluation_but_for_the_rows_before_a_label(pro
 def test_mistakes_are_those_of_river(protocol):
     runs = compare(MODELS, PHISHING, jobs=1, windows=3, **protocol)["runs"]
     for _, run in runs.iterrows():
-        found = run["mistakes"], run["rows"] - run["unpredicted"], run["kappa"]
+        actual = run["mistakes"], run["rows"] - run["unpredicted"], run["kappa"]
         expected = theirs(MODELS[run["model"]], PHISHING, **protocol)
         if not expected[1]:
             assert run["rows"] == 0
             continue
-        assert (*found, run["balanced_accuracy"]) == pytest.approx(expected), run["model"]
+        assert (*actual, run["balanced_accuracy"]) == pytest.approx(expected), run["model"]
         assert run["status"] == "ok"
 
 
@@ -127,16 +127,16 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
     rng = np.random.default_rng(4)
     truth, predicted = rng.integers(7, size=(2, 500)).tolist()
     predicted = [y if rng.random() < 0.5 else p for y, p in zip(truth, predicted, strict=True)]
-    found = []
+    actual = []
     for order in (range(7), [6, 2, 5, 0, 3, 1, 4], range(7, 0, -1)):
         labels = [_Hashed(text, number) for text, number in zip("abcdefg", order, strict=True)]
         columns = [[labels[i] for i in column] for column in (truth, predicted)]
-        found.append(measure(Outcome(*columns, [None] * 500)))
-    assert found[0] == found[1] == found[2]
+        actual.append(measure(Outcome(*columns, [None] * 500)))
+    assert actual[0] == actual[1] == actual[2]
 
 
 @pytest.mark.parametrize(
-    ("model", "protocol", "said"),
+    ("model", "protocol", "message"),
     [
         (Tracker(5), {"delay": 3}, "late=True"),
         (Contender(Tracker, {"budget": 5}), {"delay": 3}, "late=True"),
@@ -148,18 +148,18 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
         (preprocessing.StandardScaler() | Tracker(5), {"delay": 3}, "late=None"),
     ],
 )
-def test_a_tracker_is_told_that_labels_come_late_and_the_report_says_so(model, protocol, said):
+def test_a_tracker_gets_late_labels_set_and_the_report_says_so(model, protocol, message):
     results = compare({"it": model}, PHISHING[:30], jobs=1, windows=1, **protocol)
-    assert said in results.settings["models"]["it"]
+    assert message in results.settings["models"]["it"]
     assert set(results["runs"]["status"]) == {"ok"}
 
 
-def test_a_tracker_that_is_asked_again_when_it_learns_is_not_told():
+def test_a_tracker_inside_adwin_does_not_get_late_set():
     assert Contender(Tracker(5), late=True).make().late is True
     assert Contender(Tracker(5), adwin=True, late=True).make().model.late is None
 
 
-def test_each_label_finds_what_was_said_of_its_example_among_texts_too():
+def test_each_label_finds_the_prediction_of_its_example_among_texts_too():
     pairs = [({**x, "town": "abc"[i % 3]}, y) for i, (x, y) in enumerate(PHISHING[:40])]
     stream = read_stream(pairs)
     model = Contender(Tracker(5)).on(stream, late=True).make()
@@ -240,7 +240,7 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
     assert runs["rows"].tolist() == [0, 149, 149]
 
 
-def test_what_did_not_end_stands_behind_what_did():
+def test_failed_runs_are_listed_after_the_others():
     class Slow(dummy.NoChangeClassifier):
         def learn_one(self, x, y):
             self.seen = getattr(self, "seen", 0) + 1
@@ -282,7 +282,7 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"delay": "nowhere"}, "without 'nowhere': give a delay"),
         (LBP(), {"delay": dt.timedelta(1)}, "cannot be added to the moments"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
-        (LBP(), {"drifts": [0]}, "has 10 examples: a drift lies behind the first"),
+        (LBP(), {"drifts": [0]}, "has 10 examples: a drift starts after the first"),
         (LBP(), {"windows": 0}, "windows"),
         (LBP(), {"predictions": True}, "give one as output"),
     ],

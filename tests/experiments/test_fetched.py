@@ -245,7 +245,7 @@ def test_what_came_instead_is_not_read(river, archive):
         STREAMS["sms" if archive else "keystroke"].make()
 
 
-def test_they_run_where_they_are_asked_for_alone(tmp_path, monkeypatch):
+def test_they_run_only_by_name(tmp_path, monkeypatch):
     made = []
     for name, entry in STREAMS.items():
         unmade = entry._replace(make=lambda name=name: made.append(name) or refuse())

@@ -72,7 +72,7 @@ def test_one_writes_at_a_time_and_others_may_read(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_said(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     folder = RunFolder(tmp_path)
     (tmp_path / "full.csv").symlink_to("/dev/full")
     full = r"full\.csv: No space left on device; .* the same call computes only what is missing"

@@ -49,24 +49,24 @@ def naive_calibration_error(outcome):
             if min(9, math.floor(10 * max(shares.values()))) == k
         ]
         if inside:
-            sure = sum(confidence for confidence, _ in inside) / len(inside)
+            confident = sum(confidence for confidence, _ in inside) / len(inside)
             right = sum(hit for _, hit in inside) / len(inside)
-            total += len(inside) / len(outcome.truth) * abs(sure - right)
+            total += len(inside) / len(outcome.truth) * abs(confident - right)
     return total
 
 
 @pytest.mark.parametrize("labels", [[False, True], ["a", "b", "c"]])
 def test_measures_of_probabilities(labels):
     outcome = predictions(300, labels)
-    found = measure(outcome)
+    actual = measure(outcome)
     truth, _, shares = outcome
     table = np.array([[one[label] for label in labels] for one in shares])
-    assert found["calibration_error"] == pytest.approx(naive_calibration_error(outcome))
-    assert found["log_loss"] == pytest.approx(log_loss(truth, table, labels=labels))
+    assert actual["calibration_error"] == pytest.approx(naive_calibration_error(outcome))
+    assert actual["log_loss"] == pytest.approx(log_loss(truth, table, labels=labels))
     areas = [
         roc_auc_score([y == label for y in truth], table[:, k]) for k, label in enumerate(labels)
     ]
-    assert found["auc"] == pytest.approx(np.mean(areas))
+    assert actual["auc"] == pytest.approx(np.mean(areas))
 
 
 def test_ties_count_half_in_the_area():
@@ -76,16 +76,16 @@ def test_ties_count_half_in_the_area():
 
 
 def test_a_class_that_the_model_does_not_know_has_probability_zero():
-    found = measure(Outcome(["a", "b"], ["a", "a"], [{"a": 0.5, "c": 0.5}, {"a": 1.0}]))
-    assert found["log_loss"] == pytest.approx((math.log(2) + 15 * math.log(10)) / 2)
+    actual = measure(Outcome(["a", "b"], ["a", "a"], [{"a": 0.5, "c": 0.5}, {"a": 1.0}]))
+    assert actual["log_loss"] == pytest.approx((math.log(2) + 15 * math.log(10)) / 2)
 
 
 @pytest.mark.filterwarnings("error")
 def test_probabilities_that_are_no_numbers_are_not_measured():
     broken = {True: math.nan, False: math.nan}
-    found = measure(Outcome([True, False], [True, True], [broken, {True: 0.75, False: 0.25}]))
-    assert found["error"] == 0.5
-    assert [found[name] for name in ("auc", "log_loss", "calibration_error")] == [None] * 3
+    actual = measure(Outcome([True, False], [True, True], [broken, {True: 0.75, False: 0.25}]))
+    assert actual["error"] == 0.5
+    assert [actual[name] for name in ("auc", "log_loss", "calibration_error")] == [None] * 3
 
 
 def test_what_failed_is_shown_last_and_without_measures():
@@ -99,9 +99,9 @@ def test_what_failed_is_shown_last_and_without_measures():
 
 def test_without_rows_or_probabilities_there_is_nothing():
     assert set(measure(Outcome([], [], [])).values()) == {None}
-    found = measure(Outcome([1, 0], [1, 1], [None, None]))
-    assert found["error"] == 0.5
-    assert found["log_loss"] is found["auc"] is found["calibration_error"] is None
+    actual = measure(Outcome([1, 0], [1, 1], [None, None]))
+    assert actual["error"] == 0.5
+    assert actual["log_loss"] is actual["auc"] is actual["calibration_error"] is None
     assert measure(Outcome([1, 1], [1, 1], [{1: 0.5}] * 2))["auc"] is None
 
 
@@ -125,11 +125,11 @@ def test_recoveries_are_those_of_the_naive_twin(missing):
     error = np.concatenate([np.full(300, 0.1), np.linspace(0.6, 0.05, 400), np.full(100, 0.9)])
     wrong = (rng.random(800) < error).astype(float)
     wrong[rng.random(800) < missing] = np.nan
-    found = recoveries(wrong, [Drift(300), Drift(700, 20)], 50)
-    assert found[0] == pytest.approx(naive_recovery(wrong.tolist(), 300, 700, 50))
-    assert found[1] == pytest.approx(naive_recovery(wrong.tolist(), 700, 800, 50))
-    assert found[0]["rows"] is not None
-    assert found[1]["rows"] is None
+    actual = recoveries(wrong, [Drift(300), Drift(700, 20)], 50)
+    assert actual[0] == pytest.approx(naive_recovery(wrong.tolist(), 300, 700, 50))
+    assert actual[1] == pytest.approx(naive_recovery(wrong.tolist(), 700, 800, 50))
+    assert actual[0]["rows"] is not None
+    assert actual[1]["rows"] is None
 
 
 def test_what_cannot_have_recovered():
@@ -235,8 +235,8 @@ def runs_of(errors):
     """Rows of runs from errors by model and stream."""
     return [
         {"model": model, "stream": i, "fold": None, "status": "ok", "error": error}
-        for model, own in errors.items()
-        for i, error in enumerate(own)
+        for model, values in errors.items()
+        for i, error in enumerate(values)
     ]
 
 
@@ -246,18 +246,18 @@ def test_tests_by_hand():
     gaps = np.array([0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10])
     signs = np.array([1, -1] * 4)
     errors = {"good": base, "bad": base + gaps, "same": base + 0.0001 * gaps * signs}
-    found = {(row["model"], row["other"]): row for row in pairs_of(runs_of(errors))}
-    row = found["good", "bad"]
+    actual = {(row["model"], row["other"]): row for row in pairs_of(runs_of(errors))}
+    row = actual["good", "bad"]
     assert (row["n"], row["wins"], row["losses"], row["ties"]) == (8, 8, 0, 0)
     assert row["unit"] == "stream"
     assert row["median_difference"] == pytest.approx(-0.065)
     # All of eight differences have one sign: 2 of 2^8 ways to draw the signs are so far out.
     assert row["wilcoxon"] == pytest.approx(2 / 2**8)
     assert row["p_better"] > 0.99
-    assert found["good", "same"]["p_equivalent"] > 0.99
-    assert found["bad", "same"]["p_worse"] > 0.99
-    pvalues = [row["wilcoxon"] for row in found.values()]
-    assert [row["holm"] for row in found.values()] == pytest.approx(naive_holm(pvalues))
+    assert actual["good", "same"]["p_equivalent"] > 0.99
+    assert actual["bad", "same"]["p_worse"] > 0.99
+    pvalues = [row["wilcoxon"] for row in actual.values()]
+    assert [row["holm"] for row in actual.values()] == pytest.approx(naive_holm(pvalues))
 
 
 def naive_holm(pvalues):
@@ -277,8 +277,8 @@ def test_holm_is_that_of_the_twin():
 def test_what_ended_badly_is_not_tested():
     rows = runs_of({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.4], "c": [0.2, 0.2, 0.2]})
     rows[0]["status"] = "time limit"
-    found = {(row["model"], row["other"]): row["n"] for row in pairs_of(rows)}
-    assert found == {("a", "b"): 2, ("a", "c"): 2, ("b", "c"): 3}
+    actual = {(row["model"], row["other"]): row["n"] for row in pairs_of(rows)}
+    assert actual == {("a", "b"): 2, ("a", "c"): 2, ("b", "c"): 3}
     assert pairs_of(rows[:1] + rows[3:4]) == []
 
 

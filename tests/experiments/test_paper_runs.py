@@ -66,7 +66,7 @@ def test_a_permutation_is_learnt_in_its_own_order(documents):
     assert record["window_supports"][-1] == record["supports"] == model.n_supports
 
 
-def test_every_epoch_goes_on_in_the_same_order_and_is_tested(documents, test_part):
+def test_every_epoch_continues_in_the_same_order_and_is_tested(documents, test_part):
     record = one(
         Setting("Perceptron", {"bias": True}), Problem(documents, "b", test_part), 1, epochs=3
     )

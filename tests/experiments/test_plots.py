@@ -20,8 +20,8 @@ def results(run, tracked):
 
 
 def line(panel, name):
-    (found,) = [line for line in panel.get_lines() if line.get_label() == name]
-    return found
+    (result,) = [line for line in panel.get_lines() if line.get_label() == name]
+    return result
 
 
 def test_error_vs_budget_has_a_panel_a_group_with_means_bands_and_baselines(results):

@@ -81,7 +81,7 @@ class OneTooMany(dummy.NoChangeClassifier):
         raise NotImplementedError
 
 
-def test_memory_of_what_is_held():
+def test_memory_of_an_object():
     class Holder:
         __slots__ = ("held",)
 
@@ -215,7 +215,7 @@ def test_the_error_of_each_window_is_drawn_for_the_best(results):
     assert shown[0, 0] == 2.0  # the middle of the first of 50 windows of 4
 
 
-def test_it_goes_on_from_a_folder(tmp_path, documents, results):
+def test_it_continues_from_a_folder(tmp_path, documents, results):
     settings = {"as_stream": True, "output": tmp_path, "jobs": 1}
     first = permuted(documents, "a", CONTENDERS, permutations=1, **settings)
     second = permuted(documents, "a", CONTENDERS, permutations=2, **settings)

@@ -55,7 +55,7 @@ def test_the_page_is_one_file_that_names_no_other(text):
     page = text.partition('<script type="application/json"')[0]
     assert re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', page) == []
     assert "default-src 'none'" in page
-    # What is told of a model that failed is text, whatever it is.
+    # A failed model's message is escaped as text.
     assert "broken on stream: failed. " in page
     assert "<dt>forks</dt>" not in page  # there is one model of each kind
     assert "&lt;b&gt;no&lt;/b&gt;" in page
@@ -71,7 +71,7 @@ def test_the_page_says_what_the_records_say(text):
     assert "<dt>features of stream</dt><dd>a</dd>" in text
     assert "<dt>yes</dt><dd>Always ( label=True )</dd>" in text
     rows = re.findall(r'<tr[^>]*><th scope="row" data-value="([^"]*)">.*?</tr>', text)
-    # Of the 199 rows behind the first, 99 are true: no change is wrong once, no on 99, yes on 100.
+    # Of the 199 rows after the first, 99 are true: no change is wrong once, no on 99, yes on 100.
     assert rows[:2] == ["no change", "&lt;no&gt;"]
 
 
@@ -93,15 +93,15 @@ def test_tables_are_of_means_over_folds():
     models = {"last": NoChangeClassifier(), "most": PriorClassifier()}
     results = compare(models, STREAM, drifts=[100, 150], folds=3, windows=4, jobs=1)
     text = report(results)
-    # Nobody is asked a row before a label is known.
+    # No row is predicted before the first label.
     assert "no model predicts" not in text
     assert "<dt>folds</dt><dd>3</dd><dt>forks</dt><dd>cross</dd>" in text
     after = text.partition("After each drift")[2].partition("</table>")[0]
     rows = re.findall(r'<tr><th scope="row" data-value="(.*?)">.*?<td.*?data-value="(.*?)"', after)
     assert sorted(rows) == [("last", "100"), ("last", "150"), ("most", "100"), ("most", "150")]
-    found = [r["excess"] for r in recovery_rows(results.records) if r["row"] == 100]
+    actual = [r["excess"] for r in recovery_rows(results.records) if r["row"] == 100]
     last = re.search(r'"last">.*?data-value="([^"]*)">[^<]*</td></tr>', after).group(1)
-    assert float(last) == pytest.approx(sum(found[:3]) / 3)
+    assert float(last) == pytest.approx(sum(actual[:3]) / 3)
 
 
 def test_results_that_are_read_have_the_same_page(results):
@@ -129,29 +129,29 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("there is no Chromium: apt-get install chromium")
     with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(
+        result = driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
-        yield found
-        found.close()
+        yield result
+        result.close()
 
 
 @pytest.fixture
 def opened(browser, results):
-    """Open the page; what it complained of and asked for is beside it."""
+    """Open the page; return it with its errors and requests."""
     contexts = []
 
     def visit(**options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
-        said, asked = [], []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        output, asked = [], []
+        page.on("console", lambda message: output.append(message.text))
+        page.on("pageerror", lambda error: output.append(str(error)))
         page.on("request", lambda request: asked.append(request.url.partition(":")[0]))
         page.goto((results.folder / "report.html").as_uri())
         page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
-        return page, said, asked
+        return page, output, asked
 
     yield visit
     for context in contexts:
@@ -168,7 +168,7 @@ def span(page, axis="xaxis"):
 
 
 def test_tables_sort_and_curves_zoom_by_mouse_and_by_keys_without_a_network(opened):
-    page, said, asked = opened(viewport={"width": 1200, "height": 900})
+    page, output, asked = opened(viewport={"width": 1200, "height": 900})
     heading = page.locator("table").first.locator("thead button").first
     heading.click()
     names = sorted(["yes", "<no>", "broken", "no change", "majority"], key=lambda n: n.strip("<>"))
@@ -210,19 +210,19 @@ def test_tables_sort_and_curves_zoom_by_mouse_and_by_keys_without_a_network(open
     for plot in page.locator(".plot").all():
         assert plot.get_attribute("role") == "img"
         assert len(plot.get_attribute("aria-label")) > 60
-    assert (said, set(asked)) == ([], {"file"})
+    assert (output, set(asked)) == ([], {"file"})
 
 
 def test_a_telephone_scrolls_tables_and_not_the_page(opened):
-    page, said, _ = opened(viewport={"width": 390, "height": 800})
+    page, output, _ = opened(viewport={"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     wide = page.locator(".wide").first
     assert wide.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")
-    assert said == []
+    assert output == []
 
 
 def test_the_dark_is_dark_and_paper_is_white(opened):
-    page, said, _ = opened(color_scheme="dark")
+    page, output, _ = opened(color_scheme="dark")
     shade = "e => getComputedStyle(e).backgroundColor"
     body, paper = page.locator("body"), page.locator(".over-time rect.bg, .main-svg").first
     assert body.evaluate(shade) == "rgb(20, 23, 28)"
@@ -236,4 +236,4 @@ def test_the_dark_is_dark_and_paper_is_white(opened):
     page.wait_for_function(
         "document.querySelector('.over-time')._fullLayout.paper_bgcolor === '#ffffff'"
     )
-    assert said == []
+    assert output == []

@@ -126,7 +126,7 @@ def test_beyond_the_papers_settings_are_the_pages(stream, gamma, decay):
 
 
 @pytest.mark.usefixtures("small")
-def test_several_targets_are_asked_for_one_after_the_other():
+def test_several_targets_are_requested_one_after_the_other():
     few = {"models": ["River NoChangeClassifier"], "rows": 400, "jobs": 1}
     (record,) = reproduce("beyond-reuters-shifts", **few).records
     assert record["target"] == "earn, then acq, then money-fx, then crude"

@@ -239,7 +239,7 @@ def test_what_cannot_run_is_refused_before_anything_runs(stream, learnt):
     assert learnt == []
 
 
-def test_progress_is_shown_on_stderr_where_it_is_asked_for(cells, capsys):
+def test_progress_is_shown_on_stderr_where_it_is_requested(cells, capsys):
     run_all(cells, jobs=1)
     assert capsys.readouterr().err == ""
     run_all(cells, jobs=1, progress=True)

@@ -88,14 +88,14 @@ def test_a_file_of_two_classes_is_one_stream_and_not_the_papers(tmp_path):
 
 
 @pytest.mark.usefixtures("unrendered")
-def test_the_papers_other_models_run_where_they_are_asked_for(tmp_path, documents):
+def test_the_papers_other_models_run_where_they_are_requested(tmp_path, documents):
     few = {"shifts": [7], "models": ["lbsop", "RBSOP", "sop", "RBP"], "rows": 80, "jobs": 1}
     results = track(documents, budgets=[3, 6], output=tmp_path, **few)
     runs = [one["model"] for one in results.records if len(one["targets"]) == 8]
     assert {model: runs.count(model) for model in runs} == {
         "RBP": 4 * 2 * 5,
         "SOP": 4,
-        "RBSOP": 4 * 2,  # one seed unless more are asked for
+        "RBSOP": 4 * 2,  # one seed unless more are requested
         "LBSOP": 4 * 2,
     }
     assert list(dict.fromkeys(runs)) == ["RBP", "SOP", "RBSOP", "LBSOP"]

@@ -1,7 +1,7 @@
 """``python -m tests.faults --seed 0 --seconds 60 --examples 50000``; 0 only if everything holds.
 
 With ``--folder results/faults --total 1000`` runs follow each other, a seed after the other, until
-those in the folder have so many faults. Killed and called again, it goes on behind the last run.
+those in the folder have so many faults. Killed and called again, it continues after the last run.
 A run that fails leaves the logs of its workers, its checkpoints and ``report.txt``.
 """
 
@@ -33,15 +33,18 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=50_000, help="messages, with the poison")
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--s3", action="store_true", help="checkpoints in an S3-compatible store")
+    parser.add_argument("--keyed", action="store_true", help="a model for each key")
     parser.add_argument("--keep", type=Path, help="leave checkpoints and logs in this folder")
     parser.add_argument("--folder", type=Path, help="add this run to those in the folder")
     parser.add_argument(
         "--total", type=int, default=0, help="go on, a seed after the other, up to so many faults"
     )
     options = parser.parse_args()
+    if options.late and options.keyed:
+        parser.error("--late takes one model, and --keyed has one for each key")
     if options.folder is None:
         return 0 if _report(parser, options).holds else 1
-    form = [name for name in ("late", "s3") if getattr(options, name)]
+    form = [name for name in ("late", "keyed", "s3") if getattr(options, name)]
     with RunFolder(options.folder).alone() as folder:
         runs = Runs(folder, " ".join(form) or "at once")
         is_due, holds = not options.total, runs.hold
@@ -102,6 +105,7 @@ def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Repor
             examples=options.examples,
             late=options.late,
             s3=options.s3,
+            keyed=options.keyed,
             tell=lambda seconds, done: progress.update(task, completed=seconds, done=done),
         )
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from drift.consumers.checkpoints.models import models_in
+from drift.consumers.keyed import KeyedModels
 from drift.models._state.codec import encode
 from tests.faults.twin import Order, Twin, read_order
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from drift.consumers import CheckpointFolder, WorkerOptions
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.folder import Partition
 
 __all__ = ["Findings", "check", "ends", "read"]
 
@@ -30,6 +34,7 @@ class Findings:
         self.examples = 0
         self.unlabelled = 0
         self.poison = 0
+        self.models = 0  # of keys
         self.lost = 0
         self.doubled = 0
         self.predictions_again = 0
@@ -62,10 +67,10 @@ def _consumer(address: str, topics: list[str], timeout: float = 60) -> tuple[Any
 
 
 def ends(address: str, topics: list[str]) -> dict[tuple[str, int], int]:
-    """Return the offsets behind all that was committed or given up, by topic and partition."""
-    consumer, found = _consumer(address, topics)
+    """Return the offsets after all that was committed or given up, by topic and partition."""
+    consumer, result = _consumer(address, topics)
     consumer.close(timeout_ms=1000)
-    return {tuple(place): end for place, end in found.items()}
+    return {tuple(place): end for place, end in result.items()}
 
 
 def read(address: str, topic: str, timeout: float = 120) -> list[Any]:
@@ -92,7 +97,7 @@ def check(  # noqa: PLR0917
     logs: list[list[Any]],
     last: Mapping[tuple[str, int], int],
     folder: CheckpointFolder,
-    journal: Path,
+    journals: Mapping[Partition, Path],
     outputs: Mapping[str, list[Any]],
 ) -> Findings:
     """Compare what the workers left with what the twin makes of the logs.
@@ -109,28 +114,59 @@ def check(  # noqa: PLR0917
         Where the logs end.
     folder
         Their checkpoints.
-    journal
-        The folder with the order in which they learnt.
+    journals
+        The folder with the order in which they learnt, of each claim.
     outputs
         Records of the topics of predictions, of dead letters and of orphans.
     """
     findings = Findings()
-    newest = folder.newest((options.topic, None))
-    if newest is None:
-        findings.failures.append("no checkpoint")
-        return findings
-    try:
-        findings.order = read_order(journal, newest.id)
-    except KeyError as problem:
-        findings.failures.append(f"the order of checkpoint {problem} is missing")
     parted: dict[tuple[str, int], list[Any]] = {place: [] for place in last}
     for record in (record for log in logs for record in log):
         parted[record.topic, record.partition].append(record)
-    twin = Twin(parted, findings.order.runs, options, model)
-    findings.examples, findings.unlabelled = twin.learnt, len(twin.predictions)
-    if options.labels is None:
-        findings.unlabelled = twin.unlabelled
-    findings.labels, findings.poison = twin.counts, len(twin.poison)
+    predictions: dict[str, dict[str, Any]] = {}
+    poison: dict[tuple[str, int, int], bytes | None] = {}
+    orphans: dict[tuple[str, int, int], bytes | None] = {}
+    for claim, journal in journals.items():
+        newest = folder.newest(claim)
+        if newest is None:
+            findings.failures.append(f"{claim}: no checkpoint")
+            continue
+        order = Order()
+        try:
+            order = read_order(journal, newest.id)
+        except KeyError as problem:
+            findings.failures.append(f"{claim}: the order of checkpoint {problem} is missing")
+        own = {place: log for place, log in parted.items() if claim[1] in {None, place[1]}}
+        twin = Twin(own, order.runs, options, deepcopy(model), keyed=claim[1] is not None)
+        findings.order.count(order)
+        _count(findings, twin)
+        _check_end(findings, newest, twin, {place: last[place] for place in own})
+        _check_state(findings, newest, twin)
+        if twin.keyed:
+            _check_models(findings, folder, claim, twin)
+        predictions |= twin.predictions
+        poison |= twin.poison
+        orphans |= twin.orphans
+    _check_predictions(findings, predictions, outputs["predictions"])
+    _check_kept(findings, "dead letters", outputs["dead_letters"], poison)
+    if options.labels is not None:
+        # A label that no features have in an order that a crash undid may have some in the next.
+        labels = {(r.topic, r.partition, r.offset): r.value for r in logs[1]}
+        _check_kept(findings, "orphans", outputs["orphans"], orphans, or_else=labels)
+    return findings
+
+
+def _count(findings: Findings, twin: Twin) -> None:
+    is_late = twin.options.labels is not None
+    findings.examples += twin.learnt
+    findings.unlabelled += len(twin.predictions) if is_late else twin.unlabelled
+    findings.labels += twin.counts
+    findings.poison += len(twin.poison)
+
+
+def _check_end(
+    findings: Findings, newest: Checkpoint, twin: Twin, last: Mapping[tuple[str, int], int]
+) -> None:
     left = sum(map(len, twin.left.values()))
     findings.lost += left
     if left or newest.offsets != last:
@@ -138,14 +174,28 @@ def check(  # noqa: PLR0917
             f"{left} records are in no run; the model ends at {dict(newest.offsets)}, "
             f"the logs at {dict(last)}"
         )
-    _check_state(findings, newest, twin)
-    _check_predictions(findings, twin.predictions, outputs["predictions"])
-    _check_kept(findings, "dead letters", outputs["dead_letters"], twin.poison)
-    if options.labels is not None:
-        # A label that no features have in an order that a crash undid may have some in the next.
-        said = {(r.topic, r.partition, r.offset): r.value for r in logs[1]}
-        _check_kept(findings, "orphans", outputs["orphans"], twin.orphans, or_else=said)
-    return findings
+
+
+def _check_models(
+    findings: Findings, folder: CheckpointFolder, claim: Partition, twin: Twin
+) -> None:
+    """Claim the models of keys, as the next worker does, and compare each."""
+    epoch, newest = folder.claim(claim)
+    assert newest is not None
+    store = models_in(folder.folder(claim), epoch, newest.models or ())
+    models = KeyedModels(store, len(twin.own) + 1)
+    wrong = []
+    for key, model in twin.own.items():
+        found = models.get(key)
+        if found is None or encode(found) != encode(model):
+            wrong.append(key)
+    models.close()
+    findings.models += len(twin.own)
+    findings.lost += max(0, len(twin.own) - store.count)
+    if wrong:
+        findings.failures.append(f"{claim}: models of {len(wrong)} keys: {wrong[:3]}")
+    if store.count != len(twin.own):
+        findings.failures.append(f"{claim}: {store.count} models of {len(twin.own)} keys")
 
 
 def _check_state(findings: Findings, newest: Checkpoint, twin: Twin) -> None:

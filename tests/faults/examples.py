@@ -24,6 +24,8 @@ _MAX_BYTES = 200_000
 #: Labels of features that there are, and what none is.
 _KNOWN_SHARE = 0.97
 _LABEL_POISON = (b"{", b'{"label": true}', b'{"id": 1}', b'{"id": 1, "label": "maybe"}')
+#: Keys of a partition, a few of which most messages have.
+_KEYS = 40
 #: Examples until the target shifts.
 _ERA = 3_000
 
@@ -46,6 +48,10 @@ POISON: dict[str, bytes | None] = {
 }
 
 
+#: That of messages with a key.
+_KEYED_POISON = POISON | {"no key": b'{"features": {"a": 1.0}, "label": true}'}
+
+
 class Numbered(NamedTuple):
     """A message and where it goes; its number stands in its headers."""
 
@@ -54,17 +60,21 @@ class Numbered(NamedTuple):
     value: bytes | None
 
 
-def codec() -> JsonCodec:
+def codec(*, keyed: bool = False) -> JsonCodec:
     """Return what workers read messages with; some of the poison is what it refuses."""
-    return JsonCodec(classes=[True, False], max_bytes=_MAX_BYTES)
+    return JsonCodec(classes=[True, False], max_bytes=_MAX_BYTES, key="key" if keyed else None)
 
 
-def messages(n: int, seed: int) -> Iterator[Numbered]:
-    """So many examples of RCV1, or of the newswire stream where DRIFT_DATA is not set."""
-    rng = random.Random(seed)
+def messages(n: int, seed: int, *, keyed: bool = False) -> Iterator[Numbered]:
+    """So many examples of RCV1, or of the newswire stream where DRIFT_DATA is not set.
+
+    Those with a key are in the partition that all of the key are in.
+    """
+    rng, draw = random.Random(seed), random.Random(f"keys {seed}")
+    poison = _KEYED_POISON if keyed else POISON
     documents, targets = streams.load("rcv1" if os.environ.get("DRIFT_DATA") else "newswire", n=n)
     has = [documents.has(target).tolist() for target in targets]
-    encode = codec().encode
+    encode = codec(keyed=keyed).encode
     features = documents.features()
     for number in range(n):
         row = number % len(documents)
@@ -74,10 +84,12 @@ def messages(n: int, seed: int) -> Iterator[Numbered]:
         label = has[number // _ERA % len(has)][row]
         if rng.random() < _UNLABELLED_SHARE:
             label = None
-        value: bytes | None = encode(Example(named, label, number))
-        if rng.random() < _POISON_SHARE:
-            value = POISON[rng.choice(list(POISON))]
-        yield Numbered(number, rng.randrange(PARTITIONS), value)
+        is_poison = rng.random() < _POISON_SHARE
+        kind = rng.choice(list(poison)) if is_poison else ""
+        partition = rng.randrange(PARTITIONS)
+        key = f"{partition}-{int(_KEYS * draw.random() ** 3)}" if keyed else None
+        value = poison[kind] if is_poison else encode(Example(named, label, number, key=key))
+        yield Numbered(number, partition, value)
 
 
 class Event(NamedTuple):
@@ -90,7 +102,7 @@ class Event(NamedTuple):
 
 
 def late(n: int, seed: int, topic: str, labels: str) -> Iterator[Event]:
-    """So many messages without labels, and those on a topic of their own.
+    """So many messages without labels, and those on a separate topic.
 
     A label comes before its features or up to thousands of messages later, and sometimes twice or
     never; some are of nothing that was ever sent, and some poison.
@@ -110,12 +122,12 @@ def late(n: int, seed: int, topic: str, labels: str) -> Iterator[Event]:
         heapq.heappush(ahead, (number, number, Event(topic, partition, value, number)))
         if label is not None:
             name = number if rng.random() < _KNOWN_SHARE else f"nobody's {number}"
-            said: bytes = json.dumps({"id": name, "label": label}).encode()
+            output: bytes = json.dumps({"id": name, "label": label}).encode()
             if rng.random() < _POISON_SHARE:
-                said = rng.choice(list(_LABEL_POISON))
+                output = rng.choice(list(_LABEL_POISON))
             for _ in range(rng.choices((0, 1, 2), (1, 18, 1))[0]):
                 when = number + rng.choice((-10, 5, 100, 1_000)) * rng.random()
-                entry = Event(labels, partition, said)
+                entry = Event(labels, partition, output)
                 heapq.heappush(ahead, (when, n + number, entry))
         # What is to come next is sent only once nothing can come before it.
         while ahead and ahead[0][0] < number - 10:

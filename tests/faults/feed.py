@@ -20,7 +20,7 @@ __all__ = ["ENDS", "Feed"]
 
 #: Seconds between messages until a feed hastens.
 _CALM = 0.025
-#: What becomes of transactions. One that is left open is ended by the broker as the next begins.
+#: What becomes of transactions. One that is left open is ended by the broker as the next starts.
 ENDS = ("committed", "given up", "left open")
 #: Share of the messages that go into a transaction while one is open, and how long that is.
 _SHARE, _OPEN, _SHUT = 0.15, (0.3, 4.0), (0.2, 3.0)
@@ -39,7 +39,7 @@ class _Transaction:
     options
         Of confluent-kafka.
     name
-        Its id: whoever begins with it ends what was left open.
+        Its id: whoever starts with it ends what was left open.
     draw
         Of ends and times.
     """
@@ -62,7 +62,7 @@ class _Transaction:
         return True
 
     def turn(self, *, last: bool = False) -> list[tuple[Any, ...]]:
-        """Begin or end one if it is time; return what was given up, to be sent once more."""
+        """Start or end one if it is time; return what was given up, to be sent once more."""
         if time.monotonic() < self._next and not last:
             return []
         if self._producer is None:
@@ -113,7 +113,7 @@ def _patiently(step: Callable[[], object]) -> None:
             return
 
 
-def _produce(producer: Any, event: Event, stamp: int, told: Any = None) -> None:
+def _produce(producer: Any, event: Event, stamp: int, on_delivery: Any = None) -> None:
     while True:
         try:
             producer.produce(
@@ -123,7 +123,7 @@ def _produce(producer: Any, event: Event, stamp: int, told: Any = None) -> None:
                 event.partition,
                 timestamp=stamp,
                 headers=[("number", json.dumps(event.number).encode())],
-                on_delivery=told,
+                on_delivery=on_delivery,
             )
         except BufferError:
             producer.poll(0.1)
@@ -149,6 +149,8 @@ class Feed(threading.Thread):
         Of `messages`.
     labels
         The topic of labels that come later; None where messages have their own.
+    keyed
+        Whether messages have a key.
     """
 
     def __init__(  # noqa: PLR0917
@@ -159,10 +161,12 @@ class Feed(threading.Thread):
         seconds: float,
         seed: int,
         labels: str | None = None,
+        *,
+        keyed: bool = False,
     ) -> None:
         super().__init__(daemon=True)
         self.topic, self.n, self.seconds, self.seed = topic, n, seconds, seed
-        self.labels = labels
+        self.labels, self.keyed = labels, keyed
         self.interval = _CALM
         self.sent = 0
         self.error: Exception | None = None
@@ -198,10 +202,10 @@ class Feed(threading.Thread):
                 time.sleep(wait)
             sent = event, self._stamp(event)
             if not self._transaction.take(sent):
-                _produce(plain, *sent, self._told)
+                _produce(plain, *sent, self._on_delivery)
             self._again(plain, self._transaction.turn())
             self.sent += 1
-        for _ in range(2):  # what was left open ends as another one begins
+        for _ in range(2):  # what was left open ends as another one starts
             self._again(plain, self._transaction.turn(last=True))
         if plain.flush(_PATIENCE):
             raise TimeoutError("the broker has not taken all that was sent")
@@ -211,14 +215,14 @@ class Feed(threading.Thread):
     def _again(self, plain: Any, given_up: list[tuple[Any, ...]]) -> None:
         """Send plainly what is in no log."""
         for sent in given_up:
-            _produce(plain, *sent, self._told)
+            _produce(plain, *sent, self._on_delivery)
 
-    def _told(self, error: Any, _: Any) -> None:
+    def _on_delivery(self, error: Any, _: Any) -> None:
         if error is not None:
             self._undelivered.append(str(error))
 
     def _stamp(self, event: Event) -> int:
-        """Return the producer's time, which topics with a clock of their own pass over."""
+        """Return the producer's time, which topics with log append time ignore."""
         place, now = (event.topic, event.partition), int(1000 * time.time())
         if place in self._far:
             return self._far.pop(place)
@@ -233,5 +237,5 @@ class Feed(threading.Thread):
         if self.labels is not None:
             yield from late(self.n, self.seed, self.topic, self.labels)
             return
-        for number, partition, value in messages(self.n, self.seed):
+        for number, partition, value in messages(self.n, self.seed, keyed=self.keyed):
             yield Event(self.topic, partition, value, number)

@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import files_in
-from drift.consumers.crash_points import CLAIM_POINTS
 from drift.errors import CheckpointError
-from tests.faults.runner import STEPS, folder
+from tests.faults.runner import claim_steps, claims, folder, steps
 
 if TYPE_CHECKING:
+    from drift.consumers.checkpoints.files import PartitionFolder
     from tests.faults.plan import Fault
 
 __all__ = ["Group"]
 
 _ROOT = Path(__file__).parents[2]
-_CLAIMED = re.compile(r"\('.*', None\): epoch (\d+), checkpoint")
+_CLAIMED = re.compile(r"\('.*', (None|\d+)\): epoch (\d+), checkpoint")
 _FEWEST, _MOST = 2, 4
 #: Share of the faults that hit the worker that learns.
 _ACTIVE = 0.6
 #: Seconds until a worker that has ended is started again.
 _RESTART = 0.3
-#: Where zombies are frozen: two before the last look whether they may save, one behind it.
+#: Where zombies are frozen: two before the last check whether they may save, one after it.
 _ZOMBIES = tuple(f"checkpoint.{step}" for step in ("written", "checked", "order-half-written"))
 #: Seconds between looks at a worker that is to become a zombie.
 _LOOK = 0.2
@@ -60,10 +60,10 @@ class _Worker:
     def lines(self) -> list[str]:
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
 
-    def claim(self) -> int:
-        """Newest epoch that it has claimed, 0 before the first."""
-        found = [match[1] for line in self.lines() if (match := _CLAIMED.search(line))]
-        return int(found[-1]) if found else 0
+    def claims(self) -> dict[str, int]:
+        """Newest epochs that it has claimed, by partition."""
+        matches = [match for line in self.lines() if (match := _CLAIMED.search(line))]
+        return {match[1]: int(match[2]) for match in matches}
 
 
 class Group:
@@ -97,7 +97,12 @@ class Group:
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
         #: Files that have all workers do as they say for as long as they are there.
         self._lasting = {kind: root / kind for kind in ("full", "slow")}
-        self._files = files_in(folder(root, options["seed"]).folder((options["topic"], None)))
+        checkpoints, self._keyed = folder(root, options["seed"]), options["keyed"]
+        self._files = {
+            str(claim[1]): files_in(checkpoints.folder(claim))
+            for claim in claims(options["topic"], keyed=self._keyed)
+        }
+        self._saving = steps(keyed=self._keyed)
         self._steps = ["checkpoint.renamed"]  # where what was not sent before is lost
         for _ in range(_FEWEST + 1):
             self._start()
@@ -116,7 +121,7 @@ class Group:
             if status is None:
                 continue
             self._workers.remove(worker)
-            if worker.leaving and status in {0, -signal.SIGTERM}:  # it had not begun to listen
+            if worker.leaving and status in {0, -signal.SIGTERM}:  # it had not started to listen
                 continue
             if worker.aborts and status == -signal.SIGKILL:
                 self.injected["abort"] += 1
@@ -201,7 +206,7 @@ class Group:
     def _pick(self, awake: list[_Worker], draw: float) -> _Worker:
         """One of them, most often the one that learns."""
         if draw < _ACTIVE:
-            return max(awake, key=_Worker.claim)
+            return max(awake, key=lambda worker: max(worker.claims().values(), default=0))
         return awake[int((draw - _ACTIVE) / (1 - _ACTIVE) * len(awake))]
 
     def _end(self, worker: _Worker) -> None:
@@ -218,7 +223,7 @@ class Group:
 
         Each step comes once before any comes twice.
         """
-        self._steps = self._steps or self._rng.sample(STEPS, len(STEPS))
+        self._steps = self._steps or self._rng.sample(self._saving, len(self._saving))
         worker.aborts = True
         self._ask(worker, signal.SIGKILL, self._steps.pop())
 
@@ -232,13 +237,13 @@ class Group:
         if self._rng.random() < 0.5:
             worker.send(signal.SIGSTOP)
         else:
-            self._ask(worker, signal.SIGSTOP, self._rng.choice(STEPS))
+            self._ask(worker, signal.SIGSTOP, self._rng.choice(self._saving))
         self._in(fault.seconds, self._thaw, worker)
 
     def _zombie(self, worker: _Worker, fault: Fault) -> None:
-        """Freeze it before a checkpoint has its name, until others have all that it had.
+        """Freeze a worker before its checkpoint gets its name, until others have learnt all it had.
 
-        It is refused where it has yet to look whether it may go on; where it has looked it adds its
+        If it has yet to check whether it is fenced, it is refused. If it has checked, it adds its
         checkpoint beside those of the others. The first one is refused.
         """
         worker.frozen = True
@@ -262,14 +267,15 @@ class Group:
             other.aborts = self._rng.random() < 0.5
             other.frozen = not other.aborts
             number = signal.SIGKILL if other.aborts else signal.SIGSTOP
-            self._ask(other, number, self._rng.choice(CLAIM_POINTS))
+            self._ask(other, number, self._rng.choice(claim_steps(keyed=self._keyed)))
             if other.frozen:
                 self._in(fault.seconds, self._thaw, other)
         self._kill(worker, fault)
 
-    def _held(self, worker: _Worker) -> bool:
-        """Whether it may still save."""
-        return worker.claim() in self._files.listing().epochs
+    def _held(self, worker: _Worker) -> list[PartitionFolder]:
+        """Return the files to which it may still save."""
+        claimed = worker.claims().items()
+        return [self._files[one] for one, n in claimed if n in self._files[one].listing().epochs]
 
     def _thaw(self, worker: _Worker) -> None:
         worker.frozen = False
@@ -284,19 +290,19 @@ class Group:
         return self.root / f"signal-{worker.process.pid}"
 
     def _tear(self, worker: _Worker, fault: Fault) -> None:
-        """Damage the newest checkpoint, if it was the worker that learns.
+        """Damage the newest checkpoints of what the worker learnt.
 
-        The one before stays whole: where all are damaged a worker rightly refuses to go on.
+        The one before stays whole: where all are damaged a worker rightly refuses to continue.
         """
         self._end(worker)
-        if self._held(worker):
-            files = [self._files.file(*which) for which in self._files.listing().checkpoints]
+        for held in self._held(worker):
+            files = [held.file(*which) for which in held.listing().checkpoints]
             if sum(map(_whole, files)) > 1 and _whole(files[-1]):
-                self._damage(files[-1])
+                self._damage(held, files[-1])
                 self.injected["damaged files"] += 1
         self._in(fault.seconds, self._start)
 
-    def _damage(self, path: Any) -> None:
+    def _damage(self, files: PartitionFolder, path: Any) -> None:
         data = bytearray(path.read_bytes())
         place = self._rng.randrange(len(data))
         if self._rng.random() < 0.5:
@@ -304,7 +310,7 @@ class Group:
         else:
             data[place] ^= 1 << self._rng.randrange(8)
         path.unlink()
-        self._files._create(path.name, bytes(data))
+        files._create(path.name, bytes(data))
 
 
 def _whole(path: Path) -> bool:

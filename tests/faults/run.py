@@ -28,7 +28,16 @@ from tests.faults.examples import PARTITIONS
 from tests.faults.feed import ENDS, Feed
 from tests.faults.group import Group
 from tests.faults.plan import Fault, plan
-from tests.faults.runner import PLACE, SESSION, clock, folder, journal, model, worker_options
+from tests.faults.runner import (
+    PLACE,
+    SESSION,
+    claims,
+    clock,
+    folder,
+    journal,
+    model,
+    worker_options,
+)
 from tools.kafka.broker import Broker, BrokerError
 
 if TYPE_CHECKING:
@@ -86,35 +95,36 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the report."""
-        found = self.findings
+        result = self.findings
         yield "faults: " + ", ".join(f"{k} {n}" for k, n in sorted(self.faults.items()))
         yield "seen by workers: " + ", ".join(f"{k} {n}" for k, n in self.events.items())
         yield "transactions: " + ", ".join(f"{k} {n}" for k, n in sorted(self.transactions.items()))
         for text, count in self.errors.most_common():
             yield f"a worker ended, and was started again, {count}x: {text}"
         yield (
-            f"{self.messages:,} messages: {found.examples:,} examples, {found.unlabelled:,} "
-            f"without a label, {found.poison:,} poison; {self.learnt_under_faults:,} of them "
+            f"{self.messages:,} messages: {result.examples:,} examples, {result.unlabelled:,} "
+            f"without a label, {result.poison:,} poison; {self.learnt_under_faults:,} of them "
             "checkpointed while faults lasted"
         )
         yield (
             f"{self.seconds:.0f} s of faults, {self.catching_up:.1f} s to the end of the log after "
-            f"them; sent more than once: {found.predictions_again:,} predictions, "
-            f"{found.letters_again:,} dead letters"
+            f"them; sent more than once: {result.predictions_again:,} predictions, "
+            f"{result.letters_again:,} dead letters"
         )
-        order = found.order
+        order = result.order
         yield (
             f"order: {order.falls:,} times back between two of {order.lines:,} checkpoints; lines "
             f"given up {order.given_up:,}, torn {order.torn:,}; orphans given up "
-            f"{found.orphans_given_up:,}"
+            f"{result.orphans_given_up:,}"
         )
-        if found.labels:
-            yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(found.labels.items()))
-        yield f"lost {found.lost}, doubled {found.doubled}"
-        yield from (f"FAILED: {failure}" for failure in found.failures)
-        yield from (f"BLUNT: {unseen}" for unseen in found.blunt)
+        if result.labels:
+            yield "labels: " + ", ".join(f"{k} {n:,}" for k, n in sorted(result.labels.items()))
+        yield f"lost {result.lost}, doubled {result.doubled}"
+        yield from (f"FAILED: {failure}" for failure in result.failures)
+        yield from (f"BLUNT: {unseen}" for unseen in result.blunt)
         if self.holds:
-            yield f"the model equals the twin's: {self.about}"
+            keys = f", and so do those of {result.models:,} keys" if result.models else ""
+            yield f"the model equals the twin's: {self.about}{keys}"
 
 
 class _Test:
@@ -126,6 +136,7 @@ class _Test:
         examples: int,
         *,
         late: bool,
+        keyed: bool,
     ) -> None:
         self.broker = None if isinstance(broker, str) else broker
         self.address = broker if isinstance(broker, str) else broker.address
@@ -136,7 +147,8 @@ class _Test:
         if late:
             self.topics |= {"labels": f"{name}-labels", "orphans": f"{name}-orphans"}
         self.logs = [name, *([self.topics["labels"]] if late else [])]
-        self.late = late
+        self.late, self.keyed = late, keyed
+        self.claims = claims(name, keyed=keyed)
         self.report = Report(Findings(), about=f"{type(model(seed)).__name__}, {clock(seed)}")
         self.folder = folder(root, seed)
         self._chores: list[threading.Thread] = []
@@ -152,6 +164,7 @@ class _Test:
             "group": self.topics["topic"],
             "address": self.address,
             "seed": self.seed,
+            "keyed": self.keyed,
         }
         feed = Feed(
             self.address,
@@ -160,6 +173,7 @@ class _Test:
             0.95 * seconds,
             self.seed,
             self.topics.get("labels"),
+            keyed=self.keyed,
         )
         group = Group(self.root, options, self.seed)
         try:
@@ -213,19 +227,19 @@ class _Test:
 
     def _act(self, group: Group, kind: str, text: str | None) -> None:
         """Let a fault happen to a group at work, and wait for what it must lead to."""
-        said = self.broker is None
+        output = self.broker is None
         if not kind.startswith("broker"):
-            said = self._say(group, text, lambda: group.inject(Fault(0.0, kind, 0.0, 0.0)), _ACT)
+            output = self._say(group, text, lambda: group.inject(Fault(0.0, kind, 0.0, 0.0)), _ACT)
         elif (broker := self.broker) is not None:
             for _ in range(_OUTAGES):  # it may happen just when nothing is on its way
                 self.report.faults[kind] += 1
-                said = self._say(group, text, lambda: broker.stop(kill=True), _ACT / _OUTAGES)
-                if said and self.long:
+                output = self._say(group, text, lambda: broker.stop(kill=True), _ACT / _OUTAGES)
+                if output and self.long:
                     self._watch(group, lambda: False, _OUTAGE)
                 broker.start()
-                if said:
+                if output:
                     break
-        if not said:
+        if not output:
             self.report.findings.blunt.append(f"{kind}: no worker says {text!r}")
 
     def _say(
@@ -233,15 +247,15 @@ class _Test:
     ) -> bool:
         """Let something happen between two checkpoints; return whether workers say a text of it."""
 
-        def seen() -> int:
+        def count() -> int:
             return group.injected["abort"] if text is None else group.logged(text)
 
         for _ in range(2):  # so that one checkpoint may be damaged
             self._watch(group, partial(self._is_beyond, self.checkpointed()))
         self._watch(group, lambda: False, _HALFWAY)
-        before = seen()
+        before = count()
         happens()
-        return self._watch(group, lambda: seen() > before, seconds)
+        return self._watch(group, lambda: count() > before, seconds)
 
     def _is_beyond(self, before: int) -> bool:
         return self.checkpointed() > before
@@ -264,7 +278,7 @@ class _Test:
         self, group: Group, seconds: float, tell: Callable[[float, int], None]
     ) -> None:
         faults = plan(self.seed, seconds, brokers=self.broker is not None, session=SESSION)
-        started = told = last = time.monotonic()
+        started = printed = last = time.monotonic()
         done = before = 0
         while (now := time.monotonic()) < started + seconds:
             # Every other fault finds the group at work, however slow the machine is.
@@ -273,8 +287,8 @@ class _Test:
                 self._inject(group, faults.pop(0))
                 last, before = now, self.checkpointed()
             self._look(group)
-            if now > told + 0.25:
-                told, done = now, self.checkpointed()
+            if now > printed + 0.25:
+                printed, done = now, self.checkpointed()
                 tell(now - started, done)
             time.sleep(0.02)
 
@@ -335,19 +349,22 @@ class _Test:
             self.report.findings.failures.append("a worker did not stop at SIGTERM")
 
     def checkpointed(self) -> int:
-        """Sum of the offsets in the newest checkpoint, which counts the marks of transactions."""
+        """Sum of the offsets in the newest checkpoints, which counts the marks of transactions."""
         return sum(self._offsets().values())
 
     def _offsets(self) -> dict[tuple[str, int], int]:
-        """Return where the newest checkpoint goes on, without loading its model."""
-        files = files_in(self.folder.folder((self.topics["topic"], None)))
-        for which in reversed(files.listing().checkpoints):
-            try:
-                said = describe(load(files.file(*which))).header["offsets"]
-            except (CheckpointError, OSError):
-                continue
-            return {(topic, partition): offset for topic, partition, offset in said}
-        return {}
+        """Return where the newest checkpoints continue, without loading their models."""
+        offsets = {}
+        for claim in self.claims:
+            files = files_in(self.folder.folder(claim))
+            for which in reversed(files.listing().checkpoints):
+                try:
+                    entries = describe(load(files.file(*which))).header["offsets"]
+                except (CheckpointError, OSError):
+                    continue
+                offsets |= {(topic, partition): offset for topic, partition, offset in entries}
+                break
+        return offsets
 
     # --- after it ------------------------------------------------------------------------------
 
@@ -367,7 +384,7 @@ class _Test:
     def _check_sharpness(self) -> None:
         """Note where too little was seen of what the test is for, or exit codes mislead.
 
-        Each of these happened once before the others began. Whatever happens here may pass, so
+        Each of these happened once before the others started. Whatever happens here may pass, so
         that no worker may end as if somebody had something to mend.
         """
         report = self.report
@@ -403,7 +420,7 @@ class _Test:
             logs,
             self._last,
             CheckpointFolder(self.folder.path),
-            journal(self.root, self.folder, self.topics["topic"]),
+            {claim: journal(self.root, self.folder, claim) for claim in self.claims},
             records,
         )
         self.report.findings.failures[:0] = failures
@@ -420,6 +437,7 @@ def run(
     examples: int = 50_000,
     late: bool = False,
     s3: bool = False,
+    keyed: bool = False,
     tell: Callable[[float, int], None] = lambda _seconds, _done: None,
 ) -> Report:
     """Run one fault test.
@@ -437,15 +455,17 @@ def run(
     examples
         Messages, poison included.
     late
-        Labels on a topic of their own, some time after the features.
+        Labels on a separate topic, some time after the features.
     s3
         Checkpoints in an S3-compatible store, which loses answers.
+    keyed
+        A model for each key.
     tell
         Is told how far it is: seconds, and messages that are in checkpoints.
     """
     root.mkdir(parents=True, exist_ok=True)
     with _store(wanted=s3) as store:
-        report = _Test(broker, root, seed, examples, late=late).run(seconds, tell)
+        report = _Test(broker, root, seed, examples, late=late, keyed=keyed).run(seconds, tell)
         if store is not None:
             report.events["answers of the store that were lost"] = store.lost
             if not store.lost:

@@ -15,25 +15,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import CheckpointFolder, WorkerOptions, keyed
+from drift.consumers.checkpoints import chain
 from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
 from drift.consumers.client.consumer import GroupConsumer
-from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install
+from drift.consumers.crash_points import (
+    CHECKPOINT_POINTS,
+    CLAIM_POINTS,
+    MODELS_POINTS,
+    OBJECTS_POINTS,
+    install,
+)
 from drift.consumers.worker import Worker
 from drift.errors import DriftError, UnavailableError
 from drift.models import LBP, RBP, Tracker
-from tests.faults.examples import codec
+from tests.faults.examples import PARTITIONS, codec
 
 __all__ = [
     "PLACE",
     "SESSION",
-    "STEPS",
+    "claim_steps",
+    "claims",
     "clock",
     "end_with",
     "folder",
     "journal",
     "main",
     "model",
+    "steps",
     "worker_options",
 ]
 
@@ -47,11 +56,31 @@ SESSION = 2.0
 _DELIVERY = 4.0
 #: Seconds of learning after which a worker polls again, and what a message takes of a slow model.
 _PATIENCE, _SLOW = 0.2, 0.02
-#: Messages that come again wherever a partition is begun, as Kafka may have it.
+#: Messages that come again wherever a partition is started, as Kafka may have it.
 _AGAIN = 7
-#: Where workers kill or freeze themselves, and where a disk is full.
-STEPS = ("outputs.flushed", *CHECKPOINT_POINTS)
-_WRITES = {f"checkpoint.{step}" for step in ("order-half-written", "half-written", "written")}
+#: Where a disk is full.
+_WRITES = {
+    *(f"checkpoint.{step}" for step in ("order-half-written", "half-written", "written")),
+    "models.half-written",
+}
+#: Of models of keys: how many are in memory and how many leave it at once; bytes of an object.
+_MODELS, _LEAVE, _PART = 30, 10, 50_000
+
+
+def steps(*, keyed: bool) -> list[str]:
+    """Return where workers kill or freeze themselves as they save."""
+    models = [*MODELS_POINTS[1:], *(OBJECTS_POINTS if PLACE in os.environ else ())]
+    return ["outputs.flushed", *(models if keyed else ()), *CHECKPOINT_POINTS]
+
+
+def claim_steps(*, keyed: bool) -> list[str]:
+    """Return where they do so as they claim."""
+    return [*CLAIM_POINTS, *(MODELS_POINTS[:1] if keyed else ())]
+
+
+def claims(topic: str, *, keyed: bool) -> list[tuple[str, int | None]]:
+    """Return what is claimed by one worker each."""
+    return [(topic, number) for number in range(PARTITIONS)] if keyed else [(topic, None)]
 
 
 def model(seed: int, *, late: bool = False) -> Any:
@@ -70,9 +99,9 @@ def clock(seed: int) -> str:
 
 
 def worker_options(options: dict[str, Any]) -> WorkerOptions:
-    """Return what a worker is told; of labels that come later few are waited for, and not long.
+    """Return a worker's options; it waits for few late labels, and not long.
 
-    With half of the seeds features have a label if none comes.
+    With half of the seeds features have a label if none comes, and keys begin with nothing.
     """
     names = ("topic", "group", "predictions", "dead_letters", "labels", "orphans")
     seed = options["seed"]
@@ -80,6 +109,8 @@ def worker_options(options: dict[str, Any]) -> WorkerOptions:
     return WorkerOptions(
         **{name: options[name] for name in names if name in options},
         **(silence if "labels" in options and seed % 2 else {}),
+        prior=not seed % 2,
+        max_models=_MODELS,
         timestamps=clock(seed),
         start="earliest",
         checkpoint_every=400,
@@ -97,23 +128,24 @@ def folder(path: Path, seed: int) -> CheckpointFolder:
     return CheckpointFolder(place, _configuration(seed), keep=3)
 
 
-def journal(path: Path, checkpoints: CheckpointFolder, topic: str) -> Path:
+def journal(path: Path, checkpoints: CheckpointFolder, claim: tuple[str, int | None]) -> Path:
     """Return the folder with the order; a store has none, so that a test keeps it beside."""
-    return path / "order" if PLACE in os.environ else Path(checkpoints.folder((topic, None)))
+    kept = checkpoints.folder(claim)
+    return path / "order" / kept.name if PLACE in os.environ else Path(kept)
 
 
 def _keep_order(path: Path) -> None:
     """Have the order of checkpoints in a store written to a folder."""
-    path.mkdir(exist_ok=True)
-    beside = PartitionFolder(path)
 
-    def append(_: PartitionObjects, *line: Any) -> None:
-        beside.append_order(*line)
+    def append(self: PartitionObjects, *line: Any) -> None:
+        beside = path / self.path.name
+        beside.mkdir(parents=True, exist_ok=True)
+        PartitionFolder(beside).append_order(*line)
 
     PartitionObjects.append_order = append  # type: ignore[method-assign]
 
 
-def _obey(root: Path) -> None:
+def _obey(root: Path, points: list[str]) -> None:
     """Do as files say: have no disk space, learn slowly, send oneself a signal at a step.
 
     A file "full" or "slow" counts while it is there. A file "signal-" and the pid holds its number
@@ -130,19 +162,19 @@ def _obey(root: Path) -> None:
             asked.unlink(missing_ok=True)
             os.kill(os.getpid(), int(number))
 
-    for point in (*STEPS, *CLAIM_POINTS):
+    for point in points:
         install(point, partial(handler, point))
     install("message.taken", lambda: time.sleep(_SLOW) if slow.exists() else None)
 
 
 def _redeliver() -> None:
-    """Have a partition begin with messages that were learnt already."""
-    begin = GroupConsumer.begin
+    """Have a partition start with messages that were learnt already."""
+    start = GroupConsumer.start
 
     def early(self: GroupConsumer, place: tuple[str, int], offset: int, *leader_epoch: int) -> None:
-        begin(self, place, max(0, offset - _AGAIN), *leader_epoch)
+        start(self, place, max(0, offset - _AGAIN), *leader_epoch)
 
-    GroupConsumer.begin = early  # type: ignore[method-assign]
+    GroupConsumer.start = early  # type: ignore[method-assign]
 
 
 def end_with(parent: int) -> None:
@@ -160,9 +192,11 @@ def main(text: str) -> None:
     root, seed = Path(options["root"]), options["seed"]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
-    _obey(root)
+    is_keyed = options["keyed"]
+    _obey(root, [*steps(keyed=is_keyed), *claim_steps(keyed=is_keyed)])
     _redeliver()
     _keep_order(root / "order")
+    keyed._MANY, chain._PART = _LEAVE, _PART
     worker = Worker(
         model(seed),
         folder(root, seed),
@@ -172,13 +206,13 @@ def main(text: str) -> None:
             "reconnect_backoff_max_ms": 500,
         },
         worker_options(options),
-        codec=codec(),
+        codec=codec(keyed=is_keyed),
         consumer={
             "session_timeout_ms": int(1000 * SESSION),
             "heartbeat_interval_ms": int(1000 * SESSION / 5),
             "max_poll_records": 200,
         },
-        # Unless the worker waits for its outputs, a kill behind the checkpoint loses some.
+        # Unless the worker waits for its outputs, a kill after the checkpoint loses some.
         producer={
             "linger_ms": 300,
             "request_timeout_ms": int(750 * _DELIVERY),

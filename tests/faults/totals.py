@@ -23,7 +23,7 @@ _COUNTS = (
 
 
 def _line(report: Report) -> dict[str, Any]:
-    found = report.findings
+    result = report.findings
     return {
         "seconds": report.seconds,
         "faults": dict(report.faults),
@@ -32,24 +32,24 @@ def _line(report: Report) -> dict[str, Any]:
         "workers ended": dict(report.errors),
         "messages": {
             "all": report.messages,
-            "examples": found.examples,
-            "unlabelled": found.unlabelled,
-            "poison": found.poison,
+            "examples": result.examples,
+            "unlabelled": result.unlabelled,
+            "poison": result.poison,
             "under faults": report.learnt_under_faults,
         },
-        "labels": dict(found.labels),
+        "labels": dict(result.labels),
         "order": {
-            "times back": found.order.falls,
-            "lines": found.order.lines,
-            "lines given up": found.order.given_up,
-            "lines torn": found.order.torn,
-            "orphans given up": found.orphans_given_up,
+            "times back": result.order.falls,
+            "lines": result.order.lines,
+            "lines given up": result.order.given_up,
+            "lines torn": result.order.torn,
+            "orphans given up": result.orphans_given_up,
         },
-        "sent again": {"predictions": found.predictions_again, "letters": found.letters_again},
-        "lost": found.lost,
-        "doubled": found.doubled,
-        "failed": found.failures,
-        "blunt": found.blunt,
+        "sent again": {"predictions": result.predictions_again, "letters": result.letters_again},
+        "lost": result.lost,
+        "doubled": result.doubled,
+        "failed": result.failures,
+        "blunt": result.blunt,
     }
 
 
@@ -63,7 +63,7 @@ class Runs:
     folder
         The folder.
     form
-        What was asked for beside seed and length, which are those of a run.
+        The other settings; seed and length differ by run.
     """
 
     def __init__(self, folder: RunFolder, form: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, deque
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -34,10 +35,17 @@ class Order:
     torn: int = 0
     falls: int = 0  # how often the order fell back in time between two checkpoints
 
+    def count(self, other: Order) -> None:
+        """Add the counts of another one."""
+        self.lines += other.lines
+        self.given_up += other.given_up
+        self.torn += other.torn
+        self.falls += other.falls
+
 
 def read_order(folder: Path, checkpoint: str) -> Order:
     """Return what the files of the order say of a checkpoint; KeyError where a line is missing."""
-    order, said = Order(), {}
+    order, output = Order(), {}
     for file in sorted(folder.glob("order-*.jsonl")):
         for text in file.read_bytes().split(b"\n"):
             try:
@@ -46,10 +54,10 @@ def read_order(folder: Path, checkpoint: str) -> Order:
                 order.torn += bool(text)
             else:
                 order.given_up += 1
-                said[line["checkpoint"]] = line  # one that was tried again is the later one
+                output[line["checkpoint"]] = line  # one that was tried again is the later one
     chain = []
     while checkpoint is not None:
-        chain.append(said.pop(checkpoint))
+        chain.append(output.pop(checkpoint))
         checkpoint = chain[-1]["previous"]
     for line in reversed(chain):
         places = [tuple(place) for place in line["places"]]
@@ -118,6 +126,8 @@ class Twin:
         Topic of the labels, and how long they wait.
     model
         One that has learnt nothing.
+    keyed
+        Whether each key has a model of its own.
     """
 
     def __init__(
@@ -126,8 +136,12 @@ class Twin:
         runs: Iterable[Mapping[Place, int]],
         options: Any,
         model: Any,
+        *,
+        keyed: bool = False,
     ) -> None:
-        self.options, self.model = options, model
+        self.options, self.model, self.keyed = options, model, keyed
+        self.own: dict[str, Any] = {}  # models by key
+        self._first = deepcopy(model)
         self.predictions: dict[str, dict[str, Any]] = {}
         self.poison: dict[tuple[str, int, int], bytes | None] = {}
         self.orphans: dict[tuple[str, int, int], bytes | None] = {}
@@ -175,28 +189,42 @@ class Twin:
 
     def _whole(self, record: Any) -> None:
         tree = _read(record.value, with_features=True)
-        if tree is None:
+        if tree is None or (self.keyed and not isinstance(tree.get("key"), str)):
             self.poison[record.topic, record.partition, record.offset] = record.value
             return
         predicted, label = self._predict(record, tree), tree.get("label")
         if label is None:
             self.unlabelled += 1
+        elif self.keyed:
+            self._learn_own(tree["key"], tree["features"], label, predicted)
         else:
             self._learn(tree["features"], label, predicted)
 
     def _predict(self, record: Any, tree: dict[str, Any]) -> Any:
-        x = tree["features"]
-        predicted, chances = self.model.predict_one(x), self.model.predict_proba_one(x)
+        x, model = tree["features"], self.own.get(tree.get("key", ""), self.model)
+        predicted, chances = model.predict_one(x), model.predict_proba_one(x)
         self.predictions[f"{record.topic}:{record.partition}:{record.offset}"] = {
             "id": tree.get("id"),
             "predicted": predicted,
             "probabilities": {str(label).lower(): share for label, share in chances.items()},
             "label": tree.get("label"),
+            **({"key": tree["key"]} if self.keyed else {}),
         }
         return predicted
 
     def _learn(self, x: dict[str, float], label: bool, predicted: Any) -> None:  # noqa: FBT001
         self.model.learn_one(x, label)
+        self.learnt += 1
+        self.mistakes += predicted != label
+
+    def _learn_own(self, key: str, x: dict[str, float], label: bool, predicted: Any) -> None:  # noqa: FBT001
+        """Learn by the model of a key, which begins as the topic's where that learns, too."""
+        prior = self.options.prior
+        if key not in self.own:
+            self.own[key] = deepcopy(self.model if prior else self._first)
+        self.own[key].learn_one(x, label)
+        if prior:
+            self.model.learn_one(x, label)
         self.learnt += 1
         self.mistakes += predicted != label
 

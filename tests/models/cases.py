@@ -94,7 +94,7 @@ def with_gram(stream, kernel):
 
 
 def largest_self_kernel(kernel):
-    """max k(x, x) where it is known beforehand, by hand."""
+    """max k(x, x), by hand, for kernels that have one."""
     if kernel is None:
         return 16.0
     if isinstance(kernel, RBF):
@@ -111,7 +111,7 @@ def reach(kernel, share, *, squared=False):
 
 
 def random_victim(budget, seed):
-    """Draws among the supports held, as the randomized budget algorithms specify."""
+    """Draws among the supports, as the randomized budget algorithms specify."""
     rng = random.Random(seed)
     return lambda: rng.randrange(budget)
 
@@ -232,6 +232,6 @@ CASES = {
         lambda g, k, B: oracles_margin.ROMMA(g, True, 2.0),
     ),
 }
-# A file may have a twin with cases of its own.
+# A file may have a twin with its own cases.
 for path in sorted(Path(__file__).parent.glob("twin_*.py")):
     CASES |= import_module(path.stem).CASES

@@ -49,10 +49,10 @@ def naive_gram(examples, name, *, degree=4, coef0=1.0, gamma=1.0, normalize=Fals
         dots = [[(dot + coef0) ** degree for dot in row] for row in dots]
     if normalize is True:
         free = 1.0 if name == "linear" else (1.0 + coef0) ** degree
-        own = [math.sqrt(row[i]) for i, row in enumerate(dots)]
+        lengths = [math.sqrt(row[i]) for i, row in enumerate(dots)]
         dots = [
-            [free * k / (a * b) if a * b else 0.0 for k, b in zip(row, own, strict=True)]
-            for row, a in zip(dots, own, strict=True)
+            [free * k / (a * b) if a * b else 0.0 for k, b in zip(row, lengths, strict=True)]
+            for row, a in zip(dots, lengths, strict=True)
         ]
     return np.array(dots)
 
@@ -102,7 +102,7 @@ class Twin:
 
     def step(self, t, y):
         score = self.f(t)
-        if abs(score) <= 1e-12 * self.size(t):  # a tie, but for the rounding of the Gram matrix
+        if abs(score) <= 1e-12 * self.size(t):  # a tie except for the rounding of the Gram matrix
             score = 0.0
         if y * score <= 0:
             self.mistakes += 1
@@ -160,8 +160,8 @@ class Carried(Twin):
 
     def norm2(self):
         """||f||^2."""
-        own = self.K[self.supports, self.supports]
-        return float(self.alpha @ (self.rest[0] + self.alpha * own))
+        diagonal = self.K[self.supports, self.supports]
+        return float(self.alpha @ (self.rest[0] + self.alpha * diagonal))
 
     def check(self):
         self.changes += 1
@@ -282,8 +282,10 @@ class SOP(Twin):
     def mistake(self, t, y):
         if self.budget and len(self.supports) == self.budget:
             self.drop(self.victim())
-            held = self.K[np.ix_(self.supports, self.supports)]
-            self.L = np.linalg.cholesky(self.ridge * np.diag(1.0 / np.array(self.weights)) + held)
+            supports = self.K[np.ix_(self.supports, self.supports)]
+            self.L = np.linalg.cholesky(
+                self.ridge * np.diag(1.0 / np.array(self.weights)) + supports
+            )
         left, diagonal2 = self.row(t, self.w)
         self.L = np.pad(self.L, (0, 1))
         self.L[-1] = [*left, math.sqrt(diagonal2)]
@@ -310,7 +312,7 @@ class SPA(Twin):
 
 
 class RBP(Twin):
-    """Cavallanti et al., section 3: the victim is drawn among the B supports held."""
+    """Cavallanti et al., section 3: the victim is drawn among the B supports."""
 
     def __init__(self, gram, budget, seed):
         super().__init__(gram)

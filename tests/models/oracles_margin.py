@@ -99,21 +99,21 @@ class ROMMA(Carried):
         f, error = score + extra, error + TIE * abs(extra)
         if abs(f) <= error:
             f = 0.0
-        own = self.K[t][t] + self.delta / self.w
-        if own and (y * f < 1 - error if self.aggressive else y * f <= 0):
-            self.solve(t, y, f, error, own)
+        self_kernel = self.K[t][t] + self.delta / self.w
+        if self_kernel and (y * f < 1 - error if self.aggressive else y * f <= 0):
+            self.solve(t, y, f, error, self_kernel)
         return score
 
-    def solve(self, t, y, f, error, own):
+    def solve(self, t, y, f, error, self_kernel):
         norm2 = self.norm2()
         # With both constraints tight, f = c f_old + d k(x, .) solves two linear equations.
-        within = 2 * error * abs(f) + TIE * own * norm2
-        if norm2 * own - f * f <= within or y * f >= own * norm2 - within:
-            self.restart(t, y / own)
+        within = 2 * error * abs(f) + TIE * self_kernel * norm2
+        if norm2 * self_kernel - f * f <= within or y * f >= self_kernel * norm2 - within:
+            self.restart(t, y / self_kernel)
             return
-        c, d = np.linalg.solve([[norm2, f], [f, own]], [norm2, y])
-        if abs(c) * error + abs(d) * own * TIE > 2.0**-10:
-            self.restart(t, y / own)
+        c, d = np.linalg.solve([[norm2, f], [f, self_kernel]], [norm2, y])
+        if abs(c) * error + abs(d) * self_kernel * TIE > 2.0**-10:
+            self.restart(t, y / self_kernel)
             return
         self.scale(float(c))
         self.add(t, float(d))
@@ -133,13 +133,13 @@ def merging(gram, supports, sizes):
     """
     gone = int(np.flatnonzero(sizes[:-1] <= min(sizes[:-1]) * (1 + TIE))[0])
     row = gram[supports[gone], supports]
-    own = gram[supports, supports]
-    others = (np.arange(len(own)) != gone) & (own > 0)
-    lengths = np.where(others, row * row / np.where(others, own, 1), 0.0)
+    diagonal = gram[supports, supports]
+    others = (np.arange(len(diagonal)) != gone) & (diagonal > 0)
+    lengths = np.where(others, row * row / np.where(others, diagonal, 1), 0.0)
     if not lengths.any():
         return gone, gone, 0.0
     heir = int(np.flatnonzero(lengths >= max(lengths) * (1 - TIE))[0])
-    return gone, heir, row[heir] / own[heir]
+    return gone, heir, row[heir] / diagonal[heir]
 
 
 def added(a, b):

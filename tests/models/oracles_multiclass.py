@@ -21,7 +21,7 @@ class MulticlassTwin:
 
     def __init__(self, gram):
         self.K = np.array(gram)
-        self.classes = []  # in the order met
+        self.classes = []  # in order of appearance
         self.supports, self.labels, self.tau = [], [], []
         self.mistakes = 0
         self.columns = {}  # coefficients by class, until one changes
@@ -46,7 +46,7 @@ class MulticlassTwin:
         return largest @ np.abs(self.row(t))
 
     def margin(self, y, scores, tie):
-        """Score of y above its best rival, and that rival: the first met among equals."""
+        """Score of y above its best rival, and that rival: the first among equals."""
         rival = None
         for r in self.classes:
             if r != y and (rival is None or scores[r] > scores[rival] + tie):
@@ -131,9 +131,9 @@ class PassiveAggressive(MulticlassTwin):
     def binary_update(self, t, y, score, sign, tie):
         loss = max(0.0, 1 - sign * score)
         if loss > tie:
-            own = self.K[t][t]
+            self_kernel = self.K[t][t]
             C = self.w * self.C
-            tau = sign * (min(C, loss / own) if own else C)
+            tau = sign * (min(C, loss / self_kernel) if self_kernel else C)
             self.add(t, y, dict(zip(self.two, (tau / 2, -tau / 2), strict=True)))
 
     def due(self, margin, tie, t):
@@ -141,9 +141,9 @@ class PassiveAggressive(MulticlassTwin):
 
     def update(self, t, y, rival, scores):
         loss = 1 - scores[y] + (scores[rival] if rival is not None else 0.0)
-        own = 2 * self.K[t][t]
+        self_kernel = 2 * self.K[t][t]
         C = self.w * self.C
-        tau = min(C, loss / own) if own else C
+        tau = min(C, loss / self_kernel) if self_kernel else C
         self.add(t, y, {y: tau, rival: -tau})
 
 
@@ -177,7 +177,7 @@ class ProjectronPlusPlus(PassiveAggressive):
         self.branches = dict.fromkeys(["projected", "added", "small margin", "left alone"], 0)
 
     def size(self, t):
-        return sum(np.abs(self.K[t, self.spans[r].held]) @ m for r, m in self.mass.items())
+        return sum(np.abs(self.K[t, self.spans[r].basis]) @ m for r, m in self.mass.items())
 
     def know(self, r):
         if r not in self.spans:
@@ -206,17 +206,17 @@ class ProjectronPlusPlus(PassiveAggressive):
         loss, tie = 1 - margin, self.tie
         if margin > 0 and loss <= tie:
             return
-        found = {r: self.spans[r].project(t) for r in parts}
-        left = sum(found[r][1] for r in measured)
+        result = {r: self.spans[r].project(t) for r in parts}
+        left = sum(result[r][1] for r in measured)
         if margin <= 0 and left > self.limit + 1e-12 * len(measured) * self.K[t][t]:
             self.branches["added"] += 1
             parts = {r: self.w * c for r, c in parts.items()}
             for r in parts:
-                if not found[r][1]:
-                    self.add_projection(r, parts[r], found[r][0])
-            self.add(t, y, {r: c for r, c in parts.items() if found[r][1]})
+                if not result[r][1]:
+                    self.add_projection(r, parts[r], result[r][0])
+            self.add(t, y, {r: c for r, c in parts.items() if result[r][1]})
             for r, c in parts.items():
-                if found[r][1]:
+                if result[r][1]:
                     self.spans[r].add(t)
                     self.mass[r].append(abs(c))
             return
@@ -226,17 +226,17 @@ class ProjectronPlusPlus(PassiveAggressive):
             if loss - share <= tie:
                 self.branches["left alone"] += 1
                 return
-            norm2 = sum(self.K[t, self.spans[r].held] @ found[r][0] for r in measured)
+            norm2 = sum(self.K[t, self.spans[r].basis] @ result[r][0] for r in measured)
             tau = min(loss / norm2, 2 * (loss - share) / norm2, self.w)
         self.branches["small margin" if margin > 0 else "projected"] += 1
         for r, c in parts.items():
-            self.add_projection(r, tau * c, found[r][0])
+            self.add_projection(r, tau * c, result[r][0])
 
     def add_projection(self, r, c, d):
         place = {s: i for i, s in enumerate(self.supports)}
         self.columns.clear()
         self.mass[r] = list(self.mass[r] + np.abs(c * d))
-        for s, w, mass in zip(self.spans[r].held, d, self.mass[r], strict=True):
+        for s, w, mass in zip(self.spans[r].basis, d, self.mass[r], strict=True):
             tau = self.tau[place[s]]
             tau[r] += c * w
             if abs(tau[r]) <= 1e-13 * mass:
@@ -267,8 +267,8 @@ class MIRA(MulticlassTwin):
         scores = dict(scores)
         if rival is None:
             scores["nobody"] = 0.0
-        own = self.K[t][t]
-        tau = self.solve(y, scores, own)
+        self_kernel = self.K[t][t]
+        tau = self.solve(y, scores, self_kernel)
         tau.pop("nobody", None)
         if self.cache == "fixed" and len(self.supports) == self.budget:
             self.drop(self.most_redundant()[0])
@@ -279,9 +279,9 @@ class MIRA(MulticlassTwin):
                 break
             self.drop(i)
 
-    def solve(self, y, scores, own):
+    def solve(self, y, scores, self_kernel):
         """tau_r = min(w [r = y], theta - D_r) with the theta for which they sum up to 0."""
-        D = {r: (s - self.beta * (r == y)) / own for r, s in scores.items()}
+        D = {r: (s - self.beta * (r == y)) / self_kernel for r, s in scores.items()}
         low, high = min(D.values()) - self.w, max(D.values()) + 2 * self.w
 
         def tau(theta):
@@ -293,14 +293,14 @@ class MIRA(MulticlassTwin):
                 break
             total = math.fsum(tau(middle).values())
             low, high = (middle, high) if total < 0 else (low, middle)
-        found = tau(high)
-        found = {
+        result = tau(high)
+        result = {
             r: 0.0 if abs(v) < 1e-13 * max(1, *map(abs, D.values())) else v
-            for r, v in found.items()
+            for r, v in result.items()
         }
-        if not any(found.values()) and not self.supports:
+        if not any(result.values()) and not self.supports:
             return {r: self.w * (1.0 if r == y else -1 / (len(scores) - 1)) for r in scores}
-        return found
+        return result
 
     def add(self, t, y, tau):
         super().add(t, y, tau)
@@ -316,7 +316,7 @@ class MIRA(MulticlassTwin):
             self.scores[r] = self.scores.get(r, 0.0) + sign * c * self.K[t]
         self.sizes += sign * max(map(abs, tau.values())) * np.abs(self.K[t])
 
-    def held(self):
+    def carried_scores(self):
         """Scores of the supports by class, and their sizes."""
         zeros = np.zeros(len(self.K))
         carried = {r: self.scores.get(r, zeros)[self.supports] for r in self.classes}
@@ -329,10 +329,10 @@ class MIRA(MulticlassTwin):
         return sums, sizes
 
     def most_redundant(self):
-        own = self.K[self.supports, self.supports]
-        scores, sizes = self.held()
-        rest = np.array([scores[r] - self.coefficients(r) * own for r in self.classes])
-        label = np.array([self.classes.index(y) for y in self.labels]), np.arange(len(own))
+        diagonal = self.K[self.supports, self.supports]
+        scores, sizes = self.carried_scores()
+        rest = np.array([scores[r] - self.coefficients(r) * diagonal for r in self.classes])
+        label = np.array([self.classes.index(y) for y in self.labels]), np.arange(len(diagonal))
         values = rest[label]
         rest[label] = -np.inf
         values = values - (rest.max(axis=0) if len(rest) > 1 else 0.0)

@@ -17,30 +17,32 @@ class Span:
 
     def __init__(self, gram):
         self.gram = gram
-        self.held = []
+        self.basis = []
         self.lengths = np.sqrt(np.diag(gram))
         self.factor = np.zeros(0)
 
     def whiten(self, t):
         """L^{-1} g for the column g that example `t` would add to the Gram matrix."""
-        row = self.gram[t, self.held] / self.lengths[self.held]
-        return dtpsv(len(self.held), self.factor, row / self.lengths[t], trans=1)
+        row = self.gram[t, self.basis] / self.lengths[self.basis]
+        return dtpsv(len(self.basis), self.factor, row / self.lengths[t], trans=1)
 
     def project(self, t):
         """Coefficients of the projection (7), and the squared norm of what is left over (8)."""
-        own = self.gram[t, t]
-        if not self.held or not own:
-            return np.zeros(len(self.held)), own
+        self_kernel = self.gram[t, t]
+        if not self.basis or not self_kernel:
+            return np.zeros(len(self.basis)), self_kernel
         white = self.whiten(t)
-        d = dtpsv(len(self.held), self.factor, white)  # for a unit vector
+        d = dtpsv(len(self.basis), self.factor, white)  # for a unit vector
         d[np.abs(d) <= 2.0**-36 * np.linalg.norm(white)] = 0.0  # no part of the projection
         left = 1.0 - white @ white
-        return d * self.lengths[t] / self.lengths[self.held], own * left if left > 1e-12 else 0.0
+        return d * self.lengths[t] / self.lengths[
+            self.basis
+        ], self_kernel * left if left > 1e-12 else 0.0
 
     def add(self, t):
-        white = self.whiten(t) if self.held else np.zeros(0)
+        white = self.whiten(t) if self.basis else np.zeros(0)
         self.factor = np.concatenate([self.factor, white, [math.sqrt(1.0 - white @ white)]])
-        self.held.append(t)
+        self.basis.append(t)
 
 
 class Projecting(Twin):
@@ -146,8 +148,10 @@ class ALMA2(Projecting, Carried):
                 self.branches["projected"] += 1
                 before = np.array(self.alpha)
                 self.add_projection(y * rate / length, d)
-                own = (self.alpha - before) * self.K[self.supports, self.supports]
-                self.rest[0] += y * rate / length * self.K[t, self.supports] - own  # P k is k there
+                diagonal = (self.alpha - before) * self.K[self.supports, self.supports]
+                self.rest[0] += (
+                    y * rate / length * self.K[t, self.supports] - diagonal
+                )  # P k is k there
             else:
                 self.branches["added"] += 1
                 self.span.add(t)

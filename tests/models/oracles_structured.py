@@ -138,12 +138,12 @@ class Multiclass(Rules):
 
     def __init__(self, argmax, eta, classes, kernel, parameters, *, squared=False):
         super().__init__(argmax, eta, squared=squared)
-        self.held = {r: [] for r in classes}
+        self.inputs = {r: [] for r in classes}
         self.alpha = {r: np.zeros(0) for r in classes}
         self.kernel = lambda a, b: naive_kernel(kernel, a, b, **parameters)
 
     def row(self, r, x):
-        return np.array([self.kernel(z, x) for z in self.held[r]])
+        return np.array([self.kernel(z, x) for z in self.inputs[r]])
 
     def f(self, x, r):
         return float(self.alpha[r] @ self.row(r, x))
@@ -153,19 +153,19 @@ class Multiclass(Rules):
 
     @property
     def supports(self):
-        return sum(map(len, self.held.values()))
+        return sum(map(len, self.inputs.values()))
 
     def solve(self, r, x):
         """Coefficients, squared norm of the projection, and of what is left over."""
-        row, own = self.row(r, x), self.kernel(x, x)
+        row, self_kernel = self.row(r, x), self.kernel(x, x)
         if not len(row):
-            return row, 0.0, own
-        gram = np.array([self.row(r, z) for z in self.held[r]])
+            return row, 0.0, self_kernel
+        gram = np.array([self.row(r, z) for z in self.inputs[r]])
         length = np.sqrt(np.diag(gram))
         d = np.linalg.solve(gram / np.outer(length, length), row / length) / length
         d[abs(d) * length <= 2.0**-36 * math.sqrt(max(row @ d, 0.0))] = 0.0
-        left = own - row @ d
-        return d, float(row @ d), left if left > 1e-12 * own else 0.0
+        left = self_kernel - row @ d
+        return d, float(row @ d), left if left > 1e-12 * self_kernel else 0.0
 
     def project(self, x, y, rival):
         (_, norm, left), (_, rivals_norm, rivals_left) = self.solve(y, x), self.solve(rival, x)
@@ -184,7 +184,7 @@ class Multiclass(Rules):
         for r, sign in ((y, tau), (rival, -tau)):
             d, _, left = self.solve(r, x)
             if left:
-                self.held[r].append(x)
+                self.inputs[r].append(x)
                 self.alpha[r] = np.append(self.alpha[r], sign)
             else:
                 self.add(r, sign * d)

@@ -1,6 +1,6 @@
 """Names whose own code empties the dict that is read, or asks the model meanwhile.
 
-Each script runs in a process of its own, with memory that is overwritten as soon as it is free.
+Each script runs in its own process, with memory that is overwritten as soon as it is free.
 What is read from there ends that process, and not the tests.
 """
 
@@ -81,7 +81,7 @@ def test_what_a_name_asks_of_the_model_meanwhile_is_refused(scale, name):
     """Else it would learn a row of thousands of names, and turn to others what is half read."""
     run(f"""
     model = knows_odd_names(Tracker(5, scale={scale!r}))
-    met = []
+    errors = []
     def act():
         for call in (
             lambda: model.learn_one(dict.fromkeys(range(5000), 1.0), True),
@@ -91,7 +91,7 @@ def test_what_a_name_asks_of_the_model_meanwhile_is_refused(scale, name):
             try:
                 call()
             except RuntimeError as error:
-                met.append(str(error))
+                errors.append(str(error))
     x = {{"a": 1.0, {name}: 2.0, Name("b"): 1.0, Name("b" * 8): 1.0}}
     before = model._core.n_learnt
     chances = model.predict_proba_one(x)
@@ -99,8 +99,8 @@ def test_what_a_name_asks_of_the_model_meanwhile_is_refused(scale, name):
     act = lambda: None
     assert model.predict_proba_one(x) != chances
     assert model._core.n_learnt == before + 1
-    assert all("in use" in message for message in met)
-    assert met or {scale!r} == "sparse"
+    assert all("in use" in message for message in errors)
+    assert errors or {scale!r} == "sparse"
     """)
 
 
@@ -110,18 +110,18 @@ def test_a_column_of_an_array_may_be_the_name_of_something_odd():
     model = Tracker(5, scale="dense")
     for y in (True, False):
         model.learn_one({Name(3): 1.0, Name(2): 2.0}, y)
-    met = []
+    errors = []
     def act():
         try:
             model.learn_one(dict.fromkeys(range(10, 500), 1.0), True)
         except RuntimeError as error:
-            met.append(str(error))
+            errors.append(str(error))
     model.learn_many(np.ones((3, 5)), [True, False, True])
-    assert met and all("in use" in message for message in met)
+    assert errors and all("in use" in message for message in errors)
     """)
 
 
-def test_a_mapping_may_make_its_names_as_they_are_asked_for():
+def test_a_mapping_may_create_its_names_lazily():
     run("""
     class Made(dict):
         def items(self):

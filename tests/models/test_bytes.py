@@ -22,7 +22,7 @@ def learnt(model, n=40):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_model_goes_on_as_the_original(case):
+def test_a_model_continues_as_the_original(case):
     model = CASES[case].model(None, 5)
     examples = list(drifting_stream(60))
     for x, y in examples[:35]:
@@ -40,7 +40,7 @@ def test_a_model_goes_on_as_the_original(case):
 
 
 @given(st.data())
-def test_a_tracker_goes_on_from_any_time_by_its_bytes(data):
+def test_a_tracker_continues_from_any_time_by_its_bytes(data):
     """Features come and go, are missing, constant, many; labels come late, and of new classes."""
     late, scale = data.draw(st.booleans()), data.draw(st.sampled_from(["auto", "sparse"]))
     n, width = data.draw(st.integers(0, 40)), data.draw(st.sampled_from([1, 3, 8, 20, 70]))
@@ -49,19 +49,19 @@ def test_a_tracker_goes_on_from_any_time_by_its_bytes(data):
 
     def step(*models):
         x = {f"f{j}": rng.choice([0.0, 1.0, rng.gauss(0, 1)]) for j in range(rng.randint(0, width))}
-        said = [one.predict_proba_one(x) for one in models]
+        output = [one.predict_proba_one(x) for one in models]
         y = rng.choice("ab" if rng.random() < 0.9 else "abcd")
         if rng.random() < 0.9:
             for one in models:
                 one.learn_one(x, y)
-        return said
+        return output
 
     for _ in range(n):
         step(model)
     copy = Tracker.from_bytes(model.to_bytes())
     for _ in range(15):
-        own, others = step(model, copy)
-        assert own == others
+        first, others = step(model, copy)
+        assert first == others
     assert copy.to_bytes() == model.to_bytes()
 
 

@@ -21,11 +21,11 @@ stream = st.lists(st.tuples(row, st.booleans()), max_size=40)
 
 def margins(model):
     """Each support's margin without its own share and the sum of its terms' sizes."""
-    held = model.supports
-    for i, (x, y) in enumerate(held):
+    supports = model.supports
+    for i, (x, y) in enumerate(supports):
         terms = [
             a * naive_kernel("polynomial", z, x, degree=2)
-            for j, (z, a) in enumerate(held)
+            for j, (z, a) in enumerate(supports)
             if j != i
         ]
         yield y * math.fsum(terms), math.fsum(map(abs, terms))
@@ -35,14 +35,14 @@ def margins(model):
 def test_cks_keeps_to_its_budget(examples, budget, margin):
     model = CKS(budget, margin, Polynomial(degree=2))
     for x, y in examples:
-        held = model.n_supports
+        supports = model.n_supports
         score = model.decision_function_one(x)
         model.learn_one(x, y)
         if (score if y else -score) <= margin:
-            assert model.n_supports == min(held + 1, budget)
+            assert model.n_supports == min(supports + 1, budget)
             assert model.supports[-1][1] == (1.0 if y else -1.0)
         else:
-            assert model.n_supports == held
+            assert model.n_supports == supports
 
 
 @given(stream, st.sampled_from([0.01, 0.5, 4.0]), st.sampled_from([None, 0.01, 3.0]))

@@ -1,4 +1,4 @@
-"""Rows of arrays under several classes: passed over or learnt, they do as the loop does."""
+"""Rows of arrays under several classes: skipped or learnt, they equal the loop over rows."""
 
 import pickle
 
@@ -116,7 +116,7 @@ def test_a_batch_is_the_loop(name, kernel, kind):
 
 
 @pytest.mark.parametrize("name", ["Perceptron", "ROMMA-noise"])
-def test_rows_that_no_class_learns_are_passed_over(name):
+def test_rows_that_no_class_learns_are_skipped(name):
     X, y = batch("clusters")
     model, learnt = MODELS[name](None), []
     learn = model._learn
@@ -127,7 +127,7 @@ def test_rows_that_no_class_learns_are_passed_over(name):
     assert len(learnt) < len(X) / 2
 
 
-def test_predictions_have_the_names_under_which_classes_were_first_met():
+def test_predictions_have_the_first_names_of_classes():
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]])
     model = OneVsRest(Perceptron(Linear()))
     model.learn_many(X, [1, 2, 1, 2])

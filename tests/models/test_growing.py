@@ -50,7 +50,7 @@ FAST = {
 
 @cache
 def data():
-    """Rows to begin with, and a batch: what one row brings, two of the next have as well."""
+    """Rows to start with, and a batch: what one row brings, two of the next have as well."""
     rng = np.random.default_rng(0)
     n = 6 * len(BROUGHT)
     brought = sparse.lil_array((n, sum(BROUGHT)))

@@ -76,7 +76,7 @@ class Failing:
 
 
 def examples(name):
-    """Some thirty examples to begin with, and a few to be interrupted."""
+    """Some thirty examples to start with, and a few to be interrupted."""
     stream = list(random_stream(45, signed=True))
     if name in BINARY or name.startswith("Averaged"):
         return stream[:30], stream[30:]
@@ -115,7 +115,7 @@ def check_whole(model, learn, run, most):
         run(one, learn, at)
         which = states.index(content(one))
         reached.add(which)
-        if which == 0 and at % 5 == 0:  # and it goes on as if nothing had happened
+        if which == 0 and at % 5 == 0:  # and it continues as if nothing had happened
             learn(one)
             assert content(one) == states[1]
     assert 0 in reached

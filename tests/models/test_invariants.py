@@ -55,16 +55,16 @@ def test_the_budgeted_models_are_found():
 def test_each_support_is_as_likely_a_victim_as_the_others(model_class):
     budget, evictions = 10, 4000
     model = model_class(budget=budget, kernel=Linear(), seed=1)
-    victims, held = Counter(), []
+    victims, supports = Counter(), []
     for t in range(budget + evictions):  # a feature of its own: the score is 0, a mistake
         model.learn_one({t: 1.0}, True)
         names = [name for x, _ in model.supports for name in x]
         if t >= budget:
-            (place,) = (i for i, name in enumerate(held) if name not in names)
+            (place,) = (i for i, name in enumerate(supports) if name not in names)
             victims[place] += 1
-            del held[place]
-        held.append(t)
-        assert names == held
+            del supports[place]
+        supports.append(t)
+        assert names == supports
     expected = evictions / budget
     statistic = sum((victims[i] - expected) ** 2 / expected for i in range(budget))
     assert statistic < chi2.ppf(0.999, budget - 1)
@@ -112,11 +112,13 @@ def test_a_score_is_the_sum_over_the_supports(stream, kernel, probe, first):
         for x, y in stream:
             model.learn_one(x, y)
         for x in (probe, stream[0][0], stream[-1][0]):
-            terms = [a * naive_kernel(name, held, x, **parameters) for held, a in model.supports]
+            terms = [
+                a * naive_kernel(name, supports, x, **parameters) for supports, a in model.supports
+            ]
             # Terms of <a, b> may cancel to less than float32 columns know of it.
             sizes = [
-                abs(a) * naive_kernel(name, positive(held), positive(x), **parameters)
-                for held, a in model.supports
+                abs(a) * naive_kernel(name, positive(supports), positive(x), **parameters)
+                for supports, a in model.supports
             ]
             size = math.fsum(map(abs, terms if name == "rbf" else sizes))
             expected = pytest.approx(math.fsum(terms), rel=0, abs=1e-5 * size)
@@ -141,7 +143,7 @@ def test_a_second_order_score_solves_the_ridge_system(name, stream, kernel, ridg
             continue
         labels = [model._signs[slot] for slot in model._supports.slots]
         assert set(labels) <= {-1.0, 1.0}
-        seen = [*(held for held, _ in model.supports), probe]
+        seen = [*(supports for supports, _ in model.supports), probe]
         gram = naive_gram(seen, kernel_name, **parameters)
         weights = np.linalg.solve(ridge * np.eye(len(seen)) + gram, gram[:, -1])[:-1]
         expected = pytest.approx(labels @ weights, abs=1e-9 * max(1.0, np.abs(weights).sum()))
@@ -181,37 +183,37 @@ class Window:
         self.inverse, self.guard = InverseGram(ridge), Guard()
         self.inverse.reserve(budget)
         self.points = np.zeros((self.inverse.capacity, 5))
-        self.held = []
+        self.slots = []
         self.budget = budget
 
     def change(self):
         """Evict the oldest, if the budget is full, and insert a point."""
         self.inverse.prepare(1.0)
-        if len(self.held) == self.budget:
-            slot = self.held.pop(0)
+        if len(self.slots) == self.budget:
+            slot = self.slots.pop(0)
             self.inverse.remove(slot, self.guard)
         else:
-            slot = len(self.held)
+            slot = len(self.slots)
         point = self.rng.standard_normal(5)
         self.points[slot] = point
         row = np.zeros(self.inverse.capacity)
-        row[self.held] = self.kernel(point)
+        row[self.slots] = self.kernel(point)
         weights = self.inverse.times(row)
-        spread = self.inverse.ridge + 1.0 - row @ weights
+        schur = self.inverse.ridge + 1.0 - row @ weights
         row[slot] = 1.0
-        self.inverse.insert(slot, row, weights, spread, self.guard)
-        self.held.append(slot)
+        self.inverse.insert(slot, row, weights, schur, self.guard)
+        self.slots.append(slot)
 
     def kernel(self, point):
-        return np.exp(-0.5 * ((self.points[self.held] - point) ** 2).sum(axis=1))
+        return np.exp(-0.5 * ((self.points[self.slots] - point) ** 2).sum(axis=1))
 
     def error(self):
         """max |K K^{-1} - I|."""
-        K = self.inverse.ridge * np.eye(len(self.held))
-        K += [self.kernel(self.points[slot]) for slot in self.held]
-        units = np.eye(self.inverse.capacity)[self.held]
-        inverse = np.array([self.inverse.times(unit)[self.held] for unit in units])
-        return np.abs(K @ inverse - np.eye(len(self.held))).max()
+        K = self.inverse.ridge * np.eye(len(self.slots))
+        K += [self.kernel(self.points[slot]) for slot in self.slots]
+        units = np.eye(self.inverse.capacity)[self.slots]
+        inverse = np.array([self.inverse.times(unit)[self.slots] for unit in units])
+        return np.abs(K @ inverse - np.eye(len(self.slots))).max()
 
 
 @pytest.mark.compiled

@@ -12,7 +12,7 @@ ROW = 8 * HELD  # bytes of one row of their matrices, which have as many rows
 
 
 def peaks(model, examples):
-    """Bytes that each update takes above what is held before it."""
+    """Bytes that each update allocates above the memory before it."""
     tracemalloc.start()
     try:
         for x, _ in examples:

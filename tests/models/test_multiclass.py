@@ -220,5 +220,5 @@ def test_mira_by_hand():
     model.learn_one({"a": 1.0}, "x")  # with the unnamed class: tau = 1
     model.learn_one({"a": 1.0}, "y")  # f = (1, 0): half of the gap for each
     assert model.supports == [({"a": 1.0}, {"x": 1.0}), ({"a": 1.0}, {"x": -0.5, "y": 0.5})]
-    assert model.predict_one({"a": 1.0}) == "x"  # the first met of two equals
+    assert model.predict_one({"a": 1.0}) == "x"  # the first of two equals
     assert np.array_equal(model.decision_function_many([{"a": 2.0}]), [[1.0, 1.0]])

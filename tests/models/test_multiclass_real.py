@@ -54,8 +54,8 @@ def stories(drift_data, rows):
         examples.append((x, topic))
     X = matrix_of(examples)
     matrix = (1.0 + (X @ X.T).toarray()) ** 4
-    own = np.sqrt(matrix.diagonal())
-    return examples, 16.0 * matrix / np.outer(own, own)
+    norms = np.sqrt(matrix.diagonal())
+    return examples, 16.0 * matrix / np.outer(norms, norms)
 
 
 @pytest.fixture(scope="module")

@@ -82,11 +82,11 @@ def test_a_support_is_as_it_came_and_survives_a_copy():
     assert copy.__getstate__() == supports.__getstate__()
     assert [x for x, _ in copy] == [{"a": 3.0, "b": -0.5}, {"c": pytest.approx(1e12)}]
     scores = []
-    for held in (supports, copy):
-        held.read({"a": 1.0, "c": 1e6})
-        row = array("d", bytes(8 * held.capacity))
-        held.fill_row(row)
-        scores.append((held.score(), row))
+    for stored in (supports, copy):
+        stored.read({"a": 1.0, "c": 1e6})
+        row = array("d", bytes(8 * stored.capacity))
+        stored.fill_row(row)
+        scores.append((stored.score(), row))
     assert scores[0] == scores[1]
     # The slot that is free has the kernel of a zero row.
     free = naive_kernel("polynomial", {"a": 1.0, "c": 1e6}, {}, normalize=True)

@@ -92,7 +92,7 @@ def test_an_average_learns_from_every_sixteenth_example(make):
     check(Averaged(make()), examples, [1.0] * len(examples), every=16)
 
 
-def test_a_binary_model_that_gets_classes_goes_on_with_its_slope():
+def test_a_binary_model_that_gets_classes_continues_with_its_slope():
     model = PassiveAggressive()
     for x, y in drifting_stream():
         model.learn_one(x, y)

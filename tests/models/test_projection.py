@@ -162,7 +162,7 @@ def test_the_step_of_a_small_margin_is_what_the_loss_needs():
     tau = 0.0625 / 0.625**2
     assert model.supports == [({"a": 1.0}, pytest.approx(1.5 + 0.625 * tau))]
     assert model.decision_function_one({"a": 0.625}) == pytest.approx(1.0)
-    model.learn_one({"a": 0.625, "b": 0.0}, True)  # a loss of 0 but for rounding
+    model.learn_one({"a": 0.625, "b": 0.0}, True)  # a loss of 0 except for rounding
     assert model.n_updates == 3
 
 
@@ -205,19 +205,19 @@ def test_the_factor_stays_exact_over_many_updates(updates):
     model = Projectron(0.02, kernel=RBF(10.0))
     for x in pool:  # those that become supports first
         model.learn_one(x, model.decision_function_one(x) <= 0)
-    held = [x for x, _ in model.supports]
-    assert 200 < len(held) < 500
+    supports = [x for x, _ in model.supports]
+    assert 200 < len(supports) < 500
     sums = [coefficient for _, coefficient in model.supports]
     while model.n_updates < updates:
-        i = rng.randrange(len(held))
-        wrong = model.decision_function_one(held[i]) <= 0
-        model.learn_one(held[i], wrong)
+        i = rng.randrange(len(supports))
+        wrong = model.decision_function_one(supports[i]) <= 0
+        model.learn_one(supports[i], wrong)
         sums[i] += 1 if wrong else -1
-    assert model.n_supports == len(held)
-    gram = np.array(naive_gram(held, "rbf", gamma=10.0))
+    assert model.n_supports == len(supports)
+    gram = np.array(naive_gram(supports, "rbf", gamma=10.0))
     assert 1e5 < np.linalg.cond(gram) < 1e9
-    assert np.abs(gram @ inverse(model) - np.eye(len(held))).max() <= 1e-6
-    lower = model._projector._factor._lower[: len(held), : len(held)]
+    assert np.abs(gram @ inverse(model) - np.eye(len(supports))).max() <= 1e-6
+    lower = model._projector._factor._lower[: len(supports), : len(supports)]
     assert np.abs(lower - linalg.cholesky(gram, lower=True)).max() <= 1e-9
     assert [coefficient for _, coefficient in model.supports] == pytest.approx(sums, abs=1e-6)
 

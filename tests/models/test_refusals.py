@@ -87,10 +87,10 @@ def test_bad_labels(model):
     told_of = [(y, r"bool, 0/1 and -1/.1.*OneVsRest") for y in BAD_LABELS]
     told_of += [(y, "unhashable: use a string") for y in UNHASHABLE]  # OneVsRest takes none either
     told_of += [(y, "without a label") for y in NO_LABELS]
-    for y, told in told_of:
-        with pytest.raises(LabelError, match=told):
+    for y, message in told_of:
+        with pytest.raises(LabelError, match=message):
             model.learn_one({"f0": 1.0}, y)
-        with pytest.raises(LabelError, match=f"^row 1: .*{told}"):
+        with pytest.raises(LabelError, match=f"^row 1: .*{message}"):
             model.learn_many([{"f0": 1.0}, {"f1": 1.0}], [True, y])
         assert pickle.dumps(model) == before
 

@@ -108,7 +108,7 @@ def test_is_a_mini_batch_classifier_that_a_pipeline_feeds():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_copy_goes_on_as_the_original_would(case):
+def test_a_copy_continues_as_the_original_would(case):
     examples = list(drifting_stream(120))
     original = CASES[case].model(None, 7)
     for x, y in examples[:70]:

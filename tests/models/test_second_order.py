@@ -40,8 +40,8 @@ class Ridge:
     def score(self, z):
         """The linear score, how large its rounding error may be, and the factor in front of it."""
         u = z / self.lengths
-        spread = 1.0 + np.sum(np.linalg.solve(self.R.T, u) ** 2)
-        return u @ self.w, TIE * np.sum(np.abs(self.dual * (self.Z @ z))), 1.0 / spread
+        variance = 1.0 + np.sum(np.linalg.solve(self.R.T, u) ** 2)
+        return u @ self.w, TIE * np.sum(np.abs(self.dual * (self.Z @ z))), 1.0 / variance
 
 
 @pytest.mark.covering(2)
@@ -58,11 +58,11 @@ def test_scores_and_mistakes_are_those_of_the_exact_solution_or_the_example_is_r
         X = scale * unscaled
         Z = features_of(X, degree)
         model = make(kernel=Linear() if degree == 1 else Polynomial(2))
-        held, learnt, exact = [], 0, Ridge(Z[:0], y[:0])
+        supports, learnt, exact = [], 0, Ridge(Z[:0], y[:0])
         for t, row in enumerate(X):
             x = dict(enumerate(row.tolist()))
             if Z[t] @ Z[t] > 1e10:
-                with pytest.raises(FeatureError, match=r"StandardScaler\(\), or take a larger ri"):
+                with pytest.raises(FeatureError, match=r"StandardScaler\(\), or use a larger ri"):
                     model.learn_one(x, y[t] > 0)
                 continue
             linear, rounding, factor = exact.score(Z[t])
@@ -77,8 +77,8 @@ def test_scores_and_mistakes_are_those_of_the_exact_solution_or_the_example_is_r
             if abs(linear) > slack:
                 assert mistaken == (y[t] * linear <= 0.0)
             if mistaken:
-                held = [*held, t][-20 if make is not SOP else 0 :]
-                exact = Ridge(Z[held], y[held])
+                supports = [*supports, t][-20 if make is not SOP else 0 :]
+                exact = Ridge(Z[supports], y[supports])
         assert learnt == 150 or scale**degree > 1e3
 
 

@@ -69,7 +69,7 @@ class TwoStores(RuleBasedStateMachine):
         self.kernel, self.limit, self.rows = kernel, limit, rows
         self.fast = ColumnStore(kernel, True, limit)
         self.plain = plain.ColumnStore(kernel, True, limit)
-        self.held = []
+        self.live = []
 
     def of(self, store, x):
         """An example as the store takes it: in a dict or in a row of a matrix."""
@@ -84,29 +84,29 @@ class TwoStores(RuleBasedStateMachine):
             store.read(self.of(store, x))
         slots = {store.add(self.of(store, x), weight) for store in (self.fast, self.plain)}
         assert len(slots) == 1
-        self.held.extend(slots)
+        self.live.extend(slots)
 
     @rule(copies=st.integers(10, 60), x=examples)
     def add_many(self, copies, x):
         for _ in range(copies):
             self.add(x, 1.0)
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.live)
     @rule(data=st.data())
     def remove(self, data):
-        slot = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         for store in (self.fast, self.plain):
             store.remove(slot)
 
-    @precondition(lambda self: len(self.held) > 1)
+    @precondition(lambda self: len(self.live) > 1)
     @rule(data=st.data())
     def merge(self, data):
         if self.fast.slots() == self.plain.slots():  # a checkpoint without the order loses it
             assert self.fast.least() == self.plain.least()
-        slot = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         parts = []
         for store in (self.fast, self.plain):
-            target, share = store.nearest(slot, array("i", self.held))
+            target, share = store.nearest(slot, array("i", self.live))
             row = array("d", bytes(8 * 3000))
             store.fill_row(row)
             parts.append(share * row[target])  # squared norm of the projection
@@ -127,8 +127,13 @@ class TwoStores(RuleBasedStateMachine):
     )
     def take_an_update_back(self, steps):
         """An example comes, a support goes, coefficients change, and nothing has been."""
-        before = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
-        self.fast.begin()
+        before = (
+            self.fast.state(),
+            self.fast.slots(),
+            self.fast.support_serials(),
+            self.fast.n_added,
+        )
+        self.fast.start()
         for step in steps:
             if isinstance(step, dict):
                 self.fast.read(self.of(self.fast, step))
@@ -140,30 +145,30 @@ class TwoStores(RuleBasedStateMachine):
             elif step == "set":
                 self.fast.set_coefficients(array("d", range(3000)))
             elif step == "merge":
-                if self.fast.n_held() > 1:
+                if self.fast.n_supports() > 1:
                     self.fast.merge(self.fast.slot(0), self.fast.slot(1), 0.5)
-            elif self.fast.n_held():
-                assert self.fast.slot(step % self.fast.n_held()) == self.fast.evict(
-                    step % self.fast.n_held()
+            elif self.fast.n_supports():
+                assert self.fast.slot(step % self.fast.n_supports()) == self.fast.evict(
+                    step % self.fast.n_supports()
                 )
         self.fast.undo()
-        after = self.fast.state(), self.fast.slots(), self.fast.serials_held(), self.fast.n_added
+        after = self.fast.state(), self.fast.slots(), self.fast.support_serials(), self.fast.n_added
         assert after == before
 
     @rule(comers=st.lists(examples, max_size=20), data=st.data())
     def finish_an_update(self, comers, data):
-        self.fast.begin()
+        self.fast.start()
         for x in comers:
             self.add(x, 1.0)
-        for _ in range(data.draw(st.integers(0, len(self.held)))):
+        for _ in range(data.draw(st.integers(0, len(self.live)))):
             self.remove(data)
         self.fast.finish()
 
-    @precondition(lambda self: len(self.held) > 20)
+    @precondition(lambda self: len(self.live) > 20)
     @rule()
     def remove_most(self):
-        while len(self.held) > 3:
-            slot = self.held.pop(len(self.held) // 2)
+        while len(self.live) > 3:
+            slot = self.live.pop(len(self.live) // 2)
             for store in (self.fast, self.plain):
                 store.remove(slot)
 
@@ -199,7 +204,7 @@ class TwoStores(RuleBasedStateMachine):
             column = array("d", bytes(8 * 3000))
             columns.append(list(column[: store.coefficients(column)]))
             for slot, coefficient in enumerate(columns[-1]):
-                expected = store.coefficient(slot) if slot in self.held else 0.0
+                expected = store.coefficient(slot) if slot in self.live else 0.0
                 assert coefficient == expected
         assert columns[0] == pytest.approx(columns[1], rel=1e-9, abs=1e-9)
 
@@ -226,30 +231,30 @@ class TwoStores(RuleBasedStateMachine):
         results = []
         for store in (self.fast, self.plain):
             weights = np.random.default_rng(seed).normal(size=(3, 4000))
-            weights[:, [slot for slot in range(4000) if slot not in self.held]] = 0.0
+            weights[:, [slot for slot in range(4000) if slot not in self.live]] = 0.0
             store.read(self.of(store, x))
             scores, roundings = np.empty(3), np.empty(3)
             store.class_scores(weights, scores, roundings)
             results += [*scores, *roundings]
         assert results[:6] == pytest.approx(results[6:], rel=1e-9, abs=1e-9)
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.live)
     @rule(x=examples, seed=st.integers(0, 9), averaged=st.booleans())
     def votes(self, x, seed, averaged):
-        results, n = [], len(self.held)
+        results, n = [], len(self.live)
         rng = np.random.default_rng(seed)
         signs, survived = rng.choice([-1.0, 1.0], n), rng.integers(9, size=n + 1).astype(float)
         for store in (self.fast, self.plain):
             store.read(self.of(store, x))
             row = array("d", bytes(8 * 3000))
             store.fill_row(row)
-            results += store.vote(row, array("i", self.held), signs, survived, averaged)
+            results += store.vote(row, array("i", self.live), signs, survived, averaged)
         assert results[:2] == pytest.approx(results[2:], rel=1e-9, abs=1e-9)
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.live)
     @rule(data=st.data(), weight=st.floats(-3, 3))
     def look_at_a_support(self, data, weight):
-        slot = data.draw(st.sampled_from(self.held))
+        slot = data.draw(st.sampled_from(self.live))
         scores = []
         for store in (self.fast, self.plain):
             coefficients = array("d", bytes(8 * 3000))
@@ -278,7 +283,7 @@ class TwoStores(RuleBasedStateMachine):
     def no_more_is_held_than_the_supports(self):
         if not hasattr(self, "held"):
             return
-        names = {name for slot in self.held for name in self.plain.support(slot)}
+        names = {name for slot in self.live for name in self.plain.support(slot)}
         for store in (self.fast, self.plain):
             state = store.state()
             live = len(state["names"]) - len(state["free_columns"])
@@ -305,7 +310,7 @@ def test_adding_to_coefficients_by_hand():
     supports.read({"a": 1.0, "c": 1.0})
     assert supports.score() == 3.0
     values = array("d", [7.0] * 4)
-    values[0] = -0.5 + 1e-16  # all of it, but for rounding
+    values[0] = -0.5 + 1e-16  # all of it except for rounding
     supports.add_coefficients(values)
     assert supports.score() == 9.5  # not the score from before
     out = array("d", bytes(32))
@@ -353,7 +358,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
 
 
 @needs_compiled
-def test_memory_follows_what_is_held_and_not_what_was_seen():
+def test_memory_follows_the_supports_and_not_the_stream():
     supports = SupportSet(Polynomial(normalize=True), budget=20)
     sizes = []
     for t in range(4000):
@@ -532,7 +537,7 @@ DAMAGED = [
 
 @pytest.mark.usefixtures("tolerance")
 def test_a_value_that_vanishes_in_its_column_is_refused():
-    """In float32 its cell would be left behind in a column that is given back."""
+    """In float32 its cell would remain in a column that is freed."""
     supports = SupportSet(Linear())
     supports.read({"a": 1.0, "b": 0.5})
     supports.add({"a": 1.0, "b": 0.5}, 1.0)

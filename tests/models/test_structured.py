@@ -246,7 +246,7 @@ def test_predicting_changes_nothing():
     assert pickle.dumps(model) == before
 
 
-def test_a_copy_goes_on_as_the_original():
+def test_a_copy_continues_as_the_original():
     model = learnt()
     copies = [pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)]
     copies.append(copy.copy(model))

@@ -106,8 +106,10 @@ def test_threads_that_learn_at_once_leave_a_sound_model(make):
     assert set(refused) <= {IN_USE}
     assert len(learnt) + len(refused) == len(examples)
     assert model.n_updates == model.n_mistakes <= len(examples)
-    held = model.supports
-    assert len(held) == model.n_supports == min(model.n_updates, getattr(model, "budget", 10**9))
+    supports = model.supports
+    assert (
+        len(supports) == model.n_supports == min(model.n_updates, getattr(model, "budget", 10**9))
+    )
     twin = copy.deepcopy(model)
     for x, y in examples[:50]:
         assert model.decision_function_one(x) == twin.decision_function_one(x)
@@ -118,17 +120,17 @@ def test_threads_that_learn_at_once_leave_a_sound_model(make):
 
 def test_another_thread_is_kept_out_of_an_update():
     model = Perceptron(Polynomial(2))
-    update, met = model._update, []
+    update, errors = model._update, []
 
     def slow(x, sign, score):
-        met.append(in_thread(lambda: model.predict_one({"a": 1.0})))
-        met.append(in_thread(lambda: model.learn_one({"a": 1.0}, True)))
-        met.append(in_thread(lambda: copy.deepcopy(model)))
+        errors.append(in_thread(lambda: model.predict_one({"a": 1.0})))
+        errors.append(in_thread(lambda: model.learn_one({"a": 1.0}, True)))
+        errors.append(in_thread(lambda: copy.deepcopy(model)))
         update(x, sign, score)
 
     model._update = slow
     model.learn_one({"b": 2.0}, True)
-    assert [str(error) for error in met] == [IN_USE] * 3
+    assert [str(error) for error in errors] == [IN_USE] * 3
     assert in_thread(lambda: model.predict_one({"a": 1.0})) is None
     assert model.supports == [({"b": 2.0}, 1.0)]
 
@@ -142,16 +144,16 @@ def test_an_update_that_fails_lets_others_in_again():
 
 
 @pytest.mark.parametrize("way", ["predict", "one", "many"])
-def test_a_kernel_that_uses_the_model_is_told(way):
+def test_a_kernel_that_uses_the_model_gets_an_error(way):
     def inside():
-        if not met:
-            met.append(None)
-            met[0] = in_thread(lambda: model.decision_function_one({0: 5.0}))
+        if not errors:
+            errors.append(None)
+            errors[0] = in_thread(lambda: model.decision_function_one({0: 5.0}))
 
-    met = [None]
+    errors = [None]
     model = Perceptron(Yielding(inside))
     model.learn_one({0: 1.0}, True)
-    met.clear()
+    errors.clear()
     scores = {
         "predict": lambda: model.predict_one({0: 3.0}),
         "one": lambda: model.decision_function_one({0: 3.0}),
@@ -160,10 +162,10 @@ def test_a_kernel_that_uses_the_model_is_told(way):
     try:
         score = scores[way]()
     except RuntimeError as error:
-        met.append(error)
+        errors.append(error)
     else:
         assert score == {"predict": True}.get(way, 3.0)
-    assert [str(error) for error in met if error] == [IN_USE]  # one of the two, not both
+    assert [str(error) for error in errors if error] == [IN_USE]  # one of the two, not both
     assert model.decision_function_one({0: 3.0}) == 3.0
 
 
@@ -273,35 +275,35 @@ def test_threads_leave_what_one_thread_would_have_learnt_in_that_order(name, cla
 
 
 @pytest.mark.parametrize("name", ["MIRA", "OneVsRest-apart", "Averaged", "Structured"])
-def test_whoever_comes_second_is_told(name):
+def test_the_second_thread_gets_an_error(name):
     model, (x, y) = MODELS[name](), next(examples_of(name, 3))
-    guard, met = model._guard, []
-    guard.hold()
-    met.append(in_thread(lambda: outputs(model, x)))
-    met.append(in_thread(lambda: model.learn_one(x, y)))
+    guard, errors = model._guard, []
+    guard.acquire()
+    errors.append(in_thread(lambda: outputs(model, x)))
+    errors.append(in_thread(lambda: model.learn_one(x, y)))
     if name != "Structured":
-        met.append(in_thread(lambda: model.learn_many([x], [y])))
-        met.append(in_thread(lambda: model.predict_many([x])))
-        met.append(in_thread(lambda: model.predict_proba_many([x])))
-        met.append(in_thread(lambda: model.decision_function_many([x])))
+        errors.append(in_thread(lambda: model.learn_many([x], [y])))
+        errors.append(in_thread(lambda: model.predict_many([x])))
+        errors.append(in_thread(lambda: model.predict_proba_many([x])))
+        errors.append(in_thread(lambda: model.decision_function_many([x])))
     guard.release()
-    assert {str(error) for error in met} == {IN_USE}
+    assert {str(error) for error in errors} == {IN_USE}
     assert in_thread(lambda: model.learn_one(x, y)) is None
 
 
 def test_a_batch_is_learnt_without_others_in_between():
-    model, met = Perceptron(Linear()), []
+    model, errors = Perceptron(Linear()), []
     update = model._update
 
     def slow(x, sign, score):
         update(x, sign, score)
         model._guard.release()  # as if there were none between two rows
-        met.append(in_thread(lambda: model.learn_one({5: 1.0}, False)))
-        model._guard.hold()
+        errors.append(in_thread(lambda: model.learn_one({5: 1.0}, False)))
+        model._guard.acquire()
 
     model._update = slow
     model.learn_many(np.eye(3), [True, True, True])
-    assert [str(error) for error in met] == [IN_USE] * 3
+    assert [str(error) for error in errors] == [IN_USE] * 3
     assert len(model.supports) == 3
 
 
@@ -334,23 +336,23 @@ def test_the_models_of_several_classes_under_threads():
     assert all(len(binary.supports) <= 10 for binary in model.models.values())
 
 
-def test_another_thread_is_kept_out_between_rows_that_are_passed_over():
+def test_another_thread_is_kept_out_between_rows_that_are_skipped():
     X = np.random.default_rng(1).normal(size=(60, 4))
     y = [int(k) for k in X.argmax(axis=1)]
     model = OneVsRest(Perceptron())
     model.learn_many(X[:30], y[:30])
-    learn, met = model._learn, []
+    learn, errors = model._learn, []
 
     def slow(x, label):
-        met.append(in_thread(lambda: model.learn_one({0: 1.0}, "new")))
+        errors.append(in_thread(lambda: model.learn_one({0: 1.0}, "new")))
         return learn(x, label)
 
     supports = model.n_supports
     model._learn = slow
     model.learn_many(X[30:], y[30:])
     del model._learn
-    assert met
-    assert {str(error) for error in met} == {IN_USE}
+    assert errors
+    assert {str(error) for error in errors} == {IN_USE}
     assert "new" not in model.models
     assert model.n_supports > supports
     assert in_thread(lambda: model.learn_one({0: 1.0}, "new")) is None

@@ -131,7 +131,7 @@ def test_a_prediction_with_new_names_leaves_no_trace():
     assert pickle.dumps(models[0]) == pickle.dumps(models[1])
 
 
-def test_auto_goes_on_as_sparse_where_it_finds_rows_sparse():
+def test_auto_continues_as_sparse_where_it_finds_rows_sparse():
     """The switch drops supports and linear weights, and neither labels nor weights of members."""
     _, wide, y = ROWS["auto"]
     model, held = Tracker(9), []
@@ -187,7 +187,7 @@ def test_a_table_of_many_categories_stays_dense_and_text_does_not():
         ("growing, halves", "auto", 83),
     ],
 )
-def test_copies_go_on_bit_for_bit(stream, scale, n):
+def test_copies_continue_bit_for_bit(stream, scale, n):
     _, rows, y = ROWS[stream]
     rows = FORMS["csr"](rows)
     one = Tracker(9, scale=scale, seed=3)

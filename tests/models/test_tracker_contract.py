@@ -39,11 +39,11 @@ def test_river_check(check, scale, late):
 
 
 @pytest.mark.usefixtures("core")
-def test_a_second_thread_is_told():
+def test_a_second_thread_gets_an_error():
     model = Tracker(5)
     model.learn_one({"a": 1.0}, "x")
-    model._guard.hold()
-    met = [
+    model._guard.acquire()
+    errors = [
         in_thread(lambda: model.predict_one({"a": 1.0})),
         in_thread(lambda: model.predict_proba_one({"a": 1.0})),
         in_thread(lambda: model.learn_one({"a": 1.0}, "y", 0.5)),
@@ -52,7 +52,7 @@ def test_a_second_thread_is_told():
         in_thread(lambda: model.experts),
     ]
     model._guard.release()
-    assert {str(error) for error in met} == {IN_USE}
+    assert {str(error) for error in errors} == {IN_USE}
     assert in_thread(lambda: model.learn_one({"a": 1.0}, "y")) is None
 
 
@@ -99,7 +99,7 @@ def test_no_weight_is_too_large():
 
 
 def test_what_fails_once_rows_are_sparse_changes_nothing(monkeypatch):
-    """Where the row brings a third class as well, and the gates have been told."""
+    """Also if the row brings a third class, after the gates have learnt."""
     core = reference_core.TrackerCore(Tracker(3)._plan(), "auto", 0)
 
     def broken(*_):
@@ -138,8 +138,8 @@ def test_memory_does_not_follow_the_stream(scale):
 
 
 @pytest.mark.skipif(not compiled, reason="Python's own dicts are the other core's tables")
-def test_the_table_of_the_supports_features_is_as_large_as_those_held_need():
-    """Each example brings names of its own; one brings thousands, and is evicted again."""
+def test_the_table_of_the_supports_features_is_as_large_as_the_supports_need():
+    """Each example brings its own names; one brings thousands, and is evicted again."""
     model, sizes = Tracker(2, scale="sparse"), []
     for t in range(220):
         names = range(5000) if t == 150 else range(20)
@@ -192,7 +192,7 @@ def test_a_row_of_common_values_that_do_not_vary_says_nothing():
 @pytest.mark.parametrize("scale", ["dense", "sparse"])
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e200, "3", [1.0]])
 def test_what_is_no_value_is_refused_by_name(value, scale):
-    """Of a name that is known, and of a new one."""
+    """Of an old name, and of a new one."""
     model = Tracker(4, scale=scale)
     model.learn_one({"a": 1.0}, "x")
     before = pickle.dumps(model)
@@ -241,29 +241,29 @@ def test_a_name_whose_hash_raises_changes_nothing(scale):
             model.learn_one({"a": float(t)}, t % 2)
         return model
 
-    def said(model):
-        found = []
+    def outputs(model):
+        actual = []
         for t in range(4):
-            found.append(model.predict_proba_one(probe))
+            actual.append(model.predict_proba_one(probe))
             model.learn_one(probe | {"f": float(t)}, t % 2)
-        return found
+        return actual
 
     before, after = learnt(), learnt()
     Fickle.calls = 0
     after.learn_one(x, 1)
-    calls, expected = Fickle.calls, [said(before), said(after)]
-    met = set()
+    calls, expected = Fickle.calls, [outputs(before), outputs(after)]
+    errors = set()
     for at in range(1, calls + 1):
         model = learnt()
         Fickle.calls, Fickle.at = 0, at
         try:
             model.learn_one(x, 1)
         except KeyboardInterrupt:
-            met.add(at)
+            errors.add(at)
         finally:
             Fickle.at = -1
-        assert said(model) == expected[at not in met]
-    assert met or scale == "sparse"
+        assert outputs(model) == expected[at not in errors]
+    assert errors or scale == "sparse"
 
 
 # --- what it shows ------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def test_experts_are_a_table_of_what_each_would_have_done():
 
 
 @pytest.mark.usefixtures("core")
-def test_probabilities_are_those_of_the_classes_met():
+def test_probabilities_are_those_of_the_classes_learnt():
     model = Tracker(5)
     assert model.predict_one({"a": 1.0}) is None
     assert model.predict_proba_one({"a": 1.0}) == {}
@@ -385,9 +385,9 @@ def test_a_class_without_room_is_refused_by_name(monkeypatch):
     expected = copy.deepcopy(model)
     with pytest.raises(
         LabelError, match=r"^label 'order 5\d*' would be class \d+, .*0.39 MB"
-    ) as met:
+    ) as raised:
         model.learn_many(rows, [f"order 5{k}" for k in range(60)])
-    learnt = met.value.rows_learnt
+    learnt = raised.value.rows_learnt
     assert 3 < learnt < 35
     expected.learn_many(rows[:learnt], [f"order 5{k}" for k in range(learnt)])
     assert pickle.dumps(model) == pickle.dumps(expected)
@@ -415,6 +415,6 @@ except LabelError as error:
     print(k, model.predict_one({"w1": 1.0}))
 """
     command = [sys.executable, "-c", code]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    output = subprocess.run(command, capture_output=True, text=True, check=False)
     least = 20 if compiled else 5  # the reference copies its arrays at each update
-    assert least < int(said.stdout.split()[0]) < 200, said
+    assert least < int(output.stdout.split()[0]) < 200, output

@@ -1,4 +1,4 @@
-"""Tickets: labels that come late, in any order, or never, teach the gates what was really said."""
+"""Tickets: with late labels, in any order or missing, gates learn from the scores at prediction."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ from drift.models._tracker.tickets import Tickets
 def events(stream, delay, seed=None):
     """Examples to be predicted, and labels that come so many later; with a seed in any order.
 
-    Then one in ten labels never comes, and one example in ten is asked for twice.
+    Then one in ten labels never comes, and one example in ten is predicted twice.
     """
     rng, waiting = random.Random(seed), deque()
     for x, y in stream:
@@ -74,12 +74,12 @@ def test_the_cores_agree(stream, delay, seed):
             assert t >= 0.9 * len(steps)
             return
     states = [core.state() for core in cores]
-    own, other = (state.pop("tickets") for state in states)
+    first, other = (state.pop("tickets") for state in states)
     same_state(*states)
     for name in ("keys", "numbers", "sizes"):
-        assert own[name].tolist() == other[name].tolist()
-    assert own["stride"] == other["stride"]
-    assert own["n_predicted"] == other["n_predicted"]
+        assert first[name].tolist() == other[name].tolist()
+    assert first["stride"] == other["stride"]
+    assert first["n_predicted"] == other["n_predicted"]
 
 
 # --- what a ticket is ---------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_a_prediction_changes_nothing_unless_labels_are_late():
 
 
 @pytest.mark.usefixtures("core")
-def test_what_is_asked_for_in_a_row_is_one_ticket_and_later_another():
+def test_predictions_in_a_row_are_one_ticket_and_later_another():
     model, x = learnt(), {"f1": 0.5, "f7": 0.1}
     model.predict_proba_one(x)
     model.predict_one(dict(reversed(x.items())))
@@ -143,8 +143,8 @@ def test_who_only_looks_changes_nothing_of_what_comes(seed):
         for _ in range(rng.choice([0, 0, 1, 2])):
             asked = examples(rng, sparse=sparse)
             before = encode(looked_at) if rng.random() < 0.1 else None
-            said = looked_at.answer_one(asked, ticket=False)
-            assert said == looked_at.answer_one(dict(asked), ticket=False)
+            output = looked_at.answer_one(asked, ticket=False)
+            assert output == looked_at.answer_one(dict(asked), ticket=False)
             if before is not None:
                 assert encode(looked_at) == before
                 encode(model)  # what is stored ends the row
@@ -161,7 +161,7 @@ def test_who_only_looks_changes_nothing_of_what_comes(seed):
 
 
 @pytest.mark.usefixtures("core")
-def test_who_only_looks_is_told_what_is_noted_otherwise():
+def test_a_prediction_without_a_ticket_equals_the_one_with_it():
     model = learnt()
     x = {"f1": 0.5, "f7": 0.1}
     assert model.answer_one(x, ticket=False) == model.answer_one(x)
@@ -208,9 +208,9 @@ def test_what_is_predicted_and_learnt_at_once_leaves_no_ticket(late, weight):
     for model in (one, other):
         model.predict_one(x)
         model.predict_one({"f2": 0.25})
-    said = pickle.loads(pickle.dumps(one)).predict_one(x)
-    assert one.predict_learn_one(x, not said, **given) == said
-    other.learn_one(x, not said, **given)
+    output = pickle.loads(pickle.dumps(one)).predict_one(x)
+    assert one.predict_learn_one(x, not output, **given) == output
+    other.learn_one(x, not output, **given)
     assert pickle.dumps(one) == pickle.dumps(other)
     assert not late or len(one._core.tickets) == 1 + (weight == 0)
 
@@ -257,7 +257,7 @@ def test_batches_are_noted_and_learnt_as_rows_are():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("stream", ["drifting", "late classes", "growing", "text"])
-def test_copies_go_on_bit_for_bit_from_within_the_delay(stream):
+def test_copies_continue_bit_for_bit_from_within_the_delay(stream):
     steps = list(events(islice(ALL[stream](), 100), 12, seed=3))
     one = Tracker(6, seed=9, late=True)
     follow(one, steps[:120])
@@ -360,53 +360,53 @@ SIZE = 100 + tickets._OVERHEAD
 
 
 def test_when_tickets_are_full_every_second_one_goes():
-    own = Tickets(10 * SIZE)
+    tickets = Tickets(10 * SIZE)
     for key in range(11):
-        own.put(key, bytes(100))
-    assert [own.find(key) is not None for key in range(11)] == [bool(k % 2) for k in range(11)]
-    assert (own.size, own.stride) == (5 * SIZE, 2)
-    own.put(11, bytes(100))  # the 12th
-    own.put(12, bytes(100))
-    assert (own.find(11) is None, own.find(12) is None) == (False, True)
+        tickets.put(key, bytes(100))
+    assert [tickets.find(key) is not None for key in range(11)] == [bool(k % 2) for k in range(11)]
+    assert (tickets.size, tickets.stride) == (5 * SIZE, 2)
+    tickets.put(11, bytes(100))  # the 12th
+    tickets.put(12, bytes(100))
+    assert (tickets.find(11) is None, tickets.find(12) is None) == (False, True)
 
 
 def test_tickets_whose_labels_never_come_go_when_they_are_old():
-    own = Tickets(100 * SIZE)
+    tickets = Tickets(100 * SIZE)
     for key in range(5_000):  # one label in ten comes, 5 later
-        own.put(key, bytes(100))
+        tickets.put(key, bytes(100))
         if key % 10 == 5:
-            own.drop(key - 5)
-    assert own.stride == 1
-    assert own.size <= own.most
+            tickets.drop(key - 5)
+    assert tickets.stride == 1
+    assert tickets.size <= tickets.most
 
 
 @given(st.lists(st.integers(0, 5), max_size=60), st.integers(2, 12))
 def test_tickets_stay_within_their_bound_and_come_in_their_order(keys, room):
-    own, put = Tickets(room * SIZE), []
+    tickets, put = Tickets(room * SIZE), []
     for t, key in enumerate(keys):
-        if key and own.find(key):
-            assert own.find(key) in put
-            own.drop(key)
-        own.put(key, t.to_bytes(100, "little"))
+        if key and tickets.find(key):
+            assert tickets.find(key) in put
+            tickets.drop(key)
+        tickets.put(key, t.to_bytes(100, "little"))
         put.append(t.to_bytes(100, "little"))
-        assert own.size == len(own) * SIZE <= own.most
-    again = Tickets.restored(own.state())
+        assert tickets.size == len(tickets) * SIZE <= tickets.most
+    again = Tickets.restored(tickets.state())
     assert {k: repr(v) for k, v in again.state().items()} == {
-        k: repr(v) for k, v in own.state().items()
+        k: repr(v) for k, v in tickets.state().items()
     }
     for key in range(6):
-        found = []
-        while (ticket := own.find(key)) is not None:
-            found.append(ticket)
-            own.drop(key)
-        assert found == sorted(found, key=lambda one: int.from_bytes(one, "little"))
+        actual = []
+        while (ticket := tickets.find(key)) is not None:
+            actual.append(ticket)
+            tickets.drop(key)
+        assert actual == sorted(actual, key=lambda one: int.from_bytes(one, "little"))
 
 
 # --- what it is for -----------------------------------------------------------------------------
 
 
 def late_error(*, late, shuffled=False, n=1_500, delay=40):
-    """Errors in percent where a label is whether a walk is above its own mean of late."""
+    """Errors in percent; the label is whether a random walk is above its recent mean."""
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.normal(size=n)) + 100.0
     mean = np.convolve(walk, np.ones(30) / 30, "full")[:n]

@@ -148,13 +148,13 @@ def test_a_kernel_expert_makes_a_support_of_its_gradient():
     model, kept = tracker("sparse"), 1.0 - 0.9 / 9
     model.learn_one({"a": 1.0}, "no")
     x = {"a": 3.0, "b": 4.0}
-    found = arrays(model)
-    assert (found["factors"] * found["coefficients"][0, :, 0]).tolist() == pytest.approx(
+    actual = arrays(model)
+    assert (actual["factors"] * actual["coefficients"][0, :, 0]).tolist() == pytest.approx(
         [-0.25] * 2
     )
     model.learn_one(x, "yes")
-    found = arrays(model)
-    effective = found["factors"] * found["coefficients"][0].T
+    actual = arrays(model)
+    effective = actual["factors"] * actual["coefficients"][0].T
     assert effective[0].tolist() == pytest.approx([-0.25 * kept] * 2)
     # The first is no longer what it was when the second was read, before it faded.
     for expert, kernel in enumerate((0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6)))):
@@ -177,8 +177,8 @@ def test_a_kernel_is_exact_to_the_last_bits_of_float32():
         model.learn_one(x, "yes")
         unit = np.float32(list(x.values())).astype(float)
         kernel = math.exp(-2.0 * (1.0 + unit @ unit - 2.0 * unit[0]))
-        found = -math.log(math.expm1(arrays(model)["losses"][1] - before))
-        assert found == pytest.approx(kernel, rel=1.5 * 2.0**-23, abs=0.0), angle
+        actual = -math.log(math.expm1(arrays(model)["losses"][1] - before))
+        assert actual == pytest.approx(kernel, rel=1.5 * 2.0**-23, abs=0.0), angle
 
 
 def test_the_support_that_is_evicted_leaves_its_coefficients_to_the_nearest():
@@ -193,10 +193,10 @@ def test_the_support_that_is_evicted_leaves_its_coefficients_to_the_nearest():
     assert model.n_supports == 2
     shares = np.array([0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6))])
     was = before["factors"] * before["coefficients"][0].T
-    found = after["factors"] * after["coefficients"][0].T
-    assert found[stays] == pytest.approx(kept * (was[stays] + shares * was[evicted]), rel=1e-5)
-    assert not found[evicted].any()
-    assert found[2] == pytest.approx(-0.5 * 2.0 * 0.5, rel=1e-2)  # it has no score but of rounding
+    actual = after["factors"] * after["coefficients"][0].T
+    assert actual[stays] == pytest.approx(kept * (was[stays] + shares * was[evicted]), rel=1e-5)
+    assert not actual[evicted].any()
+    assert actual[2] == pytest.approx(-0.5 * 2.0 * 0.5, rel=1e-2)  # it has no score but of rounding
 
 
 def test_an_example_of_small_loss_is_no_support():
@@ -222,8 +222,8 @@ def test_the_steps_of_the_linear_experts():
     [place] = np.flatnonzero(cells[1:, 0])
     bias, cell = cells[0], cells[1 + place]
     slow, fast = c.DESCENT_SPARSE
-    spread = 1.0 + 0.25 * 2.0 * c.PRIOR  # of the bias and the input
-    kalman, reduced = -0.5 * c.PRIOR / spread, 0.25 * c.PRIOR**2 / spread
+    variance = 1.0 + 0.25 * 2.0 * c.PRIOR  # of the bias and the input
+    kalman, reduced = -0.5 * c.PRIOR / variance, 0.25 * c.PRIOR**2 / variance
     assert cell == pytest.approx(
         [-slow / 2, -fast / 2, -c.ADAGRAD, kalman, 0.25, reduced], rel=1e-5
     )
@@ -318,7 +318,7 @@ def test_a_step_of_the_gates():
 
 
 def test_a_step_of_the_gates_where_the_label_is_late():
-    """Two members said 3 and -2, and say -1 and 4 now: a step by each, of its share's weight."""
+    """Members' scores were 3 and -2 and are -1 and 4: a step by each, weighted by its share."""
     model = biased([3.0, 0.0, -2.0, 0.0], late=True)
     model.predict_one({})
     model = saying(model, [-1.0, 0.0, 4.0, 0.0])
@@ -366,8 +366,8 @@ def test_exponentials_and_logarithms_are_those_of_the_library():
         yes = c.LEAST_PROBABILITY + (1.0 - 2.0 * c.LEAST_PROBABILITY) / (1.0 + math.exp(-score))
         powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
         maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
-        found, before = model.predict_proba_one({})["yes"], arrays(model)
-        assert found == pytest.approx(np.dot(before["maps"], maps * len(c.GATE_WALKS)), abs=1e-15)
+        actual, before = model.predict_proba_one({})["yes"], arrays(model)
+        assert actual == pytest.approx(np.dot(before["maps"], maps * len(c.GATE_WALKS)), abs=1e-15)
         model.learn_one({}, "yes")
         losses = (arrays(model)["losses"] - before["losses"])[2:6]
         scores = (score, -score, 0.0, score / 2.0)
@@ -381,10 +381,10 @@ def test_maps_are_weighed_by_the_probability_that_they_gave_the_class():
         model.learn_one({}, y)
         weights.append(arrays(model)["maps"])
     assert [maps.sum() for maps in weights] == pytest.approx([1.0] * 3)
-    steep, even = len(c.FLOORS), len(c.FLOORS) - 1  # of the first gate: steepest, and most even
+    steep, flat = len(c.FLOORS), len(c.FLOORS) - 1  # of the first gate: steepest, and flattest
     assert weights[0][steep] < weights[1][steep]
-    assert weights[0][even] > weights[1][even]
-    assert weights[1][even] < weights[2][even]
+    assert weights[0][flat] > weights[1][flat]
+    assert weights[1][flat] < weights[2][flat]
 
 
 def test_a_weight_scales_a_gradient_step():

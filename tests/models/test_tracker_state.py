@@ -1,4 +1,4 @@
-"""A Tracker's state: either core goes on from the other's, and neither from one that is forged."""
+"""A Tracker's state: each core continues from the other's, and refuses a forged one."""
 
 import math
 import pickle
@@ -18,7 +18,7 @@ STREAMS = {name: ALL[name] for name in ("text", "wide table", "late classes", "g
 @pytest.mark.skipif(not compiled, reason="there is one core")
 @pytest.mark.parametrize("scale", ["auto", "sparse"])
 @pytest.mark.parametrize("stream", STREAMS)
-def test_either_core_goes_on_from_the_state_of_the_other(stream, scale, on_plain_store):
+def test_either_core_continues_from_the_state_of_the_other(stream, scale, on_plain_store):
     """It predicts what the one predicts that gave the state, on the rest of the stream."""
     examples = list(islice(STREAMS[stream](), 120))
 
@@ -52,7 +52,7 @@ def test_either_core_goes_on_from_the_state_of_the_other(stream, scale, on_plain
 @pytest.mark.usefixtures("core")
 @pytest.mark.parametrize("late", [False, True])
 def test_a_moment_stays_as_it_was(late):
-    """It is stored as the model was when it was taken, whatever that has met since."""
+    """The state is a snapshot: the model may learn on."""
     model, examples = Tracker(5, late=late), list(islice(ALL["late classes"](), 90))
     examples[20:24] = [examples[19]] * 4  # an example of several tickets
     for t, (x, _) in enumerate(examples):
@@ -84,10 +84,10 @@ def array(name, change):
     """Change an array by a function, which may return another one."""
 
     def forge(core):
-        own = core["supports"] if name in core["supports"] else core["arrays"]
-        changed = own[name].copy()
+        part = core["supports"] if name in core["supports"] else core["arrays"]
+        changed = part[name].copy()
         result = change(changed)
-        own[name] = changed if result is None else result
+        part[name] = changed if result is None else result
 
     return forge
 
@@ -231,7 +231,7 @@ def test_hashes_of_common_features_ascend():
 @pytest.mark.parametrize(
     "stream", ["1 names", "16 names", "17 names", "growing", "growing, halves, classes"]
 )
-def test_the_splines_have_the_knots_of_the_names_met(stream):
+def test_the_splines_have_the_knots_of_the_names_learnt(stream):
     model = Tracker(3)
     for t, (x, y) in enumerate(FEW[stream]()):
         model.learn_one(x, y)

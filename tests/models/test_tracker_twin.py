@@ -42,7 +42,7 @@ def compare(cores, stream, *, weights=(1.0,), unmet=(), most=1e-6):
     stream = list(stream)
     for t, (x, y) in enumerate(stream):
         for more in (*unmet, {}):
-            (prediction, chances), (expected, theirs) = (said(core, x | more) for core in cores)
+            (prediction, chances), (expected, theirs) = (outputs(core, x | more) for core in cores)
             assert chances == pytest.approx(theirs, abs=most), f"example {t}"
             if len(chances) < 2 or np.subtract(*sorted(theirs)[:-3:-1]) > 2 * most:
                 assert prediction == expected, f"example {t}"
@@ -55,13 +55,13 @@ def compare(cores, stream, *, weights=(1.0,), unmet=(), most=1e-6):
     return len(stream)
 
 
-def said(core, x):
+def outputs(core, x):
     core.read(x)
     return core.score()
 
 
 def same_state(one, other):
-    """Equal, but for what hangs on float32."""
+    """Equal within float32."""
     assert one.keys() == other.keys()
     for name in one.keys() - {"arrays", "supports"}:
         assert one[name] == other[name], name
@@ -114,7 +114,7 @@ def test_a_row_of_many_new_names_turns_both_to_sparse_rows():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_linear_experts_that_fell_behind_go_on_from_others(n_classes):
+def test_linear_experts_that_lag_continue_from_others(n_classes):
     """Words that mean another class in each hundred of examples; a tenth of the labels is wrong."""
     rng, stream = random.Random(4), []
     for t in range(300):

@@ -44,9 +44,9 @@ def test_rows_of_a_batch_have_the_zeros_that_it_holds(batch, zeros):
     names = NAMES if hasattr(given, "columns") else range(4)
     rows = [{k: v for k, v in zip(names, x, strict=True) if zeros or v} for x in X.tolist()]
     model = Tracker()
-    found = [*model.predict_learn_many(given[:100], y[:100])]
-    found += [*model.predict_learn_many(given[100:], y[100:])]
-    assert found[1:] == learnt(rows, y)[1:]
+    actual = [*model.predict_learn_many(given[:100], y[:100])]
+    actual += [*model.predict_learn_many(given[100:], y[100:])]
+    assert actual[1:] == learnt(rows, y)[1:]
 
 
 def test_zeros_of_arrays_are_dropped_once_rows_are_sparse():

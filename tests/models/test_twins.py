@@ -101,8 +101,8 @@ def test_the_projecting_twins_solve_their_system(gram):
     examples, matrix, _ = gram("random", "default")
     twin = CASES["Projectron-exact"].twin(matrix, None, 9)
     for t, (_, y) in enumerate(examples):
-        held = matrix[np.ix_(twin.supports, twin.supports)]
-        weights = np.linalg.solve(held, matrix[twin.supports, t])
+        supports = matrix[np.ix_(twin.supports, twin.supports)]
+        weights = np.linalg.solve(supports, matrix[twin.supports, t])
         d, left = twin.span.project(t)
         assert d == pytest.approx(weights, rel=1e-9, abs=1e-9)
         assert left == pytest.approx(matrix[t, t] - matrix[t, twin.supports] @ weights, abs=1e-9)
@@ -125,7 +125,7 @@ def test_every_model_has_a_twin():
     assert {model.__name__ for model in binary | multiclass} == set(MODELS)
 
 
-#: Topics asked for in turn, so many stories each: GCAT, MCAT, C15 and ECAT.
+#: Topics requested in turn, so many stories each: GCAT, MCAT, C15 and ECAT.
 TARGETS, SHIFT = ["70", "102", "4", "59"], 400
 #: Rows of real data: some past the first shift, which is all that the plain store gets, and more.
 FAST_ROWS, ROWS = 500, 5000
@@ -160,8 +160,8 @@ def rcv1(drift_data, rows):
     examples = [(x, topic in labels) for (x, labels), topic in zip(stories, asked, strict=False)]
     X = matrix_of(examples)
     matrix = (1.0 + (X @ X.T).toarray()) ** 4
-    own = np.sqrt(matrix.diagonal())
-    return examples, 16.0 * matrix / np.outer(own, own), None
+    norms = np.sqrt(matrix.diagonal())
+    return examples, 16.0 * matrix / np.outer(norms, norms), None
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +171,8 @@ def a9a(drift_data, rows):
     examples = [(x, labels == ["+1"]) for x, labels in persons]
     X = matrix_of(examples)
     dots = (X @ X.T).toarray()
-    own = dots.diagonal()
-    return examples, np.exp(-0.04 * (own[:, None] + own - 2.0 * dots)), RBF(gamma=0.04)
+    norms = dots.diagonal()
+    return examples, np.exp(-0.04 * (norms[:, None] + norms - 2.0 * dots)), RBF(gamma=0.04)
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_a_hypothesis_counts_in_the_average_with_the_weight_of_the_example_it_me
     model = Averaged(Perceptron(kernel=Linear()))
     for value, y, w in ((1.0, True, 3.0), (2.0, True, 2.0), (1.0, False, 0.5), (1.0, False, 0)):
         model.learn_one({"a": value}, y, w)
-    # Met: 0 by the weight 3, then 3 a by 2 and 0.5; 3 a - 0.5 a is not met yet.
+    # Hypotheses: 0 with weight 3, then 3 a with 2 and 0.5; 3 a - 0.5 a is not reached yet.
     assert model.decision_function_one({"a": 11.0}) == pytest.approx(11.0 * 3 * 2.5 / 5.5)
 
 
@@ -118,8 +118,8 @@ def test_a_second_order_weight_is_so_many_copies_of_the_support():
     model.learn_one(z, False, w=2)
     A = np.array([[1.0, 0.0]] * 3 + [[0.5, 1.0]] * 2)
     w = np.linalg.solve(0.5 * np.eye(2) + A.T @ A, A.T @ [1, 1, 1, -1, -1])
-    held = sum(c * np.array([h.get("a", 0.0), h.get("b", 0.0)]) for h, c in model.supports)
-    assert held == pytest.approx(w)
+    supports = sum(c * np.array([h.get("a", 0.0), h.get("b", 0.0)]) for h, c in model.supports)
+    assert supports == pytest.approx(w)
 
 
 @pytest.mark.parametrize("case", ["Perceptron", "SPA", "RBP", "LBP", "CKS", "VotedPerceptron"])
@@ -246,7 +246,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_an_example_that_fails_leaves_no_weight_behind(name):
+def test_a_failed_example_leaves_no_weight(name):
     Failing.left = 0
     model = MAKE[name](Failing(), 3)
     examples = examples_of(name)

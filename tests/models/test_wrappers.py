@@ -58,11 +58,11 @@ def test_each_class_learns_as_its_own_twin(case, kernel, stream, tolerance):
         assert {y: m.n_mistakes for y, m in model.models.items()} == {
             y: twin.mistakes for y, twin in twins.items()
         }
-    held = {y: len(twin.supports) for y, twin in twins.items()}
-    assert {y: m.n_supports for y, m in model.models.items()} == held
+    supports = {y: len(twin.supports) for y, twin in twins.items()}
+    assert {y: m.n_supports for y, m in model.models.items()} == supports
     together = {s for twin in twins.values() for s in twin.supports}
     shared = model._shared is not None
-    assert model.n_supports == (len(together) if shared else sum(held.values()))
+    assert model.n_supports == (len(together) if shared else sum(supports.values()))
 
 
 def test_a_bias_is_each_classs_own():
@@ -164,11 +164,13 @@ class AveragedTwin:
     def linear(self):
         if not hasattr(self.twin, "ridge"):
             return self.twin.alpha
-        held = self.twin.supports
-        if not held:
+        supports = self.twin.supports
+        if not supports:
             return []
-        gram = np.array([[self.twin.K[r][s] for s in held] for r in held]).reshape(len(held), -1)
-        return np.linalg.solve(self.twin.ridge * np.eye(len(held)) + gram, self.twin.alpha)
+        gram = np.array([[self.twin.K[r][s] for s in supports] for r in supports]).reshape(
+            len(supports), -1
+        )
+        return np.linalg.solve(self.twin.ridge * np.eye(len(supports)) + gram, self.twin.alpha)
 
     def step(self, t, y):
         self.n_past += 1
@@ -225,7 +227,7 @@ def test_the_average_by_hand():
     model = Averaged(Perceptron(kernel=Linear()))
     for value, y in ((1.0, True), (2.0, True), (1.0, False)):
         model.learn_one({"a": value}, y)
-    # Hypotheses met: 0, then a with the weight 1, twice; the last mistake's is not met yet.
+    # Hypotheses: 0, then a with weight 1, twice; the last mistake's is not reached yet.
     assert model.decision_function_one({"a": 3.0}) == pytest.approx(3.0 * 2 / 3)
     assert model.model.decision_function_one({"a": 3.0}) == 0.0
     assert (model.n_mistakes, model.n_updates, model.n_supports) == (2, 2, 2)

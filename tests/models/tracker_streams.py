@@ -75,7 +75,7 @@ def text(n=150, seed=8):
 
 
 def permuted(n=150, seed=13):
-    """The same values under other names: many supports are equally near, but for rounding."""
+    """The same values under other names: many supports are equally near except for rounding."""
     rng = random.Random(seed)
     for _ in range(n):
         values = rng.sample([0.1, 0.3, 0.5, 0.7], 4)

@@ -132,7 +132,7 @@ def test_any_iterable_of_pairs_is_a_river_dataset():
     assert documents.topic_names == ("True", "False")
 
 
-def test_unknown_topics_are_told_with_those_near():
+def test_unknown_topics_are_named_with_similar_ones():
     documents = Documents.from_arrays(np.eye(2), ["ECAT", "MCAT"], name="news")
     with pytest.raises(ParameterError, match=r"news has no topic 'EKAT': did you mean 'ECAT'"):
         documents.has("EKAT")

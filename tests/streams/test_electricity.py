@@ -37,7 +37,7 @@ def test_rows_are_in_the_order_of_the_file(tmp_path):
         (HEADER + ROWS.replace(b"0.439", b"nan"), "line 2: expected six numbers"),
         (HEADER + ROWS.replace(b"0.051", b"UP"), "line 3: expected six numbers"),
         (HEADER + ROWS.replace(b"0.051", b"0_51"), "line 3: expected six numbers"),
-        (HEADER + ROWS[:-1], "lacks its newline"),
+        (HEADER + ROWS[:-1], "has no newline"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, content, message):

@@ -42,7 +42,7 @@ def test_mnist(digits):
     ("name", "content", "message"),
     [
         ("train-images-idx3-ubyte", idx(PIXELS[:1]), "holds 1 images for 3 labels"),
-        ("train-images-idx3-ubyte", idx(PIXELS)[:-1], "does not hold what its header says"),
+        ("train-images-idx3-ubyte", idx(PIXELS)[:-1], "does not match its header"),
         ("train-images-idx3-ubyte", idx(PIXELS, 2049), "is no idx file of 3 dimensions"),
         ("train-labels-idx1-ubyte", b"\0\0", "is no idx file of 1 dimensions"),
         ("t10k-labels-idx1-ubyte", b"", "the file is empty"),
@@ -100,7 +100,7 @@ def test_usps_from_hdf5_needs_h5py(hdf5, monkeypatch):
 
 @pytest.fixture
 def letters(tmp_path, monkeypatch):
-    """Three letters, of which two are for training."""
+    """Three letters, two of them for training."""
     monkeypatch.setattr(handwriting, "_LETTERS", 2)
     lines = ["T," + ",".join("2" * 16), "A," + ",".join("0" * 16), "T," + ",".join("1" * 16)]
     (tmp_path / "letter-recognition.data").write_text("\n".join(lines) + "\n")

@@ -165,11 +165,11 @@ def test_every_stream_of_a_compressed_file_counts(write, suffix):
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
 def test_a_decompression_bomb_is_refused(write, suffix, monkeypatch):
-    monkeypatch.setattr(_files, "_SURE", 1 << 20)
+    monkeypatch.setattr(_files, "_ALWAYS_ALLOWED", 1 << 20)
     path = write(COMPRESS[suffix](TEXT + bytes(1 << 20)), f"news.svm{suffix}")
     with pytest.raises(DataError, match=r"more than 1,048,576 bytes.*decompress it yourself"):
         read_libsvm(path)
-    monkeypatch.setattr(_files, "_SURE", 1 << 21)
+    monkeypatch.setattr(_files, "_ALWAYS_ALLOWED", 1 << 21)
     with pytest.raises(DataError, match="newline"):
         read_libsvm(path)
 
@@ -177,7 +177,7 @@ def test_a_decompression_bomb_is_refused(write, suffix, monkeypatch):
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_a_last_line_without_newline(write, suffix):
     path = write(COMPRESS[suffix](TEXT[:-1]), f"news.svm{suffix}")
-    with pytest.raises(DataError, match="line 4: the last line lacks its newline"):
+    with pytest.raises(DataError, match="line 4: the last line has no newline"):
         read_libsvm(path)
 
 
@@ -189,7 +189,7 @@ def test_empty_and_missing_files(write, tmp_path):
 
 
 def test_a_file_without_a_feature_is_of_another_kind(write):
-    with pytest.raises(DataError, match=r"line 1: no line holds a feature.*'1,2,0'.*CSV"):
+    with pytest.raises(DataError, match=r"line 1: no line has a feature.*'1,2,0'.*CSV"):
         read_libsvm(write("1,2,0\n3,4,1\n"))
     assert read_libsvm(write("1\n0\n"), n_features=3).rows.shape == (2, 3)
 

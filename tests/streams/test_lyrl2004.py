@@ -51,7 +51,7 @@ def test_one_path_will_do(write):
         (TRAIN + "1:1\n", 3, "'' is not a document id"),
         ("2286  1:1 47237:1\n", 1, "index '47237' is not a whole number from 1 to 47236"),
         ("2286  1:1 x\n", 1, "no ':' in feature 'x'"),
-        (TRAIN[:-1], 2, "lacks its newline"),
+        (TRAIN[:-1], 2, "has no newline"),
     ],
 )
 def test_malformed_vectors(write, vectors, line, problem):
@@ -66,7 +66,7 @@ def test_malformed_vectors(write, vectors, line, problem):
     [
         (QRELS + "ECAT 2286\n", 7, "expected topic, document id and 1, but read 'ECAT 2286'"),
         (QRELS + "2286 ECAT 1\n", 7, "expected topic"),
-        (QRELS[:-1], 6, "lacks its newline"),
+        (QRELS[:-1], 6, "has no newline"),
     ],
 )
 def test_malformed_qrels(write, qrels, line, problem):

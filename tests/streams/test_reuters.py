@@ -123,7 +123,7 @@ def test_a_missing_file(folder):
         (lambda text: text.replace("</REUTERS>\n", "", 1), 2, "story 1 is cut short"),
         (lambda text: text.replace("</TEXT>\n", "", 1), 2, "story 1 is cut short"),
         (lambda text: text.replace('NEWID="2"', ""), 11, "no NEWID"),
-        (lambda text: text[:-1], 19, "lacks its newline"),
+        (lambda text: text[:-1], 19, "has no newline"),
         (lambda text: text[: text.index("<REUTERS")], None, "no story"),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_damaged_file(folder, damage, line, problem):
 
 def test_the_real_collection(data_folder):
     documents = read_reuters21578(data_folder("reuters21578"))
-    # 21,578 stories, of which one is a lone number; 120 topics, of which earn is known to lead.
+    # 21,578 stories, one of them a single number; 120 topics; earn is the most frequent.
     assert documents.topics.shape == (21_577, 120)
     assert documents.most_frequent(2) == ["earn", "acq"]
     assert {"cocoa", "bahia"} <= set(next(documents.features()))

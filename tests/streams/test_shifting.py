@@ -28,7 +28,7 @@ def test_labels_are_those_of_the_chunks_targets(targets, n):
     assert [features for features, _ in stream] == [{i: 1.0} for i in range(len(expected))]
 
 
-def test_a_chunk_that_goes_on_with_the_same_topic_is_no_shift():
+def test_a_chunk_that_continues_with_the_same_topic_is_no_shift():
     stream = ShiftingStream(documents(40), ["a", "b", "b", "a"])
     assert stream.shifts == (10, 30)
 

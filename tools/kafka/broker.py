@@ -121,12 +121,12 @@ def free_ports(count: int) -> list[int]:
     They lie below those that a system gives connections: until a broker listens on it, which takes
     seconds, any connection might be given one of those.
     """
-    found: set[int] = set()
-    while len(found) < count:
+    result: set[int] = set()
+    while len(result) < count:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found.add(port)
-    return list(found)
+            result.add(port)
+    return list(result)
 
 
 def answers(port: int) -> bool:
@@ -150,7 +150,7 @@ class Broker:
     ----------
     folder
         Where configuration, data and the log file live; created where missing. One that has data
-        goes on with them, at the port it had.
+        continues with them, at the port it had.
     port
         Port on 127.0.0.1; None takes a free one.
 

@@ -80,7 +80,7 @@ class Checkpoint:
     promotions
         The last promotions of a shadow: see `drift.consumers.shadow.promotion`.
     models
-        Lineage of the models of keys, which are in a file beside it: see
+        Lineage of the models of keys, which are beside it: see
         `drift.consumers.checkpoints.models`; None where there are none.
 
     Examples

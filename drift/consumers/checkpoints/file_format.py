@@ -103,7 +103,7 @@ _ENTRIES: dict[str, list[list[type]]] = {
     "offsets": [[str, int, int]],
     "leader_epochs": [[str, int, int]],
     "clocks": [[str, int, int, int], [str, int, int, NoneType]],
-    "models": [[int, int]],
+    "models": [[int, int], [int, int, int]],
 }
 
 
@@ -139,7 +139,7 @@ def _has(one: Any, kinds: dict[str, type]) -> bool:
     return isinstance(one, dict) and all(isinstance(one.get(n), k) for n, k in kinds.items())
 
 
-def check_signature(description: Description, key: bytes | None) -> None:
+def check_signature(description: Description | _format.Frame, key: bytes | None) -> None:
     """Refuse a file that is not signed with a key; without a key take any."""
     if key is None:
         return

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
-    from drift.consumers.checkpoints.models import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
+    from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.order import Clock, Run
 
 __all__ = ["CheckpointFolder", "Claim"]
@@ -322,7 +322,7 @@ class CheckpointFolder:
         configuration: Mapping[str, Any] | None = None,
         shadow: tuple[Any, Mapping[str, Any]] | None = None,
         promotions: Sequence[Mapping[str, Any]] = (),
-        keyed: tuple[Lineage, Callable[[], None]] | None = None,
+        keyed: Callable[[], Lineage] | None = None,
     ) -> Callable[[], Checkpoint]:
         """Return a function that writes a checkpoint of the model as it is now, on any thread.
 
@@ -355,7 +355,8 @@ class CheckpointFolder:
         shadow, promotions
             As a `Checkpoint` has them.
         keyed
-            Lineage of the models of keys, and what writes them, on any thread; None for none.
+            Writes the models of keys, as they are now, on any thread, and returns their lineage;
+            None for none.
 
         Returns
         -------
@@ -390,21 +391,19 @@ class CheckpointFolder:
             clocks=dict(clocks or {}),
             shadow=shadow,
             promotions=promotions,
-            models=None if keyed is None else keyed[0],
         )
         reached("checkpoint.encoded")
 
         def write() -> Checkpoint:
-            if keyed is not None:
-                keyed[1]()
-            whole = checkpoint if join is None else replace(checkpoint, join=join())
+            models = None if keyed is None else keyed()
+            whole = replace(checkpoint, models=models, join=None if join is None else join())
             data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
             files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")
             files.prune(self.retention, self._times)
             reached("checkpoint.pruned")
-            return checkpoint
+            return whole
 
         return write
 

@@ -1,138 +1,96 @@
-"""The models of keys, in a file of SQLite beside the checkpoints of their claim.
+"""Where the models of keys are: in a file beside the checkpoints of their claim, or in objects.
 
-A row is a model as of a version. What is written between two checkpoints is of one version, and all
-of it is in the file before the checkpoint is there that names it, by its lineage: the ranges of
-versions that it goes on from. Of a key the newest row of a lineage counts. So a crash leaves rows
-that no checkpoint names; a rollback begins a lineage of its own; and no version is given out twice.
+The file is a database of SQLite. Its lineages are ranges of versions: a crash leaves rows that no
+checkpoint names, a rollback begins a range of its own, and no version is given out twice. Each
+transaction looks whether its epoch is still the newest, so that who claims the models fences the
+one before. Rows of a lineage that broke off are removed once there is a checkpoint of this claim:
+until then, a process that was frozen may add the one that names them.
 
-Each transaction looks whether its epoch is still the newest, so that who claims the models fences
-the one before. Rows are removed once no checkpoint of the folder needs them; those of a lineage
-that broke off once there is a checkpoint of this claim: until then, a process that was frozen may
-add the one that names them.
+`drift.consumers.checkpoints.chain` has the other one.
 """
 
 from __future__ import annotations
 
-import hmac
 import os
-import sqlite3
-import threading
-from bisect import bisect_right
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from drift.consumers.checkpoints.file_format import describe, load, naming
-from drift.consumers.checkpoints.files import files_in
+from drift.consumers.checkpoints.chain import ModelObjects
+from drift.consumers.checkpoints.objects import ObjectPath
+from drift.consumers.checkpoints.rows import ModelStore
 from drift.consumers.crash_points import reached
-from drift.errors import CheckpointError, ConsumerError, FencedError, UnavailableError
+from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    import sqlite3
     from pathlib import Path
 
-__all__ = ["Lineage", "ModelStore"]
+    from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.checkpoints.rows import Lineage
 
-#: Ranges of versions, the first and the last of each, in ascending order.
-Lineage: TypeAlias = "Sequence[Sequence[int]]"
+__all__ = ["ModelFile", "models_in"]
 
-#: Seconds for which another process's transaction is waited for.
-_PATIENCE = 10.0
 #: Keys that are looked at in one transaction.
 _MANY = 500
 
-# An index of its own, as rows are some kilobytes: they are appended where there is room.
 _TABLES = """
 create table if not exists claim (epoch integer not null, version integer not null);
-create table if not exists models (
-    id integer primary key, key text not null, version integer not null,
-    kind text not null, state blob not null, digest blob not null, unique (key, version)
-);
 create table if not exists saved (version integer primary key);
 insert into claim select 0, 0 where not exists (select * from claim);
 """
 
 
-class ModelStore:
-    """The models of a claim's keys.
-
-    Loads and writes may be made by two threads; they take turns.
-
-    Parameters
-    ----------
-    folder
-        The folder of the claim's checkpoints.
-    epoch
-        The number of the claim.
-    lineage
-        That of the checkpoint that the claim goes on from.
-    secret
-        Key that rows are signed with, and have to be; None for a checksum.
-
-    Attributes
-    ----------
-    version : int
-        Version of what is written next.
-
-    Raises
-    ------
-    FencedError
-        If somebody has claimed it since.
-    CheckpointError
-        If it has not what the checkpoint names.
-    UnavailableError
-        If the file cannot be opened or written now.
-    ConsumerError
-        If it is damaged.
+def models_in(
+    folder: AnyPath, epoch: int, lineage: Lineage = (), *, secret: bytes | None = None
+) -> ModelStore:
+    """Return the models of a claim's keys; parameters and errors are those of `ModelStore`.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp())
-    >>> store = ModelStore(folder, epoch=1)
-    >>> first = store.advance()
+    >>> store = models_in(folder, epoch=1)
+    >>> store.advance()
+    1
     >>> store.write(1, {"ann": (b"...", "drift")})
-    >>> store.finish(1)
+    >>> first = store.finish(1)
     >>> store.write(2, {"ann": (b"a later one", "drift")})
     >>> store.close()
-    >>> store = ModelStore(folder, epoch=2, lineage=first)
+    >>> store = models_in(folder, epoch=2, lineage=first)
     >>> first, store.load("ann")
     ([[1, 1]], (b'...', 'drift'))
     >>> store.close()
     """
+    kind = ModelObjects if isinstance(folder, ObjectPath) else ModelFile
+    return kind(folder, epoch, lineage, secret=secret)
 
-    def __init__(
-        self, folder: Path, epoch: int, lineage: Lineage = (), *, secret: bytes | None = None
-    ) -> None:
-        self.path = folder / "models.sqlite"
-        self._epoch = epoch
-        self._secret = b"" if secret is None else secret
-        self._files = files_in(folder)
-        self._lock = threading.Lock()
-        self._known: dict[tuple[int, int], Lineage] = {}  # by checkpoint
-        self._is_swept = self._is_settled = False
-        with self._saying_why():
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
-            self._db = sqlite3.connect(
-                self.path, _PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            try:
-                # Not WAL, which takes shared memory: workers on several machines share the folder.
-                # A checkpoint must not outlast the rows that it names, hence "full", the default.
-                self._db.execute("pragma journal_mode = truncate")
-                self._db.execute("pragma synchronous = full")
-                self.version = self._claim(lineage)
-                self._lineage = self._joined(lineage)
-                [[self.count]] = self._db.execute("select count(distinct key) from models")
-            except BaseException:
-                self._db.close()
-                raise
-        self._kept: list[Lineage] | None = None  # of the checkpoints; None where it is not known
-        self.refresh()
-        reached("models.claimed")
 
-    def _claim(self, lineage: Lineage) -> int:
-        """Fence whoever had the models before; return the first version of this claim."""
+class ModelFile(ModelStore):
+    """Those in a file of SQLite that claims share, one after the other."""
+
+    width = 2
+    repair = "bring the checkpoints' folder back as a whole, or start with another folder and group"
+    remedy = "bring the file back, or delete its rows, and it begins anew"
+
+    _is_swept = False
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        path: Path = self._files.path / "models.sqlite"
+        return path
+
+    @property
+    def where(self) -> str:
+        """The file's path."""
+        return str(self.path)
+
+    def _open(self) -> Path:
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+        return self.path
+
+    def _begin(self, lineage: Lineage) -> list[list[int]]:
+        """Fence whoever had the models before."""
         for statement in _TABLES.split(";"):
             self._db.execute(statement)
         with self._transaction() as db:
@@ -146,12 +104,12 @@ class ModelStore:
                     )
             db.execute("update claim set epoch = ?", [self._epoch])
             [[version]] = db.execute("select version from claim")
-            return int(version) + 1
+        return self._joined(lineage, version + 1)
 
-    def _joined(self, lineage: Lineage) -> list[list[int]]:
-        """Return a lineage with the versions to come, without gaps that have no rows."""
+    def _joined(self, lineage: Lineage, version: int) -> list[list[int]]:
+        """Return a lineage with a version more, without gaps that have no rows."""
         joined: list[list[int]] = []
-        for first, last in [*lineage, [self.version, self.version]]:
+        for first, last in [*lineage, [version, version]]:
             between = [joined[-1][1] + 1, first - 1] if joined else []
             exists = "select exists (select 1 from models where version between ? and ?)"
             if joined and (
@@ -162,84 +120,22 @@ class ModelStore:
                 joined.append([first, last])
         return joined
 
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._db.close()
+    def _named(self) -> list[Lineage]:
+        return [*self._known.values()]
 
-    # --- reading -------------------------------------------------------------------------------
-
-    def load(self, key: str) -> tuple[bytes, str] | None:
-        """Return the newest model of a key, and how it is stored; None where there is none.
-
-        Raises
-        ------
-        CheckpointError
-            If it is not what was written.
-        """
-        rows = (
-            "select version, kind, cast(state as blob), cast(digest as blob) from models "
-            "where key = ? order by version desc"
-        )
-        with self._lock, self._saying_why(), closing(self._db.execute(rows, [key])) as found:
-            for version, kind, state, digest in found:
-                if _newest([version], self._lineage) is None:
-                    continue
-                if not hmac.compare_digest(digest, self._digest(key, version, kind, state)):
-                    raise CheckpointError("it is damaged, or not signed with this key")
-                return state, kind
-        return None
-
-    def _digest(self, key: str, version: int, kind: str, state: bytes) -> bytes:
-        head = f"{len(key)} {key} {version} {kind} ".encode()
-        return hmac.digest(self._secret, head + state, "sha256")
-
-    # --- writing -------------------------------------------------------------------------------
-
-    def advance(self) -> list[list[int]]:
-        """End a version; return the lineage of a checkpoint that has all up to it."""
-        lineage = [[*one] for one in self._lineage]
-        if self._kept is not None:
-            self._kept = [*self._kept, lineage]
-        self.version += 1
-        self._lineage[-1][1] = self.version
-        return lineage
-
-    def write(self, version: int, rows: Mapping[str, tuple[bytes, str]]) -> None:
-        """Write models, and remove the versions of theirs that no checkpoint needs.
-
-        Parameters
-        ----------
-        version
-            Theirs: that of before `advance`, or the present one.
-        rows
-            The bytes by key, and how they are stored.
-
-        Raises
-        ------
-        FencedError
-            If somebody has claimed the models since.
-        UnavailableError
-            If nothing can be written now.
-        """
-        with self._transaction() as db:
-            db.execute("update claim set version = max(version, ?)", [version])
-            db.executemany(
-                "insert or replace into models (key, version, kind, state, digest) "
-                "values (?, ?, ?, ?, ?)",
-                (
-                    (key, version, kind, state, self._digest(key, version, kind, state))
-                    for key, (state, kind) in rows.items()
-                ),
+    def _enter(self, db: sqlite3.Connection, version: int) -> None:
+        [[epoch]] = db.execute("select epoch from claim")
+        if epoch > self._epoch:
+            raise FencedError(
+                f"{self.path}: claimed again since, our epoch is {self._epoch} and the newest "
+                f"{epoch}"
             )
-            reached("models.half-written")
-            self._prune(db, [*rows])
+        db.execute("update claim set version = max(version, ?)", [version])
 
-    def finish(self, version: int) -> None:
+    def finish(self, version: int) -> Lineage:
         """Note that all of a version is written, so that a checkpoint may name it."""
         reached("models.written")
-        with self._transaction() as db:
-            db.execute("update claim set version = max(version, ?)", [version])
+        with self._transaction(version) as db:
             db.execute("insert or ignore into saved values (?)", [version])
             kept = self._kept
             if kept is not None and self._is_settled:
@@ -247,27 +143,10 @@ class ModelStore:
                 marks = ", ".join("?" * len(lasts))
                 db.execute(f"delete from saved where version not in ({marks})", [*lasts])  # noqa: S608
         reached("models.saved")
-
-    def refresh(self) -> None:
-        """Look which checkpoints there are, which tells what rows are needed."""
-        known: dict[tuple[int, int], Lineage] = {}
-        flying = [[*self._lineage[:-1], [self._lineage[-1][0], self.version - 1]]]
-        try:
-            for which in self._files.listing().checkpoints:
-                lineage = self._known.get(which)
-                if lineage is None:
-                    file = self._files.file(*which)
-                    with naming(file):
-                        lineage = describe(load(file)).header.get("models", [])
-                known[which] = lineage
-        except (CheckpointError, FileNotFoundError):
-            self._kept = None  # it may need any
-            return
-        self._known, self._kept = known, [*known.values(), *flying]
-        self._is_settled = any(epoch == self._epoch for epoch, _ in known)
+        return self._upto(version)
 
     def sweep(self) -> None:
-        """Remove what no checkpoint needs of all keys, once in a claim; as soon as that is sure."""
+        """Remove what no checkpoint needs of all keys, once in a claim."""
         if self._is_swept or not self._is_settled or self._kept is None:
             return
         keys: list[str] = [""]
@@ -277,68 +156,3 @@ class ModelStore:
                 keys = [key for (key,) in db.execute(found, [keys[-1], _MANY])]
                 self._prune(db, keys)
         self._is_swept = True
-
-    def _prune(self, db: sqlite3.Connection, keys: Sequence[str]) -> None:
-        kept = self._kept
-        if kept is None:
-            return
-        marks = ", ".join("?" * len(keys))
-        rows = f"select key, version from models where key in ({marks}) order by key, version"  # noqa: S608
-        by_key: dict[str, list[int]] = {}
-        for key, version in db.execute(rows, keys):
-            by_key.setdefault(key, []).append(version)
-        lineages = [*kept, self._lineage]
-        gone = []
-        for key, versions in by_key.items():
-            needed = {_newest(versions, one) for one in lineages}
-            for version in versions:
-                is_ours = any(_newest([version], one) is not None for one in lineages)
-                if version not in needed and (is_ours or self._is_settled):
-                    gone.append((key, version))
-        db.executemany("delete from models where key = ? and version = ?", gone)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._saying_why():
-            self._db.execute("begin immediate")
-            try:
-                self._check_epoch()
-                yield self._db
-                self._db.execute("commit")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("rollback")
-                raise
-
-    def _check_epoch(self) -> None:
-        [[epoch]] = self._db.execute("select epoch from claim")
-        if epoch > self._epoch:
-            raise FencedError(
-                f"{self.path}: claimed again since, our epoch is {self._epoch} and the newest "
-                f"{epoch}"
-            )
-
-    @contextmanager
-    def _saying_why(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.OperationalError, OSError) as problem:
-            raise UnavailableError(f"{self.path}: {problem}") from problem
-        except sqlite3.DatabaseError as problem:
-            raise ConsumerError(
-                f"{self.path}: {problem}: bring the checkpoints' folder back as a whole, or start "
-                "with another folder and group"
-            ) from problem
-
-
-def _newest(versions: Sequence[int], lineage: Iterable[Sequence[int]]) -> int | None:
-    """Return the newest of several versions, in ascending order, that a lineage has.
-
-    >>> _newest([1, 4, 6, 9], [[1, 3], [5, 8]]), _newest([4], [[1, 3], [5, 8]])
-    (6, None)
-    """
-    for first, last in reversed([*lineage]):
-        at = bisect_right(versions, last)
-        if at and versions[at - 1] >= first:
-            return versions[at - 1]
-    return None

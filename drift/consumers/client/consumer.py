@@ -305,7 +305,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def begin(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+    def start(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
         """Start a partition at an offset.
 
         If the leader epoch of the message before is known, `poll` raises `Gap` if the log no longer
@@ -313,7 +313,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         """
         workarounds.seek(self.consumer, place, offset, leader_epoch)
         self.consumer.resume(kafka.TopicPartition(*place))
-        self.assignment.begin(place)
+        self.assignment.start(place)
 
     def hold(self, places: Iterable[tuple[str, int]]) -> None:
         """Pause partitions until they start again."""
@@ -436,6 +436,6 @@ class LoneConsumer(GroupConsumer):
         return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
 
     def assign(self, places: Iterable[tuple[str, int]]) -> None:
-        """Read these partitions, each from the offset of `begin`."""
+        """Read these partitions, each from the offset of `start`."""
         self.consumer.assign([kafka.TopicPartition(*place) for place in places])
         self._subscribed = True

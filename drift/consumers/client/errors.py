@@ -142,7 +142,7 @@ def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
         check_choice("security_protocol", protocol, PROTOCOLS)
     try:
         yield
-    except errors.KafkaConfigurationError as error:  # whose text begins with its class
+    except errors.KafkaConfigurationError as error:  # whose text starts with its class
         raise ParameterError(f"kafka-python refuses its options: {error}") from None
     # A codec whose library is missing is a RuntimeError.
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:

@@ -101,19 +101,19 @@ class Producer:
 
     def _count(self, topic: str) -> int:
         """Return the number of a topic's partitions."""
-        begun = time.monotonic()
+        started = time.monotonic()
         while True:
             with suppress(KafkaTimeoutError):
-                if found := self.producer._wait_on_metadata(topic, 1000):  # noqa: SLF001
-                    return len(found)
+                if partitions := self.producer._wait_on_metadata(topic, 1000):  # noqa: SLF001
+                    return len(partitions)
             now = time.monotonic()
             answered = self.producer._metadata._last_successful_refresh_ms / 1000  # noqa: SLF001
-            if answered > begun and now - begun > _TOPIC:
+            if answered > started and now - started > _TOPIC:
                 raise ConsumerError(
                     f"there is no topic {topic}, the broker makes none, or this user may not see "
                     "it: create it, or send nothing there"
                 )
-            if now - begun > self._patience():
+            if now - started > self._patience():
                 raise UnsentError(f"the broker does not answer, not even whether there is {topic}")
 
     def _patience(self) -> float:
@@ -129,7 +129,7 @@ class Producer:
         try:
             # Hashing a key in Python takes as long as a score.
             place = topic, lane % self._counts[topic]
-            begun = self._batches.add(place, key, value, headers)
+            batch = self._batches.add(place, key, value, headers)
         except MessageSizeTooLargeError as error:  # for the producer's limit
             self._send_shorter(outgoing, error)
         except KafkaTimeoutError as error:
@@ -140,8 +140,8 @@ class Producer:
             raise UnsentError(f"{topic} has other partitions than it had") from None
         else:
             self._waiting += 1
-            if begun is not None:
-                self._unanswered.append(begun)
+            if batch is not None:
+                self._unanswered.append(batch)
 
     def flush(self) -> None:
         """Wait until the broker has acknowledged all records.
@@ -172,12 +172,12 @@ class Producer:
             workarounds.force_close(self.producer)
 
     def _wait(self) -> None:
-        begun = time.monotonic()
+        started = time.monotonic()
         while True:
             try:
                 self.producer.flush(timeout=1.0)
             except (KafkaTimeoutError, workarounds.SPLIT) as error:
-                if time.monotonic() - begun > self._patience():
+                if time.monotonic() - started > self._patience():
                     raise UnsentError(f"the broker does not answer ({error})") from error
             else:
                 return

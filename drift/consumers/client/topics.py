@@ -79,11 +79,11 @@ def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
     asked = [kafka.admin.ConfigResource(kind, topic) for topic in topics]
     try:
         with _admin(options) as admin:
-            found = admin.describe_configs(asked, config_filter="all")["topic"]
+            configs_of = admin.describe_configs(asked, config_filter="all")["topic"]
     except (KafkaError, KeyError) as problem:  # a right of its own, which few workers have
         log.info("the broker does not say whether topics are compacted: %s", problem)
         return
-    for topic, configs in found.items():
+    for topic, configs in configs_of.items():
         if "compact" in (configs.get("cleanup.policy") or {}).get("value", ""):
             raise ConsumerError(
                 f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
@@ -112,17 +112,17 @@ def members(group: str, options: Mapping[str, Any]) -> list[str]:
     with asking(), _admin(options) as admin:
         while True:
             try:
-                found = admin.describe_groups([group])[group]
+                described = admin.describe_groups([group])[group]
                 break
             except KafkaError as error:  # as of a coordinator that is not there yet
                 if not error.retriable or time.monotonic() > patience:
                     raise
                 time.sleep(0.2)
-    if found["error"] and "GroupIdNotFound" not in found["error"]:
-        raise ConsumerError(f"the broker does not say who is in {group}: {found['error']}")
+    if described["error"] and "GroupIdNotFound" not in described["error"]:
+        raise ConsumerError(f"the broker does not say who is in {group}: {described['error']}")
     return [
         f"{one['group_instance_id'] or one['client_id']} at {one['client_host'].lstrip('/')}"
-        for one in found["members"]
+        for one in described["members"]
     ]
 
 
@@ -173,11 +173,11 @@ class Reader:
 
     def refresh(self) -> None:
         """Refresh the metadata: the topic may be there now, or have more partitions."""
-        found = sorted(self._consumer.partitions_for_topic(self.topic) or ())
-        new = [self._place(number) for number in found if number not in self.partitions]
+        numbers = sorted(self._consumer.partitions_for_topic(self.topic) or ())
+        new = [self._place(number) for number in numbers if number not in self.partitions]
         if new:
-            self.partitions = found
-            self._consumer.assign([self._place(number) for number in found])
+            self.partitions = numbers
+            self._consumer.assign([self._place(number) for number in numbers])
             self._consumer.seek_to_beginning(*new)
 
     def require(self) -> None:
@@ -187,8 +187,8 @@ class Reader:
 
     def ends(self) -> dict[int, int]:
         """Return the end offset of each partition."""
-        found = self._consumer.end_offsets([self._place(number) for number in self.partitions])
-        return {place.partition: offset for place, offset in found.items()}
+        offsets = self._consumer.end_offsets([self._place(number) for number in self.partitions])
+        return {place.partition: offset for place, offset in offsets.items()}
 
     def starts(self, start: str | float) -> dict[int, int]:
         """Return the offset of each partition where learning starts.
@@ -200,13 +200,13 @@ class Reader:
             or later, or at the end where there is none.
         """
         if start == "earliest":
-            return self.begins()
+            return self.beginnings()
         ends = self.ends()
         if isinstance(start, str):
             return ends
         asked = {self._place(number): int(1000 * start) for number in self.partitions}
-        found = self._consumer.offsets_for_times(asked)
-        first = {place.partition: one.offset for place, one in found.items() if one is not None}
+        offsets = self._consumer.offsets_for_times(asked)
+        first = {place.partition: one.offset for place, one in offsets.items() if one is not None}
         return ends | first
 
     def identity(self) -> dict[str, str]:
@@ -215,17 +215,17 @@ class Reader:
 
     def committed(self) -> dict[int, int]:
         """Return the group's committed offsets by partition; empty if none."""
-        found = {
+        offsets = {
             number: self._consumer.committed(self._place(number)) for number in self.partitions
         }
-        return {number: offset for number, offset in found.items() if offset is not None}
+        return {number: offset for number, offset in offsets.items() if offset is not None}
 
-    def begins(self) -> dict[int, int]:
+    def beginnings(self) -> dict[int, int]:
         """Return the offset of the first message of each partition."""
-        found = self._consumer.beginning_offsets(
+        offsets = self._consumer.beginning_offsets(
             [self._place(number) for number in self.partitions]
         )
-        return {place.partition: offset for place, offset in found.items()}
+        return {place.partition: offset for place, offset in offsets.items()}
 
     def poll(self, seconds: float) -> Iterator[Message]:
         """Wait for messages, in the order of each partition."""
@@ -233,7 +233,10 @@ class Reader:
             yield from messages
 
     def read(
-        self, ends: Mapping[int, int], begins: Mapping[int, int] | None = None, seconds: float = 30
+        self,
+        ends: Mapping[int, int],
+        beginnings: Mapping[int, int] | None = None,
+        seconds: float = 30,
     ) -> Iterator[Message]:
         """Yield the messages of partitions up to their ends, in the order of each.
 
@@ -241,7 +244,7 @@ class Reader:
         ----------
         ends
             The end offset to read to, by partition, as of `ends`.
-        begins
+        beginnings
             First offsets, where they differ from those of the log.
         seconds
             For how long the broker may say nothing.
@@ -253,7 +256,7 @@ class Reader:
         """
         first = self._consumer.beginning_offsets([self._place(number) for number in ends])
         positions = {
-            number: max(first[self._place(number)], (begins or {}).get(number, 0))
+            number: max(first[self._place(number)], (beginnings or {}).get(number, 0))
             for number in ends
         }
         for number, offset in positions.items():

@@ -371,8 +371,8 @@ _OPENED: dict[int, Callable[[BinaryIO], Any]] = {
 
 class _Buffer(bytearray):
     def __getitem__(self, at: Any) -> Any:
-        found = super().__getitem__(at)
-        return _Buffer(found) if isinstance(at, slice) else found
+        part = super().__getitem__(at)
+        return _Buffer(part) if isinstance(at, slice) else part
 
     def decode(self, *_: Any) -> str:
         try:

@@ -185,13 +185,13 @@ def _runs(
         for name in families:
             if entry.sparse and MODELS[name].deviations:
                 continue
-            seen = deviating if MODELS[name].deviations else stream
-            own = contenders_of(name, multiclass=multiclass, sparse=entry.sparse)
+            features = deviating if MODELS[name].deviations else stream
+            contenders = contenders_of(name, multiclass=multiclass, sparse=entry.sparse)
             if delay is not None:
-                own = {name: own[name]}
+                contenders = {name: contenders[name]}
             several = MODELS[name].ensemble and delay is None and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several else settings
-            yield from _named(runs_of(seen, own, order, chosen))
+            yield from _named(runs_of(features, contenders, order, chosen))
         yield from _named(runs_of(stream, baselines(), order, settings))
 
 

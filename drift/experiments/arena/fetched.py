@@ -66,9 +66,9 @@ def covertype(rows: int) -> Stream:
         It is not in scikit-learn's folder and cannot be fetched.
     """
     with _sklearn("covertype", "covertype") as datasets:
-        found = datasets.fetch_covtype()  # which checks the SHA-256 that scikit-learn has of it
-    pairs = zip(found.data[:rows].tolist(), found.target[:rows].tolist(), strict=True)
-    return Stream([(dict(zip(found.feature_names, x, strict=True)), y) for x, y in pairs])
+        bunch = datasets.fetch_covtype()  # which checks the SHA-256 that scikit-learn has of it
+    pairs = zip(bunch.data[:rows].tolist(), bunch.target[:rows].tolist(), strict=True)
+    return Stream([(dict(zip(bunch.feature_names, x, strict=True)), y) for x, y in pairs])
 
 
 def of_openml(name: str, number: int, rows: int | None = None) -> Stream:
@@ -93,9 +93,9 @@ def of_openml(name: str, number: int, rows: int | None = None) -> Stream:
     """
     with _sklearn(name, "openml") as datasets, needing("pandas", "compare"):
         # Its other parser, pandas, takes categories that are digits for numbers, and fails on them.
-        found = datasets.fetch_openml(data_id=number, as_frame=True, parser="liac-arff")
-    [target] = found.target_names
-    return read_stream(found.frame, target, rows=rows, name=name)
+        bunch = datasets.fetch_openml(data_id=number, as_frame=True, parser="liac-arff")
+    [target] = bunch.target_names
+    return read_stream(bunch.frame, target, rows=rows, name=name)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _BUDGET = 300
 
 
 class Family(NamedTuple):
-    """A model, and other settings of it, of which the best is known in hindsight alone.
+    """A model, and its other settings, the best of which is chosen in hindsight.
 
     `make` takes whether there are more than two classes, and a setting.
     """
@@ -80,7 +80,7 @@ _KERNELS = (
 _BY_KERNEL = tuple({"kernel": kernel} for kernel in _KERNELS)
 _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
 
-#: By name. "ADWIN" is added to those that begin afresh where it finds a change.
+#: By name. "ADWIN" is added to those that start afresh where it finds a change.
 MODELS: dict[str, Family] = {
     "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
     "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),

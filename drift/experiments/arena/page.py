@@ -20,34 +20,34 @@ __all__ = ["losses", "page_of"]
 
 _ABOUT = """\
 Each model predicts an example, then learns it. Streams and models were fixed before the first run.
-Errors are in percent, of the first 20,000 rows, of Electricity of all 45,312. Every model has its
+Errors are in percent, over the first 20,000 rows, of Electricity over all 45,312. Models have their
 defaults."""
 _ABOUT_ERRORS = """\
-*Tuned*: the best of a grid, known in hindsight alone. A dash: not run. *Limit*: out of time.
-*Failed*: ended by an error. Bold: the least, *Other models* included. All runs are in
+*Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
+ended by an error. Bold: the lowest, *Other models* included. All runs are in
 [one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's to
 it and to this page."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
-The same where labels come so many rows late. Errors are then of the rows behind the first
-{SETTLED:,}, here and below: so all are asked the same."""
+The same with labels that come so many rows late. Such errors skip the first {SETTLED:,} rows, here
+and below, so that all models are measured on the same rows."""
 _ABOUT_PAIRS = """\
-Streams of one source count once. *Median*: of the differences of errors, in points, negative where
-the Tracker is better. *Holm*: the p of Wilcoxon's signed-rank test, corrected for the number of
-rows. *Better*, *same*, *worse*: what the Bayesian signed-rank test says of the Tracker, with half a
-point as the same."""
+Streams of one source count once. *Median*: of the differences of errors, in points, negative if
+the Tracker is better. *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number
+of rows. *Better*, *same*, *worse*: probabilities for the Tracker by the Bayesian signed-rank test;
+differences below half a point are the same."""
 _ABOUT_COSTS = """\
-Over the real streams on which every model ended well, of those models that did on half of them:
-means of errors, geometric means of times and memory."""
+Mean errors, geometric mean times and memory. Models that ended well on at least half of the real
+streams, over the streams on which all of these did."""
 _ABOUT_DELAYS = """\
-Over the real streams on which every model ended well at each delay, of those models that did on
-half of them: means of errors as in the tables, at once of all rows."""
+Models that ended well on at least half of the real streams at each delay, over the streams on which
+all of these did. Errors are those of the tables above; with labels at once they cover all rows."""
 _ABOUT_OTHERS = """\
-Models with a relative above, and models that take long. The tables have the streams on which one
-of them has run."""
+Variants of models above, and models that take long. The tables have the streams on which one of
+them has run."""
 _ABOUT_PUBLISHED = f"""\
-The smallest prequential error, labels at once, in sources whose text could be read:
+The lowest prequential error, labels at once, in sources whose text could be read:
 [SAMLB]({SOURCES["SAMLB"]}),
 means of 10 seeds, and
 [River]({SOURCES["River"]}).
@@ -180,14 +180,14 @@ def _errors(
     streams = [s for s in streams if any((s, one, delay) in standings.asked for one in models)]
     if not streams:
         return _NONE
-    found, absent = {}, []
+    errors_of, absent = {}, []
     for model in standings.models:
         places = [(stream, model, delay) for stream in streams]
         if any(place in standings.asked for place in places):
-            found[model] = [standings.error(*place) for place in places]
+            errors_of[model] = [standings.error(*place) for place in places]
         elif model in models and not model.endswith(", tuned"):
             absent.append(model)
-    columns = zip(*found.values(), strict=True)
+    columns = zip(*errors_of.values(), strict=True)
     least = [min((e for e in column if e is not None), default=None) for column in columns]
     rows = [
         [
@@ -199,7 +199,7 @@ def _errors(
                 for stream, error, best in zip(streams, errors, least, strict=True)
             ),
         ]
-        for model, errors in found.items()
+        for model, errors in errors_of.items()
         if model in models
     ]
     table = _table(["model", *streams], rows)
@@ -224,15 +224,17 @@ def _delays(standings: Standings, streams: Sequence[str]) -> str:
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
     ended: dict[str, dict[str, list[float]]] = {}
     for model in standings.models:
-        found = {s: [standings.error(s, model, delay) for delay in delays] for s in streams}
-        own = {s: [e for e in errors if e is not None] for s, errors in found.items()}
-        own = {s: errors for s, errors in own.items() if len(errors) == len(delays)}
-        if own and 2 * len(own) >= len(streams):
-            ended[model] = own
-    common = [s for s in streams if all(s in own for own in ended.values())]
+        all_errors = {s: [standings.error(s, model, delay) for delay in delays] for s in streams}
+        complete = {s: [e for e in errors if e is not None] for s, errors in all_errors.items()}
+        complete = {s: errors for s, errors in complete.items() if len(errors) == len(delays)}
+        if complete and 2 * len(complete) >= len(streams):
+            ended[model] = complete
+    common = [s for s in streams if all(s in complete for complete in ended.values())]
     if not ended or not common:
         return "None in common."
-    means = {model: np.mean([own[s] for s in common], axis=0) for model, own in ended.items()}
+    means = {
+        model: np.mean([complete[s] for s in common], axis=0) for model, complete in ended.items()
+    }
     rows = [
         [model, *map(_percent, means[model].tolist())]
         for model in sorted(means, key=lambda model: float(means[model][-1]))

@@ -66,11 +66,11 @@ class Standings:
         """One row a stream, model and delay."""
         groups = grouped(self.runs, "stream", "model", "delay")
         means = [_mean(group) for group in groups.values()]
-        found = []
+        all_rows = []
         for row in means:
             if " @ " not in row["model"]:
-                found += [row, *_tuned(row, means)]
-        return found
+                all_rows += [row, *_tuned(row, means)]
+        return all_rows
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
         """Error of a model on a stream, None if it has not ended well; late, the `settled` one."""
@@ -115,7 +115,7 @@ class Standings:
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
         the number of these pairs alone; beside it stand the mean errors of both.
         """
-        found: list[Record] = []
+        all_pairs: list[Record] = []
         streams = [s for s in self.streams if bool(STREAMS[s].source) is real]
         for other in (one for one in self.models if one != OWN and not self.aside(one)):
             shared = {
@@ -133,29 +133,29 @@ class Standings:
                 key: _by_source({s: self.error(s, name) for s in shared})
                 for key, name in (("error", OWN), ("theirs", other))
             }
-            found += [pair | means for pair in pairs_of(rows)]
-        for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):
+            all_pairs += [pair | means for pair in pairs_of(rows)]
+        for row, p in zip(all_pairs, holm([row["wilcoxon"] for row in all_pairs]), strict=True):
             row["holm"] = p
-        return found
+        return all_pairs
 
     def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
         """Streams on which a rival at its defaults is better, by at least so much; worst first."""
-        found = []
+        losses = []
         for stream in self.streams:
-            own = self.error(stream, OWN, delay)
+            ours = self.error(stream, OWN, delay)
             rivals = {
                 model: error
                 for model in self.models
                 if not model.startswith(OWN) and not model.endswith(", tuned")
                 if (error := self.error(stream, model, delay)) is not None
             }
-            if own is None or not rivals:
+            if ours is None or not rivals:
                 continue
             best = min(rivals, key=rivals.__getitem__)
-            if own - rivals[best] >= least:
-                row = {"stream": stream, "error": own, "rival": best, "theirs": rivals[best]}
-                found.append(row | {"gap": own - rivals[best]})
-        return sorted(found, key=lambda row: -row["gap"])
+            if ours - rivals[best] >= least:
+                row = {"stream": stream, "error": ours, "rival": best, "theirs": rivals[best]}
+                losses.append(row | {"gap": ours - rivals[best]})
+        return sorted(losses, key=lambda row: -row["gap"])
 
     def costs(self, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
@@ -171,11 +171,11 @@ class Standings:
         """
         streams = [s for s in self.streams if real in {None, bool(STREAMS[s].source)}]
         ended = {
-            model: own
+            model: evaluated
             for model in self.models
             if not model.endswith(", tuned")
             and not self.aside(model)
-            and 2 * len(own := {s for s in streams if self.error(s, model) is not None})
+            and 2 * len(evaluated := {s for s in streams if self.error(s, model) is not None})
             >= len(streams)
         }
         common = set(streams).intersection(*ended.values())
@@ -218,7 +218,7 @@ def select(
         Names.
     """
     streams, models = list(streams), [*models, *BASELINES]
-    found: dict[tuple[int, ...], Record] = {}
+    chosen: dict[tuple[int, ...], Record] = {}
     for record in records:
         family, _, setting = record["model"].partition(" @ ")
         if record["stream"] in streams and family in models:
@@ -227,15 +227,15 @@ def select(
                 for number in (record["delay"], setting, record["seed"])
             )
             place = streams.index(record["stream"]), delay, models.index(family), *rest
-            found[place] = {"contender": record["model"], **record}
-    return [found[place] for place in sorted(found)]
+            chosen[place] = {"contender": record["model"], **record}
+    return [chosen[place] for place in sorted(chosen)]
 
 
 def _mean(group: list[Record]) -> Record:
-    found = mean_row(group, COLUMNS[:3], COLUMNS[5:])
+    row = mean_row(group, COLUMNS[:3], COLUMNS[5:])
     for name in ("rows", "unpredicted"):
-        found[name] = round(found[name])
-    return found
+        row[name] = round(row[name])
+    return row
 
 
 def _by_source(errors: Mapping[str, float | None]) -> float | None:
@@ -243,7 +243,7 @@ def _by_source(errors: Mapping[str, float | None]) -> float | None:
     rows = [{"source": STREAMS[s].source or s, "error": error} for s, error in errors.items()]
     if None in errors.values():
         return None
-    return mean(mean(row["error"] for row in own) for own in grouped(rows, "source").values())
+    return mean(mean(row["error"] for row in group) for group in grouped(rows, "source").values())
 
 
 def _tuned(row: Record, means: Iterable[Record]) -> list[Record]:

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     source: str = ""
     #: Texts: rows of few features among many, of unit norm or counts, which nothing scales.
     sparse: bool = False
-    #: Fetched over the network, and run where it is asked for by name alone.
+    #: Fetched over the network, and run where it is requested by name alone.
     fetched: bool = False
     #: `Stream.sha256` of what was measured, once it is known: another one is refused.
     sha256: str = ""
@@ -53,7 +53,7 @@ def _documents(name: str) -> Documents:
 
 
 def _topics(name: str, *topics: str) -> Stream:
-    """Documents that are asked for one topic after the other."""
+    """Documents whose target is one topic after the other."""
     documents = _documents(name).head(ROWS)
     stream = ShiftingStream(documents, topics)
     pairs = zip(documents.features(), stream.y.tolist(), strict=True)

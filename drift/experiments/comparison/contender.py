@@ -1,4 +1,4 @@
-"""What is compared: a classifier as it is given, cloned for each run and told apart from others."""
+"""What is compared: a classifier, cloned for each run, with an identity."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ __all__ = ["evaluate"]
 
 #: Share of a run's time, at most, that looking at the model's memory takes.
 _LOOKING = 0.1
-#: Rows, at least, that the error before and behind a drift is taken over.
+#: Least number of rows for the error before and after a drift.
 _LEAST = 100
 
 _Answer = tuple[Any, "dict[Any, float] | None"]
@@ -76,13 +76,13 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     """
     run = _Run(model, unpacked(packed), windows, first)
     status, message = run.through(order, fork, time_limit)
-    found: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
+    record: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
-    found["drifts_met"] = recoveries(run.wrong, [Drift(*drift) for drift in drifts], width)
+    record["drifts_met"] = recoveries(run.wrong, [Drift(*drift) for drift in drifts], width)
     if predictions:
         names = ("row", "truth", "prediction")
-        found["predictions_made"] = [dict(zip(names, row[:3], strict=True)) for row in run.asked()]
-    return found
+        record["predictions_made"] = [dict(zip(names, row[:3], strict=True)) for row in run.asked()]
+    return record
 
 
 class _TimeUpError(Exception):
@@ -145,34 +145,34 @@ class _Run:
 
     def _outcome(self, start: int, stop: int) -> tuple[Record, Outcome]:
         asked = self.asked(start, stop)
-        told = [row[1:] for row in asked if row[2] is not None]
-        columns = map(list, zip(*told, strict=True)) if told else ([], [], [])
-        return {"rows": len(asked), "unpredicted": len(asked) - len(told)}, Outcome(*columns)
+        labelled = [row[1:] for row in asked if row[2] is not None]
+        columns = map(list, zip(*labelled, strict=True)) if labelled else ([], [], [])
+        return {"rows": len(asked), "unpredicted": len(asked) - len(labelled)}, Outcome(*columns)
 
     def parts(self) -> list[Record]:
         """Measures of every window."""
-        found = []
+        parts = []
         for i, (start, stop) in enumerate(pairwise(self.edges)):
             counts, outcome = self._outcome(start, stop)
             part = {"start": start, "stop": stop, **counts, **measure(outcome)}
             part["microseconds"] = 1e6 * self.seconds[i] / (stop - start)
-            found.append(part | {"memory": self.bytes[i]})
-        return found
+            parts.append(part | {"memory": self.bytes[i]})
+        return parts
 
     def whole(self) -> Record:
         """Measures of the run."""
         counts, outcome = self._outcome(0, len(self.examples))
-        found = counts | measure(outcome)
-        found["mistakes"] = int(np.nansum(self.wrong))
+        measures = counts | measure(outcome)
+        measures["mistakes"] = int(np.nansum(self.wrong))
         done = sum(seconds > 0 for seconds in self.seconds)
-        found["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.edges[done])
+        measures["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.edges[done])
         known = [size for size in self.bytes if size is not None]
-        found["memory"] = max(known) if known else memory(self.model)
-        return found
+        measures["memory"] = max(known) if known else memory(self.model)
+        return measures
 
 
 class _Spent:
-    """Processor time of the model's own calls, told without a system call for each.
+    """Processor time of the model's calls, measured without a system call for each.
 
     The clock that costs nothing says which share of the time they take, and the processor's clock,
     read at the start and at the end, what that comes to: others on the machine do not count.

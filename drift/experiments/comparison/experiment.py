@@ -115,7 +115,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
         seed, or 0 where that is None.
     folds, forks
-        Prequential cross-validation: so many models of each kind, of which every one is tested on
+        Prequential cross-validation: so many models of each kind, each of which is tested on
         some examples and learns others: ``cross``, tested on one in `folds`; ``split``, learns one
         in `folds`; ``bootstrap``, learns an example as often as a Poisson number says and is tested
         where it is 0. 1: one model, tested on all.
@@ -158,7 +158,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         and then the measures of what there was; ``rows`` that were predicted after the run
         had learnt a label, and ``unpredicted``, those of them without a prediction, which no
         measure counts; ``mistakes``; the measures, all of
-        them shares but for ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
+        them shares except ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
         ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
         the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
         the number of drifts where it never is, both missing for no change and majority;
@@ -181,7 +181,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
     majority on the same rows, with the same delay. The measures of a run are those of all its
-    predictions, but for ``auc``: there it is the mean over windows, weighted by their rows.
+    predictions, except for ``auc``, which is the mean over windows, weighted by their rows.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
     )
-    said = {name: _described(one, known, settings) for name, one in entrants.items()}
+    descriptions = {name: _described(one, known, settings) for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     runs = [
         (run.identity["model"], run)
@@ -224,7 +224,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         COMPARISON,
         lambda _: [runs],
         {one.name: _known(one) for one in known},
-        {**settings._asdict(), "models": said},
+        {**settings._asdict(), "models": descriptions},
         output,
         jobs=jobs,
         backend=backend,
@@ -252,24 +252,24 @@ class Settings(NamedTuple):
 
 def _described(entrant: Contender, streams: Sequence[Stream], settings: Settings) -> str:
     """Say what a model is on each stream: on those with texts something is put before it."""
-    found: dict[str, list[str]] = {}
+    by_model: dict[str, list[str]] = {}
     for stream in streams:
         description = entrant.on(stream, late=settings.late).description
-        found.setdefault(description, []).append(stream.name)
-    if len(found) == 1:
-        return next(iter(found))
-    return "; ".join(f"on {', '.join(names)}: {what}" for what, names in found.items())
+        by_model.setdefault(description, []).append(stream.name)
+    if len(by_model) == 1:
+        return next(iter(by_model))
+    return "; ".join(f"on {', '.join(names)}: {what}" for what, names in by_model.items())
 
 
 def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Stream]:
     if how["rows"] is not None:
         check_integer("rows", how["rows"])
     named = given if isinstance(given, Mapping) else {None: given}
-    found = []
+    streams = []
     for name, one in named.items():
         stream = read_stream(one, name=None if name is None else str(name), **how)
-        found.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
-    return found
+        streams.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
+    return streams
 
 
 def runs_of(
@@ -306,7 +306,7 @@ def runs_of(
     forks = forks_of(len(stream), settings.folds, settings.forks)
     for name, entrant in entrants.items():
         one = entrant.on(stream, late=settings.late)
-        own = {
+        chosen = {
             "model": name,
             "parameters": one.identity,
             "code": code_fingerprint() if one.is_of_drift else None,
@@ -318,7 +318,7 @@ def runs_of(
                 first = first_counted(order, fork)
                 arguments = (stream.packed, order, fork, first, drifts, settings.windows)
                 yield Run(
-                    {**shared, **own, **which},
+                    {**shared, **chosen, **which},
                     partial(one.make, seed),
                     evaluate,
                     (*arguments, settings.time_limit, settings.predictions),

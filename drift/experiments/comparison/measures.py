@@ -94,10 +94,10 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
     """
     metrics: Any = import_module("river.metrics")
 
-    found: dict[str, float | None] = dict.fromkeys(MEASURES)
+    values: dict[str, float | None] = dict.fromkeys(MEASURES)
     truth, predicted, probabilities = outcome
     if not truth:
-        return found
+        return values
     # River adds up over a set of the labels: of strings, that is in another order in each process.
     number = {label: i for i, label in enumerate(sorted({*truth, *predicted}, key=repr))}
     matrix = metrics.ConfusionMatrix()
@@ -108,17 +108,17 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
         ("balanced_accuracy", metrics.BalancedAccuracy(matrix)),
         ("f1", metrics.MacroF1(matrix)),
     ):
-        found[name] = _number(metric.get())
-    found["error"] = 1.0 - metrics.Accuracy(matrix).get()
+        values[name] = _number(metric.get())
+    values["error"] = 1.0 - metrics.Accuracy(matrix).get()
     shares = [one for one in probabilities if one]
     if len(shares) == len(truth):
         entropy = metrics.CrossEntropy()
-        for label, own in zip(truth, shares, strict=True):
-            entropy.update(label, own if label in own else {**own, label: 0.0})
-        found["log_loss"] = _number(entropy.get())
-        found["auc"] = _auc(truth, shares)
-        found["calibration_error"] = _calibration_error(truth, shares)
-    return found
+        for label, row in zip(truth, shares, strict=True):
+            entropy.update(label, row if label in row else {**row, label: 0.0})
+        values["log_loss"] = _number(entropy.get())
+        values["auc"] = _auc(truth, shares)
+        values["calibration_error"] = _calibration_error(truth, shares)
+    return values
 
 
 def _number(value: Any) -> float | None:
@@ -145,12 +145,14 @@ def _calibration_error(
     truth: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]
 ) -> float | None:
     most = [max(shares, key=shares.__getitem__) for shares in probabilities]
-    sure = np.array([shares[label] for shares, label in zip(probabilities, most, strict=True)])
+    confidence = np.array(
+        [shares[label] for shares, label in zip(probabilities, most, strict=True)]
+    )
     right = np.array([label == true for label, true in zip(most, truth, strict=True)], dtype=float)
-    if not np.isfinite(sure).all():
+    if not np.isfinite(confidence).all():
         return None
-    bins = np.clip((sure * _BINS).astype(int), 0, _BINS - 1)
-    gaps = np.bincount(bins, weights=right - sure, minlength=_BINS)
+    bins = np.clip((confidence * _BINS).astype(int), 0, _BINS - 1)
+    gaps = np.bincount(bins, weights=right - confidence, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(truth))
 
 
@@ -160,7 +162,7 @@ def recoveries(
     """How soon a model is as good as it was before each drift.
 
     Before is the error over the `width` rows up to the drift. It has recovered at the end of the
-    first `width` rows behind the drift's first whose error is no larger than that, but for its
+    first `width` rows after the drift's first whose error is no larger than that except for its
     standard error; nowhere beyond the next drift.
 
     Parameters
@@ -178,12 +180,12 @@ def recoveries(
         For each drift ``row``; ``before``, the error; ``rows`` that it took, None where it did not
         recover; and ``excess``, mistakes until the next drift beyond those at the error of before.
     """
-    found: list[dict[str, Any]] = []
+    recoveries: list[dict[str, Any]] = []
     for drift, after in zip_longest(drifts, drifts[1:]):
         end = len(wrong) if after is None else after.row
         former = wrong[max(0, drift.row - width) : drift.row]
         if not np.isfinite(former).any():
-            found.append({"row": drift.row, "before": None, "rows": None, "excess": None})
+            recoveries.append({"row": drift.row, "before": None, "rows": None, "excess": None})
             continue
         before, n = float(np.nanmean(former)), int(np.isfinite(former).sum())
         bar = before + np.sqrt(before * (1 - before) / n)
@@ -194,7 +196,7 @@ def recoveries(
         with np.errstate(invalid="ignore", divide="ignore"):
             errors = (total[width:] - total[:-width]) / in_window
         good = np.flatnonzero(errors <= bar)
-        found.append(
+        recoveries.append(
             {
                 "row": drift.row,
                 "before": before,
@@ -202,4 +204,4 @@ def recoveries(
                 "excess": float(total[-1] - before * count[-1]),
             }
         )
-    return found
+    return recoveries

@@ -147,8 +147,8 @@ def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:
     rng = np.random.default_rng(0)
     if forks == "bootstrap":
         times = rng.poisson(1.0, (folds, n))
-        return [Fork(own == 0, own) for own in times]
+        return [Fork(draw == 0, draw) for draw in times]
     chosen = rng.integers(folds, size=n) == np.arange(folds)[:, np.newaxis]
     if forks == "cross":
-        return [Fork(own, (~own).astype(np.int64)) for own in chosen]
-    return [Fork(~own, own.astype(np.int64)) for own in chosen]
+        return [Fork(draw, (~draw).astype(np.int64)) for draw in chosen]
+    return [Fork(~draw, draw.astype(np.int64)) for draw in chosen]

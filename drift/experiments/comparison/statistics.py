@@ -56,18 +56,18 @@ def pairs_of(rows: Iterable[Record]) -> list[Record]:
        comparing multiple classifiers through Bayesian analysis", JMLR 18 (2017).
     """
     unit, errors = _errors(rows)
-    found = []
+    pairs = []
     for model, other in combinations(errors, 2):
         common = [place for place in errors[model] if place in errors[other]]
         if len(common) < 2:
             continue
-        own, theirs = (
+        ours, theirs = (
             np.array([errors[name][place] for place in common]) for name in (model, other)
         )
-        found.append({"model": model, "other": other, "unit": unit, **_pair(own, theirs)})
-    for row, p in zip(found, holm([row["wilcoxon"] for row in found]), strict=True):
+        pairs.append({"model": model, "other": other, "unit": unit, **_pair(ours, theirs)})
+    for row, p in zip(pairs, holm([row["wilcoxon"] for row in pairs]), strict=True):
         row["holm"] = p
-    return found
+    return pairs
 
 
 def _errors(rows: Iterable[Record]) -> tuple[str, dict[str, dict[Any, float]]]:
@@ -75,8 +75,8 @@ def _errors(rows: Iterable[Record]) -> tuple[str, dict[str, dict[Any, float]]]:
     ended = [row for row in rows if row["status"] == "ok" and row["error"] is not None]
     unit = "stream" if len({row["stream"] for row in ended}) > 1 else "fold"
     errors: dict[str, dict[Any, float]] = {}
-    for (model, place), own in grouped(ended, "model", unit).items():
-        errors.setdefault(model, {})[place] = float(np.mean([row["error"] for row in own]))
+    for (model, place), group in grouped(ended, "model", unit).items():
+        errors.setdefault(model, {})[place] = float(np.mean([row["error"] for row in group]))
     return unit, errors
 
 
@@ -100,19 +100,19 @@ def ranks_of(rows: Iterable[Record]) -> tuple[dict[str, float], float]:
     {'a': 2.0, 'b': 1.75, 'c': 2.25}
     """
     _, errors = _errors(rows)
-    places = {place for own in errors.values() for place in own}
-    whole = {model: own for model, own in errors.items() if own.keys() == places}
-    table = np.array([[own[place] for place in places] for own in whole.values()])
+    places = {place for by_place in errors.values() for place in by_place}
+    whole = {model: by_place for model, by_place in errors.items() if by_place.keys() == places}
+    table = np.array([[by_place[place] for place in places] for by_place in whole.values()])
     means = dict(zip(whole, rankdata(table, axis=0).mean(axis=1).tolist(), strict=True))
     k, n = max(2, len(whole)), max(1, len(places))
     q = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2)
     return means, float(q * np.sqrt(k * (k + 1) / (6 * n)))
 
 
-def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
-    gaps = own - theirs
+def _pair(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
+    gaps = ours - theirs
     try:
-        shares: Iterable[float | None] = _bayesian(tuple(own.tolist()), tuple(theirs.tolist()))
+        shares: Iterable[float | None] = _bayesian(tuple(ours.tolist()), tuple(theirs.tolist()))
     except ImportError:
         shares = (None, None, None)
     return {
@@ -121,18 +121,18 @@ def _pair(own: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> Record:
         "losses": int((gaps > 0).sum()),
         "ties": int((gaps == 0).sum()),
         "median_difference": float(np.median(gaps)),
-        "wilcoxon": float(wilcoxon(own, theirs).pvalue) if gaps.any() else 1.0,
+        "wilcoxon": float(wilcoxon(ours, theirs).pvalue) if gaps.any() else 1.0,
         **dict(zip(("p_worse", "p_equivalent", "p_better"), shares, strict=True)),
     }
 
 
 @cache  # a table, a page and a figure ask for the same
-def _bayesian(own: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
+def _bayesian(ours: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
     from baycomp import SignedRankTest  # noqa: PLC0415 - optional
 
-    # It has scores in mind, of which more is better: the first is p(the errors of own larger).
+    # It expects scores, where more is better: the first is p(our errors are larger).
     shares = SignedRankTest.probs(
-        np.array(own), np.array(theirs), ROPE, nsamples=_SAMPLES, random_state=0
+        np.array(ours), np.array(theirs), ROPE, nsamples=_SAMPLES, random_state=0
     )
     return tuple(map(float, shares))
 
@@ -147,8 +147,8 @@ def holm(pvalues: list[float]) -> list[float]:
     [0.03, 0.06, 0.06]
     """
     order = np.argsort(pvalues, kind="stable")
-    found, so_far = [1.0] * len(pvalues), 0.0
+    adjusted, so_far = [1.0] * len(pvalues), 0.0
     for rank, i in enumerate(order.tolist()):
         so_far = max(so_far, min(1.0, (len(pvalues) - rank) * pvalues[i]))
-        found[i] = so_far
-    return found
+        adjusted[i] = so_far
+    return adjusted

@@ -59,16 +59,16 @@ def run_rows(records: Sequence[Record]) -> list[Record]:
         Of all runs, the baselines' among them.
     """
     errors = _errors(records)
-    found = []
+    rows = []
     for record in records:
-        taken = [drift["rows"] for drift in recovery_rows([record])]
-        found.append(
+        recovery = [drift["rows"] for drift in recovery_rows([record])]
+        rows.append(
             {name: record.get(name) for name in RUNS}
             | _against(record, errors)
-            | {"auc": _mean_auc(record["windows"]), "recovery": mean(taken)}
-            | {"unrecovered": None if record["model"] in BASELINES else taken.count(None)}
+            | {"auc": _mean_auc(record["windows"]), "recovery": mean(recovery)}
+            | {"unrecovered": None if record["model"] in BASELINES else recovery.count(None)}
         )
-    return found
+    return rows
 
 
 def own_rows(results: Results) -> list[Record]:
@@ -113,8 +113,8 @@ def window_rows(records: Sequence[Record]) -> list[Record]:
 def summary(rows: Iterable[Record]) -> list[Record]:
     """Means over runs by stream and model; the smallest error first, and last what did not end."""
     groups = grouped(rows, "stream", "model")
-    found = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
-    return _by_error(found)
+    means = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
+    return _by_error(means)
 
 
 def shown(rows: Iterable[Record]) -> list[Record]:
@@ -135,7 +135,7 @@ def shown(rows: Iterable[Record]) -> list[Record]:
 
 
 def _by_error(rows: list[Record]) -> list[Record]:
-    """Rows by stream, the smallest error first; behind them what ended before its last row."""
+    """Rows by stream, the smallest error first; then runs that ended before their last row."""
     order = list(dict.fromkeys(row["stream"] for row in rows))
 
     def place(row: Record) -> tuple[Any, ...]:
@@ -180,15 +180,15 @@ def costs(rows: Iterable[Record], streams: Collection[str]) -> list[Record]:
         for row in rows
         if row["stream"] in streams and row["status"] == "ok" and row["error"] is not None
     )
-    found = []
-    for (model,), own in grouped(ended, "model").items():
-        if len(own) == len(streams):
-            row: Record = {"model": model, "error": mean(one["error"] for one in own)}
+    costs = []
+    for (model,), group in grouped(ended, "model").items():
+        if len(group) == len(streams):
+            row: Record = {"model": model, "error": mean(one["error"] for one in group)}
             for name in COSTS:
-                sizes = np.maximum([one[name] for one in own], 1e-3)
+                sizes = np.maximum([one[name] for one in group], 1e-3)
                 row[name] = float(np.exp(np.log(sizes).mean()))
-            found.append(row)
-    return sorted(found, key=itemgetter("error"))
+            costs.append(row)
+    return sorted(costs, key=itemgetter("error"))
 
 
 def mean_row(group: Sequence[Record], keys: Iterable[str], columns: Iterable[str]) -> Record:
@@ -205,24 +205,24 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 
 def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], float | None]:
-    """Errors of the baselines by stream, fold, name and window, None of which is the whole run."""
-    found: dict[tuple[Any, ...], float | None] = {}
+    """Errors of the baselines by stream, fold, name and window; window None: the whole run."""
+    errors: dict[tuple[Any, ...], float | None] = {}
     for record in records:
         if record["model"] in BASELINES:
             for number, part in [(None, record), *enumerate(record["windows"])]:
                 place = record["stream"], record["fold"], record["model"], number
-                found.setdefault(place, part["error"])
-    return found
+                errors.setdefault(place, part["error"])
+    return errors
 
 
 def _against(
     record: Record, errors: Mapping[tuple[Any, ...], float | None], number: int | None = None
 ) -> Record:
     """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
-    own = (record if number is None else record["windows"][number])["error"]
+    error = (record if number is None else record["windows"][number])["error"]
     place = record["stream"], record["fold"]
     theirs = [errors.get((*place, baseline, number)) for baseline in BASELINES]
-    shares = [1.0 - own / one if one and own is not None else None for one in theirs]
+    shares = [1.0 - error / one if one and error is not None else None for one in theirs]
     return dict(zip(("kappa_temporal", "kappa_m"), shares, strict=True))
 
 

@@ -44,7 +44,7 @@ class Claim(NamedTuple):
     shifts
         The group.
     model
-        Whom it is about.
+        The model concerned.
     holds
         Whether it is true of these records.
     statement
@@ -89,26 +89,34 @@ def claims(groups: Curves, chunks: Sequence[Record]) -> list[Claim]:
     .. [1] G. Cavallanti, N. Cesa-Bianchi, C. Gentile, "Tracking the best hyperplane with a simple
        budget Perceptron", Machine Learning 69 (2007), section 4, "Results", and section 5.
     """
-    found: list[Claim] = []
+    decided: list[Claim] = []
     groups = {
-        shifts: {model: own for model, own in curves.items() if model != "Tracker"}
+        shifts: {model: by_shifts for model, by_shifts in curves.items() if model != "Tracker"}
         for shifts, curves in groups.items()
-        if len({r["index"] for own in curves.values() for runs in own.values() for r in runs}) > 1
+        if len(
+            {
+                r["index"]
+                for by_shifts in curves.values()
+                for runs in by_shifts.values()
+                for r in runs
+            }
+        )
+        > 1
     }
     for shifts, curves in groups.items():
         for baseline, models in _FAMILIES.items():
             if baseline in curves:
                 kin = {model: curves[model] for model in models if model in curves}
-                found += _against(shifts, kin, curves[baseline][None], chunks)
+                decided += _against(shifts, kin, curves[baseline][None], chunks)
         if "SPA" in curves and "Perceptron" in curves and shifts in {0, 7}:
-            found.append(_spa(shifts, curves["SPA"], curves["Perceptron"][None]))
+            decided.append(_spa(shifts, curves["SPA"], curves["Perceptron"][None]))
         if shifts == 0 and "CKS" in curves and "Perceptron" in curves:
-            found += _degrades(curves)
+            decided += _degrades(curves)
         if shifts == 7:
-            found += [*_smooth(curves), *_second_order(curves, chunks)]
+            decided += [*_smooth(curves), *_second_order(curves, chunks)]
     if all({"SOP", "Perceptron"} <= set(groups.get(shifts, {})) for shifts in (0, 7)):
-        found.append(_shifts_cost(groups[0], groups[7]))
-    return sorted(found, key=lambda claim: claim.claim)
+        decided.append(_shifts_cost(groups[0], groups[7]))
+    return sorted(decided, key=lambda claim: claim.claim)
 
 
 def _against(
@@ -252,15 +260,15 @@ def _second_order(curves: _Curves, chunks: Sequence[Record]) -> Iterator[Claim]:
 
 def _lowest(curves: _Curves) -> Claim:
     lowest = {model: curve[best(curve)] for model, curve in curves.items()}
-    own = lowest.pop("LBSOP")
-    gaps = {model: difference(own, records) for model, records in lowest.items()}
+    ours = lowest.pop("LBSOP")
+    gaps = {model: difference(ours, records) for model, records in lowest.items()}
     return Claim(
         "g",
         7,
         "LBSOP",
         all(gap.below for gap in gaps.values()),
         "its best budget is below every other model at its best",
-        f"{error(own)[0]:.2f}; " + ", ".join(f"{gap} of {model}" for model, gap in gaps.items()),
+        f"{error(ours)[0]:.2f}; " + ", ".join(f"{gap} of {model}" for model, gap in gaps.items()),
     )
 
 
@@ -270,15 +278,15 @@ def _smallest(curves: _Curves) -> Iterator[Claim]:
         for model, curve in curves.items()
         if "budget" in next(iter(curve.values()))[0]["parameters"]
     }
-    own = budgets.pop("LBSOP")
+    ours = budgets.pop("LBSOP")
     if budgets:
         yield Claim(
             "h",
             7,
             "LBSOP",
-            all(budget > own for budget in budgets.values()),
+            all(budget > ours for budget in budgets.values()),
             "its best budget is smaller than every other model's",
-            f"{own}; " + ", ".join(f"{model} {budget}" for model, budget in budgets.items()),
+            f"{ours}; " + ", ".join(f"{model} {budget}" for model, budget in budgets.items()),
         )
 
 

@@ -82,8 +82,8 @@ def records_of(results: Results) -> dict[str, list[Record]]:
     results
         Of the experiment of a paper.
     """
-    found = grouped(results.records, "contender")
-    return {name: found[name,] for name in results.settings["contenders"]}
+    groups = grouped(results.records, "contender")
+    return {name: groups[name,] for name in results.settings["contenders"]}
 
 
 def error(records: Iterable[Record]) -> tuple[float, float]:
@@ -210,4 +210,4 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
 
 def _by_stream(records: Iterable[Record]) -> dict[int, float]:
     streams = grouped(records, "index")
-    return {index: float(np.mean(list(map(percent, own)))) for (index,), own in streams.items()}
+    return {index: float(np.mean(list(map(percent, group)))) for (index,), group in streams.items()}

@@ -74,7 +74,7 @@ _WIDE = 3.0
 
 
 def over_time(results: Results) -> Figure:
-    """Error so far and supports held, against examples: the Projectron's figures 6 and 7.
+    """Error so far and supports, against examples: the Projectron's figures 6 and 7.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def against_supports(results: Results) -> Figure:
                 if row[column] is not None
             )
             if points:
-                x, y, spread, noise = np.array(points).T
+                x, y, x_error, noise = np.array(points).T
                 style: dict[str, Any] = {"label": name, "linewidth": 1.5, "markersize": 5}
-                panel.errorbar(x, y, yerr=noise, xerr=spread, **style | style_of[name])
+                panel.errorbar(x, y, yerr=noise, xerr=x_error, **style | style_of[name])
                 if len(points) > 1 and panel in errors:
                     ring = {"mfc": "none", "mec": style_of[name]["color"], "markersize": 11}
                     panel.plot(x[y.argmin()], y.min(), "o", zorder=4, **ring)
@@ -144,7 +144,7 @@ def against_supports(results: Results) -> Figure:
     low, high = errors[0].get_ylim()
     if low > 0 and high > _WIDE * low:
         log_errors(errors[0])
-    note = "bars: one standard deviation to both sides; rings: the least error of a curve"
+    note = "bars: ± one standard deviation; rings: lowest error of a curve"
     return finish(figure, f"{results.stream}: error against supports", panels, note=note)
 
 
@@ -224,7 +224,7 @@ def _curves(results: Results) -> dict[str, list[Record]]:
         {**row, "curve": results.settings["series"][row["contender"]] or row["contender"]}
         for row in results.rows("table")
     ]
-    return {curve: own for (curve,), own in grouped(rows, "curve").items()}
+    return {curve: group for (curve,), group in grouped(rows, "curve").items()}
 
 
 def _name(results: Results) -> str:
@@ -289,7 +289,7 @@ def _vs_budget(results: Results, models: Sequence[str], baseline: str, order: st
     for panel in panels[max(0, len(groups) - n_columns) : len(groups)]:
         panel.set_xlabel("budget (supports)")
         panel.xaxis.set_tick_params(labelbottom=True)
-    note = "bands: one standard deviation over streams and seeds; rings: the best budget of a model"
+    note = "bands: ± one standard deviation over streams and seeds; rings: best budget of a model"
     return finish(figure, f"{results.stream}: error against budget{order}", panels, note=note)
 
 

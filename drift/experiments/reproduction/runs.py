@@ -132,21 +132,21 @@ def learn_one_by_one(
         ``window_errors``, the share of mistakes in each part of the stream; ``bytes``, the largest
         size of the model; of drift's models also ``supports`` and ``updates``.
     """
-    found = evaluate(model, packed, order, None, 0, (), windows, None, predictions=False)
-    if found["status"] != "ok":
-        raise RuntimeError(f"{model!r}: {found['message']}")
-    n = found["rows"]
+    record = evaluate(model, packed, order, None, 0, (), windows, None, predictions=False)
+    if record["status"] != "ok":
+        raise RuntimeError(f"{model!r}: {record['message']}")
+    n = record["rows"]
     result = {
         "n_samples": n,
-        "mistakes": found["mistakes"] + found["unpredicted"],
-        "seconds": round(found["microseconds"] * n / 1e6, 6),
+        "mistakes": record["mistakes"] + record["unpredicted"],
+        "seconds": round(record["microseconds"] * n / 1e6, 6),
         "window_errors": [
             round(1 - (1 - (part["error"] or 0)) * (1 - part["unpredicted"] / part["rows"]), 6)
-            for part in found["windows"]
+            for part in record["windows"]
         ],
-        "bytes": found["memory"],
+        "bytes": record["memory"],
     }
-    if hasattr(model, "n_supports"):  # nothing of River's, nor what a reset has begun afresh
+    if hasattr(model, "n_supports"):  # nothing of River's, nor what a reset has started afresh
         result |= {"supports": model.n_supports, "updates": updates(model)}
     return result
 

@@ -66,10 +66,10 @@ class Setting(Contender):
         """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns."""
         known: dict[str, Any] = {**MODELS, "Tracker": Tracker, SVM: BatchSVM, **RIVALS}
         made = known[self.model]
-        own: dict[str, Any] = dict(self.parameters) | ({} if seed is None else {"seed": seed})
+        arguments: dict[str, Any] = dict(self.parameters) | ({} if seed is None else {"seed": seed})
         if "kernel" in inspect.signature(made).parameters:
-            own["kernel"] = self.kernel
-        model = made(**own)
+            arguments["kernel"] = self.kernel
+        model = made(**arguments)
         model = OneVsRest(model) if self.one_vs_rest else model
         return resetting(model) if self.adwin else model
 
@@ -89,7 +89,7 @@ class Reproduction:
     stream
         What `drift.streams.load` takes, or `drift.streams.load_split` where there is a test part.
     target
-        The topic of the positive examples; None: each topic is a class; several: asked for one
+        The topic of the positive examples; None: each topic is a class; several: requested one
         after the other, over equal parts of the stream.
     kernel
         Kernel between examples.

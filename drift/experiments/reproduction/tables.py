@@ -75,8 +75,8 @@ def _means(group: Sequence[Record], columns: Sequence[str]) -> Record:
     for name in columns:
         value, digits = _COLUMNS[name]
         try:
-            found = mean_and_deviation([value(one) for one in group])
-            row[name], row[f"{name}_std"] = (round(number, digits) for number in found)
+            statistics = mean_and_deviation([value(one) for one in group])
+            row[name], row[f"{name}_std"] = (round(number, digits) for number in statistics)
         except KeyError:
             row[name] = row[f"{name}_std"] = None
     return row
@@ -106,8 +106,8 @@ def _paper_table(results: Results) -> list[Record]:
         row = {"contender": name, "parameters": label(records[0]), **_means(records, columns)}
         learnt = sum(record["n_samples"] * record.get("epochs", 1) for record in records)
         row["rows_per_second"] = round(learnt / sum(record["seconds"] for record in records))
-        own = printed.get(name, {})
-        row |= {f"paper_{column}": own.get(column, [None])[-1] for column in known}
+        figures = printed.get(name, {})
+        row |= {f"paper_{column}": figures.get(column, [None])[-1] for column in known}
         rows.append(row | {"runs": len(records)})
     return rows
 
@@ -182,7 +182,7 @@ def _row(records: Sequence[Record]) -> Record:
 
 def _settings(results: Results) -> list[Record]:
     groups = results.once(curves_of).values()
-    return [_row(own) for models in groups for c in models.values() for own in c.values()]
+    return [_row(setting) for models in groups for c in models.values() for setting in c.values()]
 
 
 def _summary(results: Results) -> list[Record]:
@@ -212,8 +212,8 @@ def chunk_table(chunks: Sequence[Record]) -> list[dict[str, Any]]:
         size = group[0]["n_samples"]
         printed = _PAPER_SUPPORTS.get(model, {}) if of_the_paper(group) else {}
         paper, paper_std = printed.get(size, (None, None))
-        found = round(supports, 1), round(deviation, 2)
-        row = model, size, shifts, len(group), *found, paper, paper_std
+        rounded = round(supports, 1), round(deviation, 2)
+        row = model, size, shifts, len(group), *rounded, paper, paper_std
         rows.append(dict(zip(_CHUNK_COLUMNS, row, strict=True)))
     return rows
 
@@ -222,8 +222,8 @@ def _claims(results: Results) -> list[Record]:
     """What the paper says of its figures, decided on its own streams alone, which are RCV1's."""
     if not of_the_paper(results.records):
         return []
-    found = claims(results.once(curves_of), _chunk_records(results))
-    return [claim._asdict() for claim in found]
+    decided = claims(results.once(curves_of), _chunk_records(results))
+    return [claim._asdict() for claim in decided]
 
 
 def _tracking_figures(results: Results) -> dict[str, str]:

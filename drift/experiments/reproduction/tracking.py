@@ -32,7 +32,7 @@ __all__ = ["TRACKING_MODELS", "default_budgets", "track"]
 
 _Number = TypeVar("_Number", int, float)
 
-#: The models compared unless others are asked for, and the parameter whose grid each is run over.
+#: The models compared unless others are requested, and the parameter whose grid each is run over.
 TRACKING_MODELS: dict[str, str | None] = {
     "Perceptron": None,
     "SPA": "decay",
@@ -41,7 +41,7 @@ TRACKING_MODELS: dict[str, str | None] = {
     "Forgetron": "budget",
 }
 
-#: Run where they are asked for by name: the paper's other models, of which the second-order ones
+#: Run only by name: the paper's other models; the second-order ones
 #: cost ten to a hundred times as much, O(B^2) an example; and the Tracker, which came after it.
 _ON_REQUEST = {"SOP": None} | dict.fromkeys(("RBSOP", "LBSOP", "CKS", "Tracker"), "budget")
 _GRIDS = TRACKING_MODELS | _ON_REQUEST

@@ -52,12 +52,12 @@ class InverseGram(Part):
     Parameters
     ----------
     ridge
-        What is added to the diagonal, at least 0; over its weight for a support that has one.
+        Added to the diagonal, at least 0; divided by a support's weight.
 
     Attributes
     ----------
     capacity : int
-        Length of the rows that the methods take: zero behind the last slot.
+        Length of the methods' rows, which are zero after the last slot.
     """
 
     #: Its matrices are replaced, or changed at the end of an update, by `Guard.defer`.
@@ -98,15 +98,15 @@ class InverseGram(Part):
         Returns
         -------
         bool
-            Whether the inverse was computed afresh: what is kept up beside it should be, too.
+            Whether the inverse was recomputed; values updated beside it should be, too.
         """
         self._weight = weight
         self._heaviest = max(self._heaviest, weight)
-        # numpy 2.2 ends the process where there is no memory for a call of `trace`.
+        # numpy 2.2 aborts the process if `trace` is out of memory.
         trace = np.add.reduce(self._gram.diagonal())
         largest = self._heaviest * (trace + self.ridge / weight + self_kernel)
         self._ill_conditioned = bool(largest > _ILL_CONDITIONED * self.ridge)
-        if self._ill_conditioned:  # products with what the update makes of them are needed in it
+        if self._ill_conditioned:  # the update needs products with the changed matrices
             self._gram, self._inverse = self._gram.copy("F"), self._inverse.copy("F")
         return self._inserted > 0 and self._inserted % _CHECK_EVERY == 0 and self._check()
 
@@ -117,18 +117,18 @@ class InverseGram(Part):
         return linalg.blas.dsymv(1.0, self._inverse, row, lower=1)
 
     def _residual(self, row: Array, weights: Array) -> Array:
-        """What a solution leaves of the row."""
+        """Residual of a solution."""
         return linalg.blas.dsymv(-1.0, self._gram, weights, beta=1.0, y=row, lower=1)
 
     def refine(self, weights: Array, row: Array) -> Array:
-        """Improve ``times(row)`` by two steps of iterative refinement, where that is called for."""
+        """Improve ``times(row)`` by two steps of iterative refinement, if ill-conditioned."""
         if self._ill_conditioned:
             for _ in range(2):
                 weights = weights + self.times(self._residual(row, weights))
         return weights
 
     def schur(self, self_kernel: float, row: Array, weights: Array, weight: float = 1.0) -> float:
-        """``ridge / weight + own - row . weights``, no less than it can be.
+        """``ridge / weight + self_kernel - row . weights``, bounded from below against rounding.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class InverseGram(Part):
     def insert(self, slot: int, row: Array, weights: Array, schur: float, guard: Guard) -> None:
         """Add a support.
 
-        The inverse grows by ``d d' / spread`` with ``d`` the `weights`, -1 in the slot.
+        The inverse grows by ``d d' / schur`` with ``d`` the `weights`, -1 in the slot.
 
         Parameters
         ----------
@@ -238,15 +238,15 @@ class GramFactor(Part):
     _kept = frozenset({"_lower"})
 
     def __init__(self) -> None:
-        # Beyond the supports L is the identity, so that BLAS can solve with the whole array; in C
-        # order it would be given a copy of it each time.
+        # Beyond the supports L is the identity, so that BLAS can solve with the whole array. In
+        # Fortran order it is not copied for that.
         self._lower = np.eye(16, order="F")
         self._lengths = np.ones(16)  # sqrt(k(x_i, x_i)) of the supports
         self._size = 0
 
     @property
     def capacity(self) -> int:
-        """Length of the rows that the methods take and give: zero behind the last support."""
+        """Length of the methods' rows, which are zero after the last support."""
         return len(self._lower)
 
     def whiten(self, row: Array) -> Array:

@@ -56,7 +56,7 @@ def weighted_sum(weights: Array, terms: Array, sizes: Array) -> tuple[float, flo
 class Score:
     """The hypothesis at one input, as `StructuredProjectron` gives it to the argmax.
 
-    Called with a candidate output ``y`` it returns ``f(x, y)``, which takes one kernel value for
+    Called with a candidate output ``y`` it returns ``f(x, y)``, at the cost of one kernel value for
     each support; a candidate that comes again costs nothing. A decoder that does not try candidates
     one by one makes its potentials from `supports`.
 

@@ -81,7 +81,7 @@ class LeaveOneOutScores(Part):
         slot
             Its slot, free until now.
         row
-            Kernel between it and each slot; what free slots and its own have does not matter.
+            Kernel between it and each slot; values of free slots and its own are ignored.
         coefficients
             Its coefficient in each output.
         """
@@ -93,7 +93,7 @@ class LeaveOneOutScores(Part):
                 padded = np.pad(getattr(self, name), (0, more), constant_values=empty)
                 setattr(self, name, padded)
             row = np.pad(row, (0, len(self.sizes) - len(row)))
-        row = self._of_held(row)
+        row = self._masked(row)
         self.refresh(slot, row)
         self.coefficients[slot] = coefficients
         self._change(row, self.coefficients[slot], 1.0)
@@ -103,25 +103,25 @@ class LeaveOneOutScores(Part):
     def remove(self, slot: int, row: Array) -> None:
         """Forget the support in a slot, whose kernel row is `row`."""
         self._born[slot] = math.inf
-        self._change(self._of_held(row), self.coefficients[slot], -1.0)
+        self._change(self._masked(row), self.coefficients[slot], -1.0)
         for by_slot in (self.values, self.sizes, self.coefficients, self._errors):
             by_slot[slot] = 0.0
 
     def _change(self, row: Array, coefficients: Array, sign: float) -> None:
-        """Add a support's term to every sum (`sign` 1) or take it back (-1)."""
+        """Add a support's term to every sum (`sign` 1) or subtract it (-1)."""
         terms = np.abs(row) * np.abs(coefficients).max()
         self._errors += _UNIT * (self.sizes + terms)
         for k in np.flatnonzero(coefficients):  # few of many classes
             self.values[:, k] += sign * row * coefficients[k]
         self.sizes += sign * terms
 
-    def _of_held(self, row: Array) -> Array:
-        """Return a copy of a kernel row with 0 in free slots, where a kernel may give anything."""
+    def _masked(self, row: Array) -> Array:
+        """Return a copy of a kernel row with 0 in free slots, whose values are arbitrary."""
         return np.where(self._born < math.inf, row, 0.0)
 
     def refresh(self, slot: int, row: Array) -> None:
-        """Compute a support's sum afresh from its kernel row."""
-        others = self._of_held(row)
+        """Recompute a support's sum from its kernel row."""
+        others = self._masked(row)
         others[slot] = 0.0
         self.values[slot] = others @ self.coefficients
         self.sizes[slot] = np.abs(others) @ largest_by_row(np.abs(self.coefficients))

@@ -74,7 +74,7 @@ class Projector(Part):
             supports.add_coefficients(values)
 
     def for_class(self, slots: Iterable[int]) -> ClassProjector:
-        """Return the span, of supports in these slots, for a class to go on with."""
+        """Return a copy of the span for a class, whose supports are in these slots."""
         return ClassProjector(copy.deepcopy(self._factor), slots)
 
     def insert(
@@ -113,7 +113,7 @@ class ClassProjector(Part):
         weights[self._slots] = sums_of(weights[self._slots], more)
 
     def insert(self, slot: int, projection: Projection, guard: Guard) -> None:
-        """Take in a support, with a positive error, that a slot holds."""
+        """Add the support in a slot; its projection error is positive."""
         self._slots.append(slot)
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error), guard)
 

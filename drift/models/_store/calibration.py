@@ -2,8 +2,8 @@
 
 A probability is the logistic function of ``slope * score / rms``, ``rms`` the running root mean
 square of the scores; of several classes the softmax, and ``rms`` that of the difference between two
-classes' scores. The slope is positive and nothing is added, so that no decision changes. It takes a
-gradient step on the log loss at each example learnt, with the score from before the update.
+classes' scores. The slope is positive and there is no intercept, so that no decision changes. Each
+learnt example makes a gradient step on the log loss, with the score before the update.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration"]
 
-#: Step on the slope's logarithm; a fifth of it or twice as much changes the log loss by 1 % or 2 %.
+#: Step of the slope's logarithm; a fifth of it or twice as much changes the log loss by 1 % or 2 %.
 _RATE = 0.05
-#: Weight that older squares keep at each example: the mean is over some thousand of them.
+#: Decay of the running mean of squares at each example: a horizon of some thousand examples.
 _MEMORY = 0.999
-#: Bounds on the slope, and on the mean square, which has to stay finite.
+#: Bounds of the slope, and of the mean square, which must stay finite.
 _LEAST, _MOST, _LARGEST = 1e-3, 1e3, 1e300
 
 
@@ -33,11 +33,11 @@ class Calibration:
     Parameters
     ----------
     slope
-        Of the logistic function, in units of the scores' root mean square.
+        Slope of the logistic function, in units of the scores' root mean square.
     square
-        Mean square of the scores, 0 before there are any but 0.
+        Mean square of the scores; 0 until a score is not 0.
     total
-        Weight of the examples behind it.
+        Decayed weight of the examples in that mean.
     """
 
     def __init__(self, slope: float = 1.0, square: float = 0.0, total: float = 0.0) -> None:
@@ -47,7 +47,7 @@ class Calibration:
 
     @property
     def scale(self) -> float:
-        """What a score is multiplied by before the logistic function or softmax."""
+        """Factor of a score in the logistic function or softmax."""
         return self._scale(self.square)
 
     def _scale(self, square: float) -> float:
@@ -60,7 +60,7 @@ class Calibration:
         self._step(total, square, margin / (1.0 + math.exp(min(margin, 700.0))), w)
 
     def learn_classes(self, scores: Any, k: int, w: float) -> None:
-        """Learn from the scores of all classes, the number of an example's own, and its weight."""
+        """Learn from the scores of all classes, the label's number `k`, and the weight `w`."""
         values = [float(score) for score in scores]
         n = len(values)
         if n < 2:
@@ -74,33 +74,33 @@ class Calibration:
         self._step(total, square, gain, w)
 
     def _mean(self, square: float, w: float) -> tuple[float, float]:
-        """Weight of all examples with another one, and the mean square of their scores."""
+        """Weight and mean square of the scores, with another one."""
         total = _MEMORY * self.total + w
         return total, self.square + (min(square, _LARGEST) - self.square) * (w / total)
 
     def _step(self, total: float, square: float, gain: float, w: float) -> None:
-        """Make a step of the slope's logarithm up to that of 2, along minus the loss's gradient."""
+        """Make a gradient step of the slope's logarithm, at most a factor of 2."""
         step = 1.0 + min(_RATE * w * abs(gain), 1.0)
         slope = self.slope * step if gain > 0.0 else self.slope / step
         slope = min(max(slope, _LEAST), _MOST)
-        vars(self).update(slope=slope, square=square, total=total)  # or an interrupt parts them
+        vars(self).update(slope=slope, square=square, total=total)  # one call, for interrupts
 
     def numbers(self) -> list[float]:
-        """Return what it is made from."""
+        """Return the constructor's arguments."""
         return [self.slope, self.square, self.total]
 
-    def begin(self) -> None:
-        """Begin an update, which the guard takes back if it fails; there is nothing to be done."""
+    def start(self) -> None:
+        """Start an update. Nothing to do: the guard restores `content` if it fails."""
 
-    undo = finish = begin
+    undo = finish = start
 
     def content(self) -> dict[str, Any]:
-        """Return all attributes, for the guard to go back to."""
+        """Return a copy of all attributes, for the guard."""
         return dict(vars(self))
 
 
 def _sum(values: Iterable[float]) -> float:
-    """Sum in the order given, as compiled code does."""
+    """Sum in the given order, as the compiled code does."""
     total = 0.0
     for value in values:
         total += value

@@ -28,39 +28,39 @@ def _check(holds: Any, problem: str) -> None:
 
 
 def distinct(numbers: Sequence[Any], below: int) -> set[int]:
-    """Return distinct whole numbers below a bound as a set.
+    """Return distinct integers below a bound as a set.
 
     Raises
     ------
     ValueError
-        If they are not.
+        A number is out of range, no integer, or repeated.
     """
     _check(type(numbers) is list, "not a list of numbers")
     _check(all(type(n) is int and 0 <= n < below for n in numbers), "a number out of range")
-    found = set(numbers)
-    _check(len(found) == len(numbers), "a duplicate number")
-    return found
+    unique = set(numbers)
+    _check(len(unique) == len(numbers), "a duplicate number")
+    return unique
 
 
 def check_budget(budget: Any) -> None:
-    """Refuse, with ValueError, what is neither a budget nor None."""
+    """Raise ValueError unless it is a budget or None."""
     _check(budget is None or (type(budget) is int and 1 <= budget <= _MOST), "the budget")
 
 
 def check_store(
     state: dict[str, Any], order: tuple[list[int], list[int], int] | None, *, exact: bool = False
 ) -> None:
-    """Refuse, with ValueError, what a store cannot be built from.
+    """Raise ValueError if a store cannot be built from a state.
 
     Parameters
     ----------
     state
         What `ColumnStore.state` returns.
     order
-        The supports' slots and serial numbers, and the number of all that ever were; None for a
-        store that keeps none.
+        The supports' slots and serial numbers, and the number of supports ever added; None for a
+        store without an order.
     exact
-        Whether the store keeps float64 values, be its columns `wide` or not.
+        Whether the store keeps float64 values even if its columns are not `wide`.
     """
     used, columns = len(state["sizes"]), len(state["names"])
     sizes, ids = np.asarray(state["sizes"]), np.asarray(state["ids"])
@@ -72,7 +72,7 @@ def check_store(
     for name in ("values", "weight", "scale", "squared"):
         _check(np.asarray(state[name]).dtype == np.float64, "the type of its numbers")
         _check(name == "values" or len(state[name]) == used, "an array of another length")
-    # Doubling leaves less than as much again unused.
+    # Capacity doubles, so less than half of it is unused.
     capacity = state["capacity"]
     _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "the capacity")
     _check((sizes >= 0).all() and sizes.sum() == len(ids) == len(values), "the sizes of supports")
@@ -94,23 +94,23 @@ def check_store(
         _check(type(n_added) is int and 0 <= n_added < 2**63, "the number of supports")
 
 
-def _check_columns(state: dict[str, Any], held: Any) -> None:
-    """Refuse columns that are not those of the features held, each with a name of its own."""
-    names, columns = state["names"], len(held)
+def _check_columns(state: dict[str, Any], counts: Any) -> None:
+    """Check free columns, names and dense columns against the number of values in each column."""
+    names, columns = state["names"], len(counts)
     free = distinct(state["free_columns"], columns)
     _check(type(names) is list and all(names[j] is None for j in free), "names of free columns")
-    _check(all(bool(n) != (j in free) for j, n in enumerate(held.tolist())), "empty columns")
+    _check(all(bool(n) != (j in free) for j, n in enumerate(counts.tolist())), "empty columns")
     _check(len({name for j, name in enumerate(names) if j not in free}) == columns - len(free),
            "a duplicate name")  # fmt: skip
-    # A column stays dense down to its share of the slots: what is asked for bounds the memory.
+    # A dense column needs enough values, or a forged state could exhaust the memory.
     dense = sorted(distinct(state["dense"], columns))
-    _check((held[dense] >= state["capacity"] // SPARSE).all(), "a dense column of few values")
+    _check((counts[dense] >= state["capacity"] // SPARSE).all(), "a dense column of few values")
 
 
 def check_shared(shared: Any, parts: list[Any]) -> None:
-    """Refuse, with ValueError, a `SharedStore` that is not that of its `SharedSupports`.
+    """Raise ValueError if a `SharedStore` contradicts its `SharedSupports`.
 
-    The number of users of each slot must be that of the hypotheses that hold it.
+    `users` of a slot must count the hypotheses that have it as a support.
     """
     state = shared.store.state()
     room, used = shared.store.capacity, len(state["sizes"])

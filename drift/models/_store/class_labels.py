@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSEEN", "check_class", "check_classes", "refuse_real"]
 
-#: Stands for the label of an example that is passed over.
+#: Label of an example to be skipped.
 UNSEEN: Any = object()
 
 
 def refuse_real(y: Any) -> None:
-    """Refuse a label that is a number and not a whole one, as the target of a regression is.
+    """Refuse a label with a fraction, which is the target of a regression.
 
     >>> refuse_real(1.0)
     >>> refuse_real(1.5)
     Traceback (most recent call last):
     drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
-    as y > 0 is, or take one of River's regressors
+    as y > 0 is, or use one of River's regressors
     """
     if type(y) is str or not isinstance(y, Real) or isinstance(y, Integral):
         return
     if not float(y).is_integer():
         raise LabelError(
             f"label {y!r:.80} is a real number, and drift classifies: make a class of it, as y > 0 "
-            "is, or take one of River's regressors"
+            "is, or use one of River's regressors"
         )
 
 

@@ -1,11 +1,11 @@
 /* The arithmetic of the column store, once per precision: this file is included with REAL set. It is
    longer than 300 lines because each precision includes all of it.
 
-   Every loop treats each slot by itself, in the order of the columns, and the one sum over slots has
-   a fixed number of lanes: the vector width changes the speed and never a bit of the result.
+   Loops compute each slot separately, in the order of the columns. Sums over slots have a fixed
+   number of lanes. So the vector width never changes a bit of the result.
 
-   C11 but for `restrict` and hexadecimal floats, which not every compiler of Windows takes: `__restrict`
-   is known to all of them. */
+   C11 without `restrict` and hexadecimal floats, which some compilers on Windows lack; all have
+   `__restrict`. */
 
 #ifndef DRIFT_COLUMNS_H
 #define DRIFT_COLUMNS_H
@@ -17,7 +17,7 @@
 
 #ifdef DRIFT_CLONES /* -DDRIFT_CLONES= builds for the baseline alone */
 #elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#if __GNUC__ >= 12 /* before that it knows these levels, but not how to choose among them */
+#if __GNUC__ >= 12 /* earlier versions cannot dispatch on these levels */
 #define DRIFT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define DRIFT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -25,7 +25,7 @@
 #else
 #define DRIFT_CLONES
 #endif
-/* Before a loop of few rounds, which GCC would unroll before it can make vectors of it. */
+/* For short loops, which GCC would unroll instead of vectorising. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define DRIFT_ROLLED _Pragma("GCC unroll 1")
 #else
@@ -39,7 +39,7 @@
 #define DRIFT_PREFETCH(p) ((void)(p))
 #endif
 
-/* Blocks that vectors run over start on a cache line. */
+/* Vectorised arrays are aligned to cache lines. */
 #ifdef _WIN32
 #include <malloc.h>
 #define drift_free(p) _aligned_free(p)
@@ -47,7 +47,7 @@
 #define drift_free(p) free(p)
 #endif
 
-/* Grow a block of `before` bytes to `after`, zeroed; NULL, the old block untouched, without memory. */
+/* Grow a block from `before` to `after` bytes, zeroed. Out of memory: NULL, the old block unchanged. */
 static inline void *drift_grow(void *old, size_t before, size_t after) {
 #ifdef _WIN32
     void *block = _aligned_malloc(after, 64);
@@ -62,12 +62,12 @@ static inline void *drift_grow(void *old, size_t before, size_t after) {
     return block;
 }
 
-/* These three are known to features.py, too, which says what they are. */
+/* These three are in features.py, too, with their meaning; columns.pyx checks that they agree. */
 #define DRIFT_LANES 16 /* so that no loop over slots has a tail */
 #define DRIFT_DENSE 8
 #define DRIFT_SPARSE 16
-#define DRIFT_CHUNK 1024 /* columns that are looked at together */
-#define DRIFT_AHEAD 4 /* sparse columns that are asked for before their turn */
+#define DRIFT_CHUNK 1024 /* columns added in one pass */
+#define DRIFT_AHEAD 4 /* sparse columns to prefetch */
 
 enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
 
@@ -81,10 +81,10 @@ typedef struct {
     double value;
 } DriftCell_double;
 
-/* One feature's values over the slots. Sparse: `size` cells in a block with room for `room`, a multiple
-   of four; a single small cell lies in the column itself (room == 1), as most features have only one.
-   Room that is not needed holds cells of slot -1 and value 0, so that cells can be taken four at a
-   time. Dense (room == 0 and a block): one real per slot of the store. */
+/* One feature's values over the slots. Sparse: `size` cells in a block for `room` cells, a multiple of
+   four. A single float cell lies in the column itself (room == 1), as most features have only one.
+   Unused cells have slot -1 and value 0, so that loops process four at a time.
+   Dense (room == 0 and a block): one real per slot of the store. */
 typedef struct {
     union {
         void *block;
@@ -110,16 +110,16 @@ static inline void drift_clear(DriftColumn *c) {
     memset(c, 0, sizeof *c);
 }
 
-/* Room for so many cells, and some more. */
+/* Cells to allocate for `size`. */
 static inline int drift_room(int size) { return (size + size / 4 + 3) & ~3; }
 
-/* A sparse column's cells come from the second-level cache or beyond: ask for them in time. */
+/* Prefetch a sparse column's cells, which are in the second-level cache or beyond. */
 static inline void drift_prefetch_head(const DriftColumn *c) {
     DRIFT_PREFETCH(c->room == 1 ? (const void *)c : c->block);
 }
 
-/* The lines behind the first, as many as most columns have: to ask for just those that there are
-   takes a branch that is guessed wrong every time. */
+/* Prefetch the next three cache lines, enough for most columns. A loop over the actual number would
+   mispredict a branch each time. */
 static inline void drift_prefetch_lines(const void *block) {
     for (int line = 1; line < 4; line++) DRIFT_PREFETCH((const char *)block + 64 * line);
 }
@@ -128,9 +128,9 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
     drift_prefetch_lines(c->room > 1 ? c->block : (const void *)c);
 }
 
-/* A sum over slots in fixed lanes. A result within `rounding`, a share `tie` of its terms' sizes, is
-   the tie that exact arithmetic would give, and is returned as 0. ROW declares pointers to
-   the block that starts at slot `first`, KERNEL is the kernel's value in a lane of it. */
+/* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
+   magnitudes, counts as a tie and is returned as 0. ROW declares pointers to the block of slots from
+   `first` on, KERNEL is the kernel value in one of its lanes. */
 #define DRIFT_SUM(ROW, KERNEL)                                                                      \
     do {                                                                                            \
         double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
@@ -165,7 +165,7 @@ static inline double drift_power(double base, int degree) {
     }
 }
 
-/* The same for a degree below 32 that the compiler knows: a straight line, which vectors take. */
+/* The same for a constant degree below 32: no loop, so that it vectorises. */
 static inline double drift_short_power(double base, int degree) {
     double second = base * base, fourth = second * second, eighth = fourth * fourth, power = 1.0;
     if (degree & 1) power *= base;
@@ -176,7 +176,7 @@ static inline double drift_short_power(double base, int degree) {
     return power;
 }
 
-/* Degrees that have a loop each. */
+/* Degrees with a specialised loop. */
 #define DRIFT_DEGREES(CASE)                                                                         \
     CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)       \
     CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
@@ -225,7 +225,7 @@ DRIFT_CLONES static void drift_rbf_exact(double *row, const double *squared, dou
     DRIFT_EXP(14)
 }
 
-/* Sort few keys, all different, by how many are smaller: no branch depends on their order. */
+/* Sort few distinct keys by rank, without a branch on their order. */
 DRIFT_CLONES static void drift_rank(uint64_t *__restrict keys, uint64_t *__restrict spare, int n) {
     for (int i = 0; i < n; i++) {
         uint64_t key = keys[i], rank = 0;
@@ -235,8 +235,8 @@ DRIFT_CLONES static void drift_rank(uint64_t *__restrict keys, uint64_t *__restr
     memcpy(keys, spare, (size_t)n * sizeof *keys);
 }
 
-/* Sort keys, whose upper halves are no larger than `largest` and whose lower ones ascend. Few are
-   ranked, if need be; many go by digits from the lowest, back and forth between two arrays. */
+/* Sort keys whose upper halves are at most `largest` and whose lower halves ascend: few by rank, many
+   by radix sort between two arrays. */
 static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest) {
     int bits = 2, digit;
     if (n <= 32) {
@@ -269,10 +269,10 @@ static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest)
 #define DRIFT_CELL DRIFT_NAME(DriftCell)
 #define DRIFT_CELLS DRIFT_NAME(drift_cells)
 #define DRIFT_LIST DRIFT_NAME(DriftList)
-#define DRIFT_INSIDE (sizeof(DRIFT_CELL) <= sizeof(DriftCell_float)) /* a cell fits into the column */
+#define DRIFT_INSIDE (sizeof(DRIFT_CELL) <= sizeof(DriftCell_float)) /* whether a cell fits into the column */
 
-/* Many dense columns come sixteen, eight or four at a time, added up in pairs: fewer passes over the
-   row, and a shorter chain of roundings. */
+/* Many dense columns are added sixteen, eight or four at a time, pairwise: fewer passes over the row,
+   and less rounding error. */
 #define DRIFT_MANY 64
 #define DRIFT_TWO(k) (u[k] * c[k][i] + u[(k) + 1] * c[(k) + 1][i])
 #define DRIFT_FOUR(k) (DRIFT_TWO(k) + DRIFT_TWO((k) + 2))
@@ -306,8 +306,8 @@ DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REA
         acc[i] = (((acc[i] + u0 * c0[i]) + u1 * c1[i]) + u2 * c2[i]) + u3 * c3[i];
 }
 
-/* Fill up dense columns, of which there is room for three more, to a multiple of four: nothing times a
-   column at hand is nothing. */
+/* Pad dense columns to a multiple of four, with the first column times 0. The arrays have room for
+   three more. */
 static void DRIFT_NAME(drift_pad)(const REAL **dense, REAL *weight, int count) {
     for (; count & 3; count++) {
         dense[count] = dense[0];
@@ -315,7 +315,7 @@ static void DRIFT_NAME(drift_pad)(const REAL **dense, REAL *weight, int count) {
     }
 }
 
-/* Add the next of `count` dense columns, padded, from number k on in n slots; return the next one's number. */
+/* Add a group of the `count` padded dense columns, from number k on, over n slots; return the next number. */
 static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dense, const REAL *weight, int count,
                                              int k, int from, int n) {
     int padded = (count + 3) & ~3;
@@ -358,15 +358,14 @@ DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const R
 #undef DRIFT_CASE
 }
 
-/* A sparse column and what it is multiplied by. */
+/* A sparse column and its factor. */
 typedef struct {
     const DRIFT_CELL *cells;
     REAL weight;
     int32_t size;
 } DRIFT_LIST;
 
-/* A column's slots are all different, so four may be on their way at once; acc[-1] takes what fills up
-   the last four. */
+/* A column's slots are distinct, so four cells are independent. acc[-1] absorbs the padding cells. */
 static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST list) {
     const DRIFT_CELL *__restrict e = list.cells;
     REAL u = list.weight;
@@ -380,9 +379,9 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST li
     }
 }
 
-/* Add the inner products over at most DRIFT_CHUNK columns. Dense ones come first, unless they are
-   summed up in `acc` already, then sparse ones, then single cells, each kind in the point's order: what
-   a column is changes from one to the next, and a loop over all of them would stumble each time. */
+/* Add the inner products over at most DRIFT_CHUNK columns: dense ones, unless `summed` says that `acc`
+   contains them, then sparse ones, then single cells, each kind in the point's order. One loop over
+   mixed kinds would mispredict its branches. */
 static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const int32_t *ids,
                                        const double *values, int count, int n, int summed) {
     const REAL *dense[DRIFT_CHUNK + 3];
@@ -419,8 +418,8 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
     }
 }
 
-/* work[slot] = <support in slot, point>, for the point's sorted columns, both as scaled. There is a
-   place before the first slot. `sums` is a window's row of the point, or NULL. */
+/* work[slot] = <support in slot, point>, both scaled, for the point's sorted columns. work[-1] exists.
+   `sums` is the point's row of a window, or NULL. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
                                   void *work, int n, const void *sums) {
     if (!n) return; /* without slots there is no block */
@@ -445,7 +444,7 @@ static int DRIFT_NAME(drift_make_dense)(DriftColumn *c, int capacity) {
     return 0;
 }
 
-/* Move a sparse column's cells to a block with room for so many; -1 without memory. */
+/* Move a sparse column's cells to a block of `room` cells; -1 if out of memory. */
 static int DRIFT_NAME(drift_resize)(DriftColumn *c, int room) {
     DRIFT_CELL *block = (DRIFT_CELL *)malloc((size_t)room * sizeof *block);
     if (!block) return -1;
@@ -457,8 +456,7 @@ static int DRIFT_NAME(drift_resize)(DriftColumn *c, int room) {
     return 0;
 }
 
-/* Give back room that a sparse column has not needed for a while: half of it, and the block of one
-   cell that fits into the column itself. */
+/* Free unused room of a sparse column if it is half or more, and the block of a single cell. */
 static void DRIFT_NAME(drift_shrink)(DriftColumn *c) {
     void *block = c->block;
     if (c->size == 1 && DRIFT_INSIDE) {
@@ -482,8 +480,8 @@ static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     return 0;
 }
 
-/* Write a non-zero value; a column with more than `most` of them turns dense. -1 without
-   memory, the column as it was. */
+/* Write a non-zero value; a column with more than `most` values turns dense. Out of memory: -1, the
+   column unchanged. */
 static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity, int most) {
     if (drift_is_dense(c)) {
         ((REAL *)c->block)[slot] = (REAL)value;
@@ -500,11 +498,11 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
     return c->size > most ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
 }
 
-/* A slot's cell in a sparse column; the end of the column where it has none. */
+/* A slot's cell in a sparse column, or the column's end. */
 static inline DRIFT_CELL *DRIFT_NAME(drift_find)(DriftColumn *c, int slot) {
     DRIFT_CELL *e = DRIFT_CELLS(c), *end = e + c->size;
     if (c->room == 1) return e + (e->slot != slot);
-    for (; e < end; e += 4) { /* one branch for four, as each is guessed wrong once */
+    for (; e < end; e += 4) { /* one branch for four cells, as each branch is mispredicted once */
         int second = e[1].slot == slot, third = e[2].slot == slot, fourth = e[3].slot == slot;
         if ((e->slot == slot) | second | third | fourth) return e + second + 2 * third + 3 * fourth;
     }
@@ -517,8 +515,8 @@ static double DRIFT_NAME(drift_get)(DriftColumn *c, int slot) {
     return e < DRIFT_CELLS(c) + c->size ? (double)e->value : 0.0;
 }
 
-/* Forget a slot's value. Memory follows what is held: a sparse column gives back room, a dense one
-   with less than its share of the slots turns sparse again. */
+/* Delete a slot's value. A sparse column frees unused room; a dense one with too few values turns
+   sparse. */
 static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
     if (c->room) {
         DRIFT_CELL *last = DRIFT_CELLS(c) + c->size - 1;

@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-"""The column store: support vectors by feature, so that a score touches only what an example has.
+"""The column store: support vectors by feature, so that a score reads only the example's features.
 
-One column per feature holds the supports' values for it, sparse while few supports have the feature
-and dense above an eighth of them. The vocabulary is owned by the supports: a name whose column
-empties is forgotten. `drift.models._store.plain` is the same contract in plain Python.
+One column per feature has the supports' values of it, sparse while few supports have the feature,
+dense above an eighth of the slots. A name is forgotten when its column is empty.
+`drift.models._store.plain` is the same contract in plain Python.
 
-Rows lie in the columns at unit norm where the kernel looks at their direction alone, else scaled by
-a power of two to a norm in [1/2, 1), which is exact and keeps float32 far from its limits; `scale`
-takes the slot back. Everything else (norms, coefficients, kernel values) is double.
+Rows are stored with unit norm if the kernel normalises them, else divided by a power of two to a
+norm in [1/2, 1), which is exact and keeps float32 in its range; `scale` reverses that. Norms,
+coefficients and kernel values are double.
 
-The store is one class in five steps, each upon the one before: what is kept of the supports, the
-point, its scores, batches of points, changes. They are one translation unit.
+The store is one class in five steps, each derived from the one before: supports, point, scores,
+batches, changes. They are one translation unit.
 """
 
 cimport cython
@@ -61,7 +61,7 @@ cdef class ColumnStore(Changes):
     wide
         Keep the columns in float64 instead of float32.
     limit
-        Number of supports above which it is not worth reserving room; None for no limit.
+        Number of slots not to exceed when growing ahead of need; None for no limit.
     """
 
     def __sizeof__(self):
@@ -77,14 +77,14 @@ cdef class ColumnStore(Changes):
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
-        size += self.old_room * sizeof(double) + self.gone_room * sizeof(Gone)
+        size += self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
         if self.window is not None:
             size += self.window.__sizeof__()
         return object.__sizeof__(self) + size
 
     def state(self):
-        """Return all that a store is, as plain values and arrays, down to the order of its sums."""
+        """Return the state as plain values and arrays, with the order of sums."""
         cdef int slot, k
         cdef Py_ssize_t size = 0
         cdef Buffer id_buffer, value_buffer
@@ -95,7 +95,7 @@ cdef class ColumnStore(Changes):
         for slot in range(self.used):
             size += self.row_size[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
-        id_buffer, value_buffer = held(ids, PyBUF_WRITABLE), held(values, PyBUF_WRITABLE)
+        id_buffer, value_buffer = buffer_of(ids, PyBUF_WRITABLE), buffer_of(values, PyBUF_WRITABLE)
         id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
         for slot in range(self.used):
             for k in range(self.row_size[slot]):
@@ -121,13 +121,13 @@ cdef class ColumnStore(Changes):
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
 
-    @cython.binding(True)  # or it cannot be a class method under the limited API
+    @cython.binding(True)  # required for class methods under the limited API
     @classmethod
     def restore(cls, kernel, limit, state, order=None):
-        """Build the store that gave `state`.
+        """Build a store from its `state`.
 
-        `order` has the supports' slots and serial numbers, the oldest first, and how many there ever
-        were. Without it they come slot by slot.
+        `order` has the supports' slots and serial numbers, the oldest first, and the number of
+        supports ever added. Without it, supports are ordered by slot.
         """
         check_store(state, order)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
@@ -173,5 +173,5 @@ cdef class ColumnStore(Changes):
 
 if (DENSE, SPARSE, LANES) != (DRIFT_DENSE, DRIFT_SPARSE, DRIFT_LANES):
     raise RuntimeError("features.py has other constants than columns.h: compile again")
-store_class(ColumnStore)  # no decorators: an extension type takes none
+store_class(ColumnStore)  # extension types allow no decorators
 store_class(Calibration)

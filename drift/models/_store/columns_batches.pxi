@@ -1,9 +1,9 @@
-# What is computed in one call for many rows of a batch, or for many classes.
+# Computations for many rows of a batch, or for many classes, in one call.
 
 cdef bint is_no_update(
     const double *scores, const double *errors, const double *factors, int count, int label, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `label` surely is no update; see `ColumnStore.scan_classes`."""
+    """Whether an example of class `label` causes no update, beyond rounding; see `ColumnStore.scan_classes`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= label < count:
@@ -34,16 +34,16 @@ cdef int best_class(const double *scores, const double *factors, int count) noex
 
 
 cdef class Batches(Scores):
-    """Scores of rows until one is an update, and of the classes that share the supports."""
+    """Scores of rows up to the next update, and of classes that share the supports."""
 
     cdef int read_next(self, RowsView view, int i) except -1:
-        """Read a row of a batch whose next rows come after it, and open a window where that pays."""
+        """Read a row of a batch; open a window for it and the next rows if that pays."""
         cdef Py_ssize_t slot = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
         cdef int k, n_dense = 0
         self.read_row_at(view, i)
         if self.count * slot < DRIFT_WORTH or i == view.size - 1:
             return 0
-        if self.window_row == i and self.window.holds(i, self.padded()):
+        if self.window_row == i and self.window.covers(i, self.padded()):
             return 0
         for k in range(self.count):
             n_dense += drift_is_dense(&self.columns[self.ids[k]])
@@ -53,7 +53,7 @@ cdef class Batches(Scores):
         return 0
 
     cdef int open_window(self, RowsView view, int first) except -1:
-        """Sum up the dense columns of the rows from one on."""
+        """Sum the dense columns of the next rows, from `first` on."""
         cdef Window window = Window(view.rows, first, self.padded(), self.wide)
         cdef int i
         self.window = None
@@ -61,7 +61,7 @@ cdef class Batches(Scores):
             try:
                 self.read_row_at(view, i)
             except FeatureError:
-                break  # which is raised when the row's turn comes
+                break  # raised again when the row is learnt
             self.sort_point()
             drift_store_row(self.wide, window.stored, i - first, self.columns, self.sorted_ids, self.sorted_values, self.count)
             window.size += 1
@@ -70,7 +70,7 @@ cdef class Batches(Scores):
         return 0
 
     cdef void close_window(self, RowsView view, int done) noexcept:
-        """Let go of a window, and the batch, where at most one row is left."""
+        """Release the window, and with it the batch, if at most one row is left."""
         if done >= view.size - 1:
             self.window = None
 
@@ -86,15 +86,15 @@ cdef class Batches(Scores):
         self.close_window(view, view.size)
         return scores
 
-    @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
+    @cython.boundscheck(True)  # labels may come from a damaged checkpoint
     def learn_rows(self, rows, list predictions, list labels, signs, model):
-        """Learn rows as `learn` does, from the one on whose number is that of the predictions.
+        """Learn rows as `learn` does, from row ``len(predictions)`` on.
 
-        What is predicted, one of ``model._labels``, is appended once the row is learnt. `signs` are
-        those of the labels, int8.
+        Appends the prediction, one of ``model._labels``, once the row is learnt. `signs` are the
+        labels' signs, int8.
         """
         cdef RowsView view = RowsView(rows)
-        cdef Buffer sign = held(signs)
+        cdef Buffer sign = buffer_of(signs)
         cdef int i
         cdef double label_sign, value, margin = model._update_margin
         self.index(rows.width)
@@ -110,19 +110,19 @@ cdef class Batches(Scores):
     def class_scores(self, weights, scores, roundings):
         """Score the point under several sets of coefficients, with one kernel row.
 
-        `weights` holds as many rows as `scores` and `roundings` have entries, each as wide and with
-        as many zeros behind the last slot as the width says: `capacity` or more. A score is 0 within
-        rounding of 0; `roundings` gets the bound on each one's error.
+        `weights` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
+        wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
+        bound on each error.
         """
-        cdef Buffer weight = held(weights), score = held(scores, PyBUF_WRITABLE)
-        cdef Buffer rounding = held(roundings, PyBUF_WRITABLE)
+        cdef Buffer weight = buffer_of(weights), score = buffer_of(scores, PyBUF_WRITABLE)
+        cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
         cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
         if not self.score_classes(weight, count, doubles(score, count), doubles(rounding, count)):
             raise self.overflow()
 
     cdef bint score_classes(self, Buffer weights, int count, double *score, double *rounding) except -1:
-        """Score the point under `count` sets of coefficients; False where that overflows."""
+        """Score the point under `count` sets of coefficients; False on overflow."""
         cdef int c, n = self.compute_row()
         cdef const double *weight = <double *>weights.view.buf
         cdef Py_ssize_t width = weights.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
@@ -131,26 +131,25 @@ cdef class Batches(Scores):
             raise ValueError(f"{count} classes of {n} slots and room for {width}")
         for c in range(count):
             score[c] = drift_weighted_sum(weight + c * width, self.row, n, self.tie, rounding + c)
-            finite &= rounding[c] - rounding[c] == 0.0  # of terms that are infinite the sum may be 0
+            finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
         return finite
 
     def scan_classes(self, rows, list predictions, list labels, classes):
-        """Append what is predicted of rows up to the first that might be an update.
+        """Append predictions of rows up to the first that may cause an update.
 
-        It begins with the row whose number is that of the predictions; the classes' calibration learns
-        from rows that have a label.
+        The first row is ``len(predictions)``. The classes' calibration learns from rows with a label.
 
         Parameters
         ----------
         rows
             A `drift.models._store.rows.Rows`.
         labels
-            Label of each row; None to predict all rows of which one class surely is the best.
+            Label of each row; None: predict rows up to the first tie within rounding.
         classes
             A `drift.models._store.rows.Classes`.
         """
         cdef RowsView view = RowsView(rows)
-        cdef Buffer weight = held(classes.weights), factor = held(classes.factors)
+        cdef Buffer weight = buffer_of(classes.weights), factor = buffer_of(classes.factors)
         cdef int i, c, label, count = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
@@ -158,7 +157,7 @@ cdef class Batches(Scores):
         cdef dict numbers = classes.numbers
         cdef list names = list(numbers)
         cdef Calibration calibration = classes.calibration
-        cdef Buffer work = held(bytearray(2 * count * sizeof(double)))
+        cdef Buffer work = buffer_of(bytearray(2 * count * sizeof(double)))
         cdef double *scores = doubles(work, 2 * count)
         cdef double *factors = doubles(factor, count)
         self.index(rows.width)
@@ -171,7 +170,7 @@ cdef class Batches(Scores):
                 label = best_class(scores, factors, count)
             if not is_no_update(scores, scores + count, factors, count, label, margin, rivals):
                 break
-            if supports_may_update and self.may_be_held():
+            if supports_may_update and self.may_be_support():
                 break
             if labels is not None:
                 for c in range(count):
@@ -180,8 +179,8 @@ cdef class Batches(Scores):
             predictions.append(names[label])
         self.close_window(view, <int>len(predictions))
 
-    cdef bint may_be_held(self) noexcept:
-        """Whether a support may be the point, whose kernel row was just made."""
+    cdef bint may_be_support(self) noexcept:
+        """Whether a support may equal the point, whose kernel row was just computed."""
         cdef int slot
         cdef double dot, squared = self.point_squared * self.point_share**2
         for slot in range(self.used):
@@ -197,19 +196,19 @@ cdef class Batches(Scores):
         Parameters
         ----------
         row
-            Kernel between the point and each slot, as `fill_row` makes it.
+            Kernel between the point and each slot, from `fill_row`.
         slots
-            Slots of the supports in their order, int32; None where those are 0, 1, 2, ...
+            Slots of the supports in their order, int32; None: 0, 1, 2, ...
         signs
             Coefficients of the supports, doubles.
         survived
-            Weight of each prefix's vote, that of none first.
+            Weight of each prefix's vote, from the empty prefix on.
         averaged
-            A prefix votes with its score instead of its sign; a sum within rounding of 0 is 0.
+            A prefix votes with its score instead of its sign. A sum within rounding of 0 is 0.
         """
         cdef Py_ssize_t k, s, n = len(signs)
-        cdef Buffer kernels = held(row), coefficients = held(signs), weights = held(survived)
-        cdef Buffer places = None if slots is None else held(slots)
+        cdef Buffer kernels = buffer_of(row), coefficients = buffer_of(signs), weights = buffer_of(survived)
+        cdef Buffer places = None if slots is None else buffer_of(slots)
         cdef const double *kernel = <double *>kernels.view.buf
         cdef const double *coefficient = doubles(coefficients, n)
         cdef const double *weight = doubles(weights, n + 1) + 1

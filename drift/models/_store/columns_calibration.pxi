@@ -1,4 +1,4 @@
-# Probabilities from scores; see drift/models/_store/calibration.py, which has the reasons.
+# Probabilities from scores. drift/models/_store/calibration.py explains the rules.
 
 cdef double SLOPE_RATE = calibration._RATE, MEMORY = calibration._MEMORY
 cdef double LEAST_SLOPE = calibration._LEAST, MOST_SLOPE = calibration._MOST
@@ -19,7 +19,7 @@ cdef class Calibration:
 
     @property
     def scale(self):
-        """What a score is multiplied by before the logistic function or softmax."""
+        """Factor of a score in the logistic function or softmax."""
         return self.factor()
 
     cdef inline void update_mean(self, double square, double w) noexcept:
@@ -60,20 +60,20 @@ cdef class Calibration:
         self.update(score, sign, w)
 
     def learn_classes(self, scores, int k, double w):
-        """Learn from the scores of all classes, the number of an example's own, and its weight."""
-        cdef Buffer score = held(scores)
+        """Learn from the scores of all classes, the label's number `k`, and the weight `w`."""
+        cdef Buffer score = buffer_of(scores)
         self.update_classes(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
 
     def numbers(self):
-        """Return what it is made from."""
+        """Return the constructor's arguments."""
         return [self.slope, self.square, self.total]
 
-    cpdef begin(self):
-        """Begin an update, which can be undone until it is finished."""
+    cpdef start(self):
+        """Start an update, which can be undone until it is finished."""
         self.old_slope, self.old_square, self.old_total = self.slope, self.square, self.total
 
     cpdef undo(self):
-        """Be as at the beginning of the update."""
+        """Restore the values before the update."""
         self.slope, self.square, self.total = self.old_slope, self.old_square, self.old_total
 
     def finish(self):

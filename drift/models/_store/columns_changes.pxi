@@ -1,25 +1,24 @@
-# Supports that come and go, and the log from which an update that fails is undone.
+# Adding and evicting supports, and the log from which a failed update is undone.
 #
-# While an update is under way a support that goes only loses its coefficient: its row stays in its
-# slot until the update is finished, so that taking it back needs no memory and none of the
-# caller's code.
+# During an update an evicted support only loses its coefficient. Its row stays in its slot until the
+# update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
 cdef class Changes(Batches):
     """Supports in order of insertion."""
 
-    # What was before the update, and how many supports of then are left: the oldest in the order.
+    # Values before the update, and the number of supports from before it, which are first in the order.
     cdef int old_used, old_capacity, old_columns, n_old
     cdef int64_t old_added
     cdef double old_factor
 
     # --- the order -----------------------------------------------------------------------------
 
-    def n_held(self):
+    def n_supports(self):
         """Number of supports."""
         return self.size
 
     def slot(self, int i):
-        """Slot of support number `i`, the oldest first; from the newest backwards below 0."""
+        """Slot of support number `i` from the oldest, 0; negative: from the newest, -1."""
         if not -self.size <= i < self.size:
             raise IndexError(f"support {i} of {self.size}")
         return self.order[i + self.size if i < 0 else i]
@@ -28,28 +27,28 @@ cdef class Changes(Batches):
         """The supports' slots, the oldest first."""
         return [self.order[k] for k in range(self.size)]
 
-    def serials_held(self):
-        """Number of each support among all that ever came, from 1, the oldest first."""
+    def support_serials(self):
+        """Serial number of each support, counting all ever added from 1; the oldest first."""
         return [self.serials[k] for k in range(self.size)]
 
-    # --- coming and going ----------------------------------------------------------------------
+    # --- adding and evicting --------------------------------------------------------------------
 
     def add(self, x, double coefficient):
-        """Store `x`, the example read last, as a support; return its slot."""
+        """Add `x`, the example read last, as a support; return its slot."""
         cdef int slot, k
         cdef int32_t *row
         cdef list kept = None
-        cdef dict fresh = {}  # made before names are borrowed
+        cdef dict fresh = {}  # created before names are borrowed
         self.check_reader()
         if not self.current or (self.n_unknown and not self.by_index):
             if type(x) is not dict and type(x) is not Row:
-                x = as_dict(x)  # which holds the names that are noted
-            self.read(x)  # those that were noted before may be gone
+                x = as_dict(x)  # a dict that keeps the names alive
+            self.read(x)  # names read before may be gone
             if not (self.plain or self.by_index):
                 self.start_point()
                 kept = self.read_any(x)
         reserve(&self.added, 1)
-        reserve(&self.converted, 2 * (self.count + self.n_unknown))  # it comes and may go again
+        reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
             self.reserve_slots(self.used + 1)
         row = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
@@ -81,10 +80,10 @@ cdef class Changes(Batches):
         return slot
 
     cdef int put_unknown(self, int slot, dict fresh) except -1:
-        """Give the point's features that no support has their columns; `fresh` is an empty dict.
+        """Create columns for the point's new features; `fresh` is an empty dict.
 
-        Columns are summed in the order in which they are made, and so are made in the order of the
-        names, whatever that of the example is.
+        Columns are summed in the order of their creation. So they are created in the order of the
+        names, which does not depend on the example.
         """
         cdef int k, n = self.n_unknown, largest = 0
         cdef double value
@@ -104,7 +103,7 @@ cdef class Changes(Batches):
         return 0
 
     def remove(self, int slot):
-        """Forget the support in a slot, and each name that no other support has."""
+        """Evict the support in a slot, and forget names that no other support has."""
         cdef int i = 0
         while i < self.size and self.order[i] != slot:
             i += 1
@@ -113,20 +112,20 @@ cdef class Changes(Batches):
         self.evict(i)
 
     def evict(self, int i):
-        """Forget support number `i`, as `slot` counts; return the slot that it leaves."""
+        """Evict support number `i`, as `slot` counts; return its slot."""
         cdef int slot = self.slot(i)
-        cdef Gone *gone
+        cdef Evicted *evicted
         self.guard.check()
         i += self.size if i < 0 else 0
-        if self.n_gone == self.gone_room:
-            self.gone = <Gone *>grown(self.gone, (2 * self.gone_room + 8) * sizeof(Gone))
-            self.gone_room = 2 * self.gone_room + 8
+        if self.n_evicted == self.evicted_room:
+            self.evicted = <Evicted *>grown(self.evicted, (2 * self.evicted_room + 8) * sizeof(Evicted))
+            self.evicted_room = 2 * self.evicted_room + 8
         self.reserve_point(self.row_size[slot])
-        gone = &self.gone[self.n_gone]
-        gone.slot, gone.weight, gone.serial = slot, self.weight[slot], self.serials[i]
-        gone.place = i if i < self.n_old else -1
+        evicted = &self.evicted[self.n_evicted]
+        evicted.slot, evicted.weight, evicted.serial = slot, self.weight[slot], self.serials[i]
+        evicted.place = i if i < self.n_old else -1
         self.n_old -= i < self.n_old
-        self.n_gone += 1
+        self.n_evicted += 1
         self.scored = self.filled = self.current = False
         self.size -= 1
         memmove(&self.order[i], &self.order[i + 1], (self.size - i) * sizeof(int32_t))
@@ -139,7 +138,7 @@ cdef class Changes(Batches):
         return slot
 
     cdef int drop_row(self, int slot) noexcept:
-        """Take a support's values out of their columns; return how many are empty then, in `keys`."""
+        """Delete a support's values from its columns; return the number of empty ones, listed in `keys`."""
         cdef int k, j, size = self.row_size[slot], n_emptied = 0, largest = 0
         cdef bint dense
         cdef int32_t *row = self.rows[slot]
@@ -168,11 +167,11 @@ cdef class Changes(Batches):
     # --- merging -------------------------------------------------------------------------------
 
     def least(self, sizes=None):
-        """Slot of the support of the smallest size but the newest; of equals the oldest.
+        """Slot of the smallest support, the newest excluded; of equals the oldest.
 
-        `sizes` is a buffer of doubles by slot; without one they are those of the coefficients.
+        `sizes` is a buffer of doubles by slot; without it the size is the coefficient's magnitude.
         """
-        cdef Buffer buffer = None if sizes is None else held(sizes)
+        cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.weight if sizes is None else doubles(buffer, self.used)
         cdef double smallest = INFINITY
         cdef int k
@@ -184,21 +183,21 @@ cdef class Changes(Batches):
         raise IndexError("no support but the newest")
 
     def nearest(self, int slot, slots=None):
-        """Take a support as the point; return the slot of the nearest other, and what it is worth.
+        """Read a support as the point; return the slot of its nearest neighbour, and the merge's share.
 
-        The nearest is the one at the smallest angle, of equals the first; the projection of
-        ``k(x_i, .)`` onto its ``k(x_j, .)`` is ``k(x_i, x_j) / k(x_j, x_j)`` of that, which comes
-        second; -1 and 0.0 where every other is orthogonal. `slots` is a buffer of those to choose
-        from, int32; without one it is all supports, the oldest first.
+        The nearest one has the smallest angle; of equals, the first. Projecting ``k(x_i, .)`` onto
+        ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. Returns -1 and 0.0 if all others
+        are orthogonal. `slots` is a buffer of candidates, int32; without it, all supports, the oldest
+        first.
         """
-        cdef Buffer buffer = None if slots is None else held(slots)
+        cdef Buffer buffer = None if slots is None else buffer_of(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
         cdef double *kernels
         cdef double largest = 0.0
         cdef int k, j, n = self.size if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_support(slot)
         self.compute_row()
-        work = held(bytearray(self.used * sizeof(double)))
+        work = buffer_of(bytearray(self.used * sizeof(double)))
         kernels = doubles(work, self.used)
         self.self_kernels(kernels)
         for k in range(n):
@@ -212,41 +211,41 @@ cdef class Changes(Batches):
         return -1, 0.0
 
     def merge(self, int slot, int target, double share):
-        """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
             self.keep_weights()
             self.weight[target] = self.sum_of(self.weight[target], share * self.weight[slot])
         self.remove(slot)
 
-    # --- an update, whole or none --------------------------------------------------------------
+    # --- atomic updates -------------------------------------------------------------------------
 
-    def begin(self):
-        """Begin an update: what follows can be undone until it is finished."""
+    def start(self):
+        """Start an update: changes can be undone until it is finished."""
         self.old_factor, self.old_added = self.factor, self.n_added
         self.old_used, self.n_old = self.used, self.size
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
         self.least_free = self.free_columns.size
-        self.made.size = self.converted.size = self.added.size = self.n_gone = 0
+        self.made.size = self.converted.size = self.added.size = self.n_evicted = 0
         self.weights_kept = False
-        self.calibration.begin(); self.logging = True
+        self.calibration.start(); self.logging = True
 
     def undo(self):
-        """Be again as at the beginning of the update, to the last bit."""
+        """Restore the state before the update, bit for bit."""
         cdef int k, j, slot
-        cdef Gone *gone
+        cdef Evicted *evicted
         self.size = self.n_old
-        for k in range(self.n_gone - 1, -1, -1):
-            gone = &self.gone[k]
-            self.weight[gone.slot] = gone.weight
-            if gone.place >= 0:
-                j = gone.place
+        for k in range(self.n_evicted - 1, -1, -1):
+            evicted = &self.evicted[k]
+            self.weight[evicted.slot] = evicted.weight
+            if evicted.place >= 0:
+                j = evicted.place
                 memmove(&self.order[j + 1], &self.order[j], (self.size - j) * sizeof(int32_t))
                 memmove(&self.serials[j + 1], &self.serials[j], (self.size - j) * sizeof(int64_t))
-                self.order[j], self.serials[j] = gone.slot, gone.serial
+                self.order[j], self.serials[j] = evicted.slot, evicted.serial
                 self.size += 1
         if self.weights_kept:
             memcpy(self.weight, self.old_weight, self.old_used * sizeof(double))
-        self.n_gone = 0
+        self.n_evicted = 0
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
             self.drop_row(slot)
@@ -277,19 +276,19 @@ cdef class Changes(Batches):
         self.scored = self.filled = self.current = False
 
     def finish(self):
-        """Let the supports go that the update has removed; return what their names' code raises."""
+        """Delete the rows of supports that the update evicted; return an exception of their names' code."""
         cdef int i, k, slot, n_emptied
         problem = None
         self.logging = False
-        if self.n_gone:
+        if self.n_evicted:
             self.scored = self.filled = self.current = False
-        for i in range(self.n_gone):
-            slot = self.gone[i].slot
+        for i in range(self.n_evicted):
+            slot = self.evicted[i].slot
             n_emptied = self.drop_row(slot)
             for k in range(n_emptied):
                 DRIFT_PREFETCH(<PyObject *>self.names[<int>(self.keys[k] >> 32)])
-            for k in range(n_emptied - 1, -1, -1):  # the lowest is taken first
+            for k in range(n_emptied - 1, -1, -1):  # so that the lowest is reused first
                 problem = self.free_column(<int>(self.keys[k] >> 32)) or problem
             push(&self.free_slots, slot)
-        self.n_gone = 0
+        self.n_evicted = 0
         return problem

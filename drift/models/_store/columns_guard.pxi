@@ -1,8 +1,8 @@
 # The guard: one thread at a time in a model, and atomic updates.
 
 cdef struct Place:
-    # A place of an array of one or two dimensions, a slot of its last axis or all of it, and what
-    # was there: to put that back takes no memory.
+    # The saved values of an array of one or two dimensions, or of one slot of its last axis. Restoring
+    # them allocates nothing.
     Py_buffer view
     int first, stop
     char *values
@@ -24,7 +24,7 @@ cdef void copy_place(Place *place, bint back) noexcept:
 
 cdef inline int stored_kind(value) except -1:
     if value is None or type(value) is int or type(value) is float or type(value) is tuple or type(value) is str:
-        return VALUE  # most of them, without a look-up
+        return VALUE  # the common case, without a look-up
     kind = KINDS.get(type(value))
     if kind is None:
         kind = KINDS[type(value)] = int(kind_of(type(value)))
@@ -38,22 +38,21 @@ cdef inline copy_of(value):
 
 
 cdef inline int empty(list items) except -1:
-    return PyList_SetSlice(items, 0, len(items), NULL) if items else 0  # which `clear` takes longer for
+    return PyList_SetSlice(items, 0, len(items), NULL) if items else 0  # faster than `clear`
 
 
 @cython.final
 cdef class Guard:
-    """Keeps other threads out of a model, and takes back an update that fails.
+    """A lock for a model, with rollback of a failed update.
 
-    What it does before and after is compiled code, in which no signal handler runs: an interrupt comes
-    before an update, after it, or in the middle, and then nothing of the update is left. A guard
-    may be that of several stores.
+    No signal handler runs in its compiled code. So an interrupt comes before an update, after it, or
+    during it, which rolls the update back. Several stores may share a guard.
     """
 
-    cdef unsigned long holder  # the thread
-    cdef int holds
-    # Of the update under way: pairs of a __dict__ and its content before, stores that log, and
-    # places of arrays.
+    cdef unsigned long owner  # the thread
+    cdef int depth
+    # Of the current update: pairs of a __dict__ and its content before, stores that log, and saved
+    # arrays.
     cdef bint updating
     cdef list parts, stores, deferred
     cdef Place *places
@@ -66,53 +65,53 @@ cdef class Guard:
         free(self.places)
 
     cdef int check(self) except -1:
-        if self.holds and self.holder != PyThread_get_thread_ident():
+        if self.depth and self.owner != PyThread_get_thread_ident():
             raise RuntimeError(IN_USE)
         return 0
 
-    cpdef int hold(self) except -1:
-        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
+    cpdef int acquire(self) except -1:
+        """Lock the model for this thread; RuntimeError if another thread has it. Reentrant."""
         self.check()
-        self.holder = PyThread_get_thread_ident()
-        self.holds += 1
+        self.owner = PyThread_get_thread_ident()
+        self.depth += 1
         return 0
 
     cpdef release(self):
-        """Let other threads in again; as often as `hold` was called."""
-        self.holds -= 1
+        """Unlock, once for each `acquire`."""
+        self.depth -= 1
 
     def run(self, method, *args, **kwargs):
-        """Call a method while other threads are kept out."""
-        self.hold()
+        """Call a method under the lock."""
+        self.acquire()
         try:
             return method(*args, **kwargs)
         finally:
             self.release()
 
     def update(self, part, change, *args):
-        """Call what changes a part, other threads kept out; all is as before if that raises.
+        """Call a function that changes a part, under the lock; roll back if it raises.
 
-        Within another update it is a piece of that one.
+        A nested update is part of the outermost one.
         """
-        cdef bint whole = self.enter()
+        cdef bint outermost = self.enter()
         try:
             self.join(part)
             result = change(*args)
         except:
-            self.undo(whole)
+            self.undo(outermost)
             raise
-        self.finish(whole)
+        self.finish(outermost)
         return result
 
     cdef bint enter(self) except -1:
-        """Begin an update, other threads kept out; False where it is a piece of one under way.
+        """Start an update under the lock; False if it is nested.
 
-        It ends by `finish`, or by `undo` where anything raises that comes after this.
+        It must end with `finish`, or with `undo` if anything raises.
         """
         self.check()
         if self.updating:
             return False
-        self.hold()
+        self.acquire()
         self.updating = True
         return True
 
@@ -123,7 +122,7 @@ cdef class Guard:
         self.release()
 
     cpdef int join(self, part) except -1:
-        """Let the update under way change another part, and what that consists of."""
+        """Add a part, and the parts that it contains, to the current update."""
         cdef dict content = content_of(part)
         cdef dict before
         cdef int kind
@@ -145,12 +144,12 @@ cdef class Guard:
                     for one in <list>value:
                         self.join(one)
             elif value not in self.stores:
-                value.begin()
+                value.start()
                 self.stores.append(value)
         return 0
 
     def keep(self, array, int slot=-1):
-        """Have an array, or its last axis at a slot, as it is if the update is undone."""
+        """Save an array, or one slot of its last axis, for a rollback."""
         cdef Place *place
         cdef int k
         if not self.updating:
@@ -181,16 +180,16 @@ cdef class Guard:
             PyBuffer_Release(&self.places[self.n_places].view)
 
     def defer(self, call):
-        """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
+        """Call at the end of the update, or now without one; for compiled code that cannot fail."""
         if self.updating:
             self.deferred.append(call)
         else:
             call()
 
-    cdef undo(self, bint whole):
+    cdef undo(self, bint outermost):
         cdef dict content, before
         cdef int k
-        if not whole:
+        if not outermost:
             return
         try:
             for store in self.stores:
@@ -205,9 +204,9 @@ cdef class Guard:
         finally:
             self.leave()
 
-    cdef finish(self, bint whole):
+    cdef finish(self, bint outermost):
         problem = None
-        if not whole:
+        if not outermost:
             return
         try:
             for call in self.deferred:
@@ -220,7 +219,7 @@ cdef class Guard:
             raise problem
 
     def __reduce__(self):
-        return Guard, ()  # a copy of a model is nobody's yet
+        return Guard, ()  # a copy of a model is unlocked
 
 
 cdef dict KINDS = {}

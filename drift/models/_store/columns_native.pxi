@@ -1,4 +1,4 @@
-# What the store takes from C.
+# Declarations of the store's C functions.
 
 cdef extern from *:
     """
@@ -82,5 +82,5 @@ cdef extern from "Python.h":
 
 
 cdef inline dict content_of(part):
-    """Attributes of a part, as ``part.__dict__`` gives them in several times as long."""
+    """Return ``part.__dict__``, several times as fast."""
     return PyObject_GenericGetDict(part, NULL)

@@ -1,5 +1,4 @@
-# The point: an example as a dict, a row or a support, and what of it the columns know. One class, and
-# so one file, longer than 300 lines: the ways in differ, what they fill in is the same.
+# The point: the example read last, from a dict, a row or a support, by the store's columns.
 
 cdef struct Sum:
     # A compensated sum, so that |x|^2 does not depend on the order of the features.
@@ -15,7 +14,7 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
 
 @cython.final
 cdef class RowsView:
-    """The arrays of a `drift.models._store.rows.Rows`, held as long as this is."""
+    """The arrays of a `drift.models._store.rows.Rows`, released with this object."""
 
     cdef object rows
     cdef int size
@@ -33,19 +32,19 @@ cdef class RowsView:
 
 
 cdef class Point(Supports):
-    """The example read last, and who may read one."""
+    """The example read last, and the thread that read it."""
 
-    # The example read last: every feature of it in its order, or of a row what is not zero.
-    cdef PyObject **read_names  # borrowed, as the values are: of no meaning after the call
+    # The example read last: all features in its order; of a row, the non-zero ones.
+    cdef PyObject **read_names  # borrowed, like the values: invalid after the call
     cdef PyObject **read_values
-    cdef PyObject **own_names  # the vocabulary's, NULL for a feature that no support has
+    cdef PyObject **entered_names  # the vocabulary's; NULL for a new feature
     cdef double *numbers
     cdef int32_t *indices
     cdef Py_hash_t *hashes
-    cdef int32_t *unknown  # positions of the features that no support has
+    cdef int32_t *unknown  # positions of new features, which no support has
     cdef int read_size, n_unknown
-    cdef bint plain, by_index  # whether reading it runs none of the caller's code; a row
-    # The point: known columns and values in the order read, and those read before them.
+    cdef bint plain, by_index  # whether reading it runs none of the caller's code; whether it is a row
+    # The point: columns and values in the order read, and the same of the previous point.
     cdef int32_t *ids
     cdef int32_t *last_ids
     cdef double *values
@@ -55,26 +54,25 @@ cdef class Point(Supports):
     cdef uint64_t *keys
     cdef uint64_t *spare_keys
     cdef int count, last_count, point_room
-    cdef double point_norm2, last_norm2  # |x|^2 as read, unknown features included
+    cdef double point_norm2, last_norm2  # |x|^2 as read, with new features
     cdef readonly long serial  # number of points read
     cdef double divisor, point_scale, point_squared, point_share
-    cdef bint ordered  # whether sorted_ids are its
+    cdef bint ordered  # whether sorted_ids are valid
     cdef int window_row  # its number in the window's batch, or -1
-    cdef bint was_scored, was_filled  # for the point read before
-    cdef unsigned long reader  # thread of the point
+    cdef bint was_scored, was_filled  # of the previous point
+    cdef unsigned long reader  # the thread
 
     def __cinit__(self):
         self.reserve_point(8)
 
     def __dealloc__(self):
-        free(self.own_names); free(self.read_names); free(self.read_values); free(self.hashes)
+        free(self.entered_names); free(self.read_names); free(self.read_values); free(self.hashes)
         free(self.numbers); free(self.indices); free(self.unknown)
         free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
         free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
 
     # --- threads -------------------------------------------------------------------------------
-    # Nothing here lets another thread in but what runs the caller's code; what the models do
-    # between two calls does.
+    # Another thread can run only during the caller's code, or between two calls.
 
     cdef int check_reader(self) except -1:
         if self.reader != PyThread_get_thread_ident():
@@ -88,7 +86,7 @@ cdef class Point(Supports):
             return 0
         count = max(count, self.point_room + self.point_room // 4)
         self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
-        self.own_names = <PyObject **>grown(self.own_names, count * sizeof(void *))
+        self.entered_names = <PyObject **>grown(self.entered_names, count * sizeof(void *))
         self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
         self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
         self.numbers = <double *>grown(self.numbers, count * sizeof(double))
@@ -106,7 +104,7 @@ cdef class Point(Supports):
         return 0
 
     cdef int start_point(self) except -1:
-        """Keep the point read before, to recognise it; until `end_point` there is no point."""
+        """Save the previous point, to recognise it; there is no point until `end_point`."""
         self.guard.check()
         self.reader = PyThread_get_thread_ident()
         self.ids, self.last_ids = self.last_ids, self.ids
@@ -122,7 +120,7 @@ cdef class Point(Supports):
         return 0
 
     cdef bint end_point(self, double norm2) noexcept:
-        """Fix the point's norm; False if it, or the kernel's value at it, is too large."""
+        """Set the point's norm; False if it, or k(x, x), is too large."""
         cdef double self_kernel
         cdef int exponent, count = self.count
         self.point_share = self.share_of(norm2)
@@ -147,26 +145,26 @@ cdef class Point(Supports):
         if (
             count == self.last_count
             and norm2 == self.last_norm2
-            # of features that no support has this tells nothing beside larger ones
+            # the norm compares new features, unless they are small beside others
             and not (self.kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
         ):
             self.scored, self.filled = self.was_scored, self.was_filled
-            self.ordered = True  # as the same point before was
+            self.ordered = True  # as the previous point, which is equal
         self.current = True
         return True
 
     cpdef read(self, x):
-        """Take an example as the point that `score` and `self_kernel` are about.
+        """Read an example as the point of `score` and `self_kernel`.
 
         Raises
         ------
         FeatureError, FeatureTypeError
-            If a value is no finite number. The supports stay as they are.
+            A value is no finite number. The supports do not change.
         """
         cdef dict features
-        if type(x) is dict:  # of a subclass the walk would miss its own items
+        if type(x) is dict:  # a subclass may override `items`
             features = x
             if self.is_same(features):
                 self.guard.check()
@@ -189,14 +187,14 @@ cdef class Point(Supports):
             raise culprit(features, most=self.most)
 
     cdef bint is_same(self, dict features) except -1:
-        """Whether this is the example read last, by its contents; notes its names if it is.
+        """Whether this equals the example read last; if so, record its names.
 
-        Most names are the vocabulary's own, so that it takes little more than a walk to find out.
+        Fast, because most names are the vocabulary's objects.
         """
         cdef Py_ssize_t position = 0
         cdef PyObject *name
         cdef PyObject *value
-        cdef PyObject **last_names = self.own_names
+        cdef PyObject **last_names = self.entered_names
         cdef PyObject **names = self.read_names
         cdef double *numbers = self.numbers
         cdef int k = 0
@@ -218,10 +216,10 @@ cdef class Point(Supports):
         return True
 
     cdef bint read_plain(self, dict features) except -1:
-        """Note names, numbers and hashes, unless reading them may run the caller's code.
+        """Record names, numbers and hashes; False if that may run the caller's code.
 
-        The passes prefetch: a name's hash, a value, and the name's place in the vocabulary are each
-        a cache miss, and there are some eighty of each.
+        Each pass prefetches for the next one: a name's hash, a value and a vocabulary entry are cache
+        misses, some eighty of each.
         """
         cdef Py_ssize_t position = 0
         cdef PyObject *name
@@ -247,17 +245,17 @@ cdef class Point(Supports):
         return True
 
     cdef bint look_up(self) except -1:
-        """Make the point of the names, hashes and numbers noted, unless to find a name may run such code."""
+        """Make the point from the recorded features; False if a look-up may run the caller's code."""
         cdef Sum norm2 = Sum(0.0, 0.0)
         cdef double v
         cdef int k, j, count = 0, n_unknown = 0
         for k in range(self.read_size):
             v = self.numbers[k]
-            self.own_names[k] = NULL
+            self.entered_names[k] = NULL
             if v != v or v == 0.0:
                 continue
             add_square(&norm2, v)
-            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.own_names[k], True)
+            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.entered_names[k], True)
             if j == DRIFT_ASK:
                 return False
             if j < 0:
@@ -274,28 +272,28 @@ cdef class Point(Supports):
         return True
 
     cdef list read_any(self, dict features):
-        """Make the point where the caller's code may run; return what keeps its names alive."""
+        """Make the point, running the caller's code if need be; return a list that keeps its names alive."""
         cdef list kept = list(features.items())
-        cdef list found = []
+        cdef list features_read = []
         cdef Sum norm2 = Sum(0.0, 0.0)
         cdef int k, j
         cdef long serial = self.serial
-        for name, value in kept:  # of the store, nothing may change before the last of them
+        for name, value in kept:  # the store must not change during this loop
             number = PyFloat_AsDouble(value)
-            found.append((name, number, hash(name), self.find(name)))
+            features_read.append((name, number, hash(name), self.find(name)))
         if serial != self.serial:
             raise RuntimeError(IN_USE)
         self.reserve_point(len(kept))
         self.read_size = <int>len(kept)
         for k in range(self.read_size):
             self.read_names[k] = <PyObject *>(<tuple>kept[k])[0]
-            self.numbers[k] = found[k][1]
-            self.hashes[k] = found[k][2]
+            self.numbers[k] = features_read[k][1]
+            self.hashes[k] = features_read[k][2]
         for k in range(self.read_size):
             if self.numbers[k] != self.numbers[k] or self.numbers[k] == 0.0:
                 continue
             add_square(&norm2, self.numbers[k])
-            j = found[k][3]
+            j = features_read[k][3]
             if j < 0:
                 self.unknown[self.n_unknown] = k
                 self.n_unknown += 1
@@ -336,7 +334,7 @@ cdef class Point(Supports):
                 self.values[count] = v
                 count += 1
             read += 1
-        if serial != self.serial:  # the code of a name that a number was compared with
+        if serial != self.serial:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
         self.read_size, self.count, self.n_unknown = read, count, n_unknown
         if not self.end_point(norm2.total + norm2.lost):
@@ -344,7 +342,7 @@ cdef class Point(Supports):
         return 0
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
-        """Read a row of an array for whose width the store is prepared; nothing if it is the point."""
+        """Read a row of an array after `index`, unless it is the point already."""
         cdef int64_t start = (<int64_t *>view.indptr.buf)[i]
         cdef int size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
         cdef int32_t *indices = <int32_t *>view.indices.buf + start
@@ -364,7 +362,7 @@ cdef class Point(Supports):
         return 0
 
     def read_support(self, int slot):
-        """Take a support as the point."""
+        """Read a support as the point."""
         cdef int k
         self.start_point()
         self.reserve_point(self.row_size[slot])
@@ -381,4 +379,4 @@ cdef class Point(Supports):
         self.point_scale = self.scale[slot]
         self.point_squared = self.squared[slot]
         self.point_share = self.share[slot]
-        self.point_norm2 = -1.0  # equal to that of no example
+        self.point_norm2 = -1.0  # differs from every example's

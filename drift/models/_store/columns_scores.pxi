@@ -1,14 +1,14 @@
-# Scoring the point: inner products with all supports, kernel values, their weighted sum.
+# The point's score: inner products with all supports, kernel values, their weighted sum.
 
 cdef class Scores(Point):
     """The kernel row of the point, and its score."""
 
     cdef double last_score, last_rounding
-    cdef object own_kernel  # of an example with the squared norm own_norm2, and itself
-    cdef double own_norm2
+    cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
+    cdef double cached_norm2
 
     cdef void sort_point(self) noexcept:
-        """Order the point by column, so that the order of its features does not matter."""
+        """Sort the point by column, so that the order of its features does not matter."""
         cdef int k, largest = 0
         if self.ordered:
             return
@@ -22,11 +22,11 @@ cdef class Scores(Point):
             self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
 
     cdef int compute_dots(self) except -1:
-        """Fill `work` with the inner products of the point and every slot, both as scaled."""
+        """Fill `work` with the inner products of the point and every slot, both scaled."""
         cdef int n = self.padded()
         cdef const void *sums = NULL
         self.sort_point()
-        if self.window is not None and self.window.holds(self.window_row, n):
+        if self.window is not None and self.window.covers(self.window_row, n):
             sums = self.window.sums_of(self.window_row, self.columns, self.sorted_ids, self.sorted_values, self.count)
         drift_dots(self.wide, self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, sums)
         return n
@@ -53,7 +53,7 @@ cdef class Scores(Point):
         if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.row, self.share, self.coef0 * self.point_share, n, self.degree)
         elif self.kind == DRIFT_RBF:
-            # |a|^2 + |b|^2 - 2 <a, b> cancels where both norms are large beside the distance.
+            # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared > self.far else []
             if self.wide:
                 drift_rbf_exact(self.row, self.squared, self.point_squared, self.gamma, n)
@@ -67,7 +67,7 @@ cdef class Scores(Point):
         return n
 
     cdef list near_slots(self):
-        """Slots whose squared distance, from the inner products in `row`, is lost in rounding."""
+        """Slots whose squared distance, from the inner products in `row`, is rounding error."""
         cdef int slot
         cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
         cdef list near = []
@@ -99,7 +99,7 @@ cdef class Scores(Point):
         return sum
 
     cdef int call_kernel(self) except -1:
-        """Apply a kernel that is not ours to the inner products in `row`."""
+        """Apply a user's kernel to the inner products in `row`."""
         import numpy as np
 
         cdef bytes dots = (<char *>self.row)[:self.used * sizeof(double)]
@@ -110,7 +110,7 @@ cdef class Scores(Point):
         return 0
 
     cdef object norms(self):
-        """Squared norm by slot, for a kernel that is not ours; it need not have a value at norm 0."""
+        """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
         import numpy as np
 
         norms = np.frombuffer(bytearray((<char *>self.squared)[:self.used * sizeof(double)]))
@@ -119,7 +119,7 @@ cdef class Scores(Point):
         return norms
 
     cdef int apply_kernel(self, dots, norms, other, double *out) except -1:
-        """Write what a kernel that is not ours gives for each slot."""
+        """Write a user's kernel values by slot."""
         import numpy as np
 
         cdef int n = self.used
@@ -132,13 +132,13 @@ cdef class Scores(Point):
             )
         if serial != self.serial or n != self.used:
             raise RuntimeError(IN_USE)
-        buffer = held(result)
+        buffer = buffer_of(result)
         if n:
             memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
 
     cdef int self_kernels(self, double *kernels) except -1:
-        """Write the kernel between each support and itself; in a free slot anything."""
+        """Write k(x, x) of each support; a free slot's value is arbitrary."""
         cdef int slot
         if self.kind == DRIFT_CUSTOM:
             norms = self.norms()
@@ -154,7 +154,7 @@ cdef class Scores(Point):
         self.check_reader()
         if not self.scored:
             self.compute_score()
-            if self.last_rounding - self.last_rounding != 0.0:  # an infinite score passes for a tie
+            if self.last_rounding - self.last_rounding != 0.0:  # infinite, or `score` would be a tie
                 raise self.overflow()
             self.scored = True
         return self.factor * self.last_score
@@ -165,7 +165,7 @@ cdef class Scores(Point):
         return self.score()
 
     def learn(self, x, y, double sign, model):
-        """Read an example, have a model learn it, and return the score before that."""
+        """Read an example, let a model learn it, and return the score before the update."""
         cdef double value
         self.read(x)
         value = self.score()
@@ -174,9 +174,9 @@ cdef class Scores(Point):
         return value
 
     cdef bint needs_no_update(self, y, double sign, double value, double margin, model) except -1:
-        """Learn an example that changes nothing but the calibration; False of any other.
+        """Learn an example that changes only the calibration; False for any other.
 
-        That is one whose margin is above ``model._update_margin``, unless its label is of a new kind.
+        Its margin is above ``model._update_margin``, and its label is not of a new kind.
         """
         if sign * value <= margin or self.adopts(y, model):
             return False
@@ -184,8 +184,8 @@ cdef class Scores(Point):
         return True
 
     cdef int run_step(self, x, y, double sign, double value, model) except -1:
-        """Have a model learn the point in one update, just as `KernelClassifier._step` does."""
-        cdef bint whole = self.guard.enter()
+        """Let a model learn the point in one update, as `KernelClassifier._step` does."""
+        cdef bint outermost = self.guard.enter()
         cdef dict content
         try:
             self.guard.join(model)
@@ -195,18 +195,18 @@ cdef class Scores(Point):
             if model._should_update(x, sign, value):
                 content["n_updates"] += 1
                 model._update(x, sign, value)
-            self.calibration.update(value, sign, 1.0 if whole else <double>model._weight)
+            self.calibration.update(value, sign, 1.0 if outermost else <double>model._weight)
             if self.adopts(y, model):
                 model._adopt(y)
         except:
-            self.guard.undo(whole)
+            self.guard.undo(outermost)
             raise
-        self.guard.finish(whole)
+        self.guard.finish(outermost)
         return 0
 
     @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
     cdef bint adopts(self, y, model) except -1:
-        """Whether a model predicts in another kind of label once it has learnt this one."""
+        """Whether this label changes the kind of labels that a model predicts."""
         cdef dict content = content_of(model)
         cdef bint usual = type(y) is bool or type(y) is type(content["_labels"][0])
         return (not usual or content["_kind"] == "any") and model._would_adopt(y)
@@ -216,14 +216,14 @@ cdef class Scores(Point):
         return fabs(self.factor) * self.last_rounding
 
     def fill_row(self, row):
-        """Write the kernel between the point and each slot, free ones too; return the number of slots.
+        """Write the kernel between the point and each slot, free ones included; return the number of slots.
 
-        `row` is a buffer of doubles, as long as there are slots or longer.
+        `row` is a buffer with at least one double per slot.
         """
         cdef Buffer buffer
         self.check_reader()
         self.compute_row()
-        buffer = held(row, PyBUF_WRITABLE)
+        buffer = buffer_of(row, PyBUF_WRITABLE)
         if self.used:
             memcpy(doubles(buffer, self.used), self.row, self.used * sizeof(double))
         return self.used
@@ -233,9 +233,9 @@ cdef class Scores(Point):
 
     def self_kernel(self):
         """Kernel between the point and itself."""
-        cdef double norm2 = 1.0 if self.cosine else self.point_squared  # as of every example
+        cdef double norm2 = 1.0 if self.cosine else self.point_squared
         self.check_reader()
-        if self.own_kernel is None or norm2 != self.own_norm2:  # of unit norm where it normalises
-            self.own_kernel = float(self.kernel(norm2, norm2, norm2))
-            self.own_norm2 = norm2
-        return self.own_kernel
+        if self.cached_self_kernel is None or norm2 != self.cached_norm2:
+            self.cached_self_kernel = float(self.kernel(norm2, norm2, norm2))
+            self.cached_norm2 = norm2
+        return self.cached_self_kernel

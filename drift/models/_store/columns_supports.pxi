@@ -1,5 +1,4 @@
-# What is kept of the supports: columns by feature, slots, names and coefficients. One class, whose
-# fields all methods share: it is longer than 300 lines because a class is one file here.
+# The supports: columns by feature, slots, names and coefficients.
 
 cdef void *grown(void *block, Py_ssize_t size) except NULL:
     cdef void *result = realloc(block, size if size else 1)
@@ -17,7 +16,7 @@ cdef void *aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t 
 
 @cython.final
 cdef class Buffer:
-    """The memory of an array, held as long as this is."""
+    """The memory of an array, released with this object."""
 
     cdef Py_buffer view
 
@@ -25,21 +24,21 @@ cdef class Buffer:
         PyBuffer_Release(&self.view)
 
 
-cdef inline Buffer held(values, int flags=PyBUF_SIMPLE):
+cdef inline Buffer buffer_of(values, int flags=PyBUF_SIMPLE):
     cdef Buffer buffer = Buffer.__new__(Buffer)
     PyObject_GetBuffer(values, &buffer.view, flags)
     return buffer
 
 
 cdef double *doubles(Buffer buffer, Py_ssize_t least) except? NULL:
-    """Its doubles, of which there have to be so many."""
+    """Its doubles, at least `least`."""
     if buffer.view.len < least * <Py_ssize_t>sizeof(double):
         raise ValueError(f"{least} slots and room for {buffer.view.len // 8}")
     return <double *>buffer.view.buf
 
 
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
-    """Array column that a name stands for, or -1 where there is none below `width`."""
+    """Array column of a name, or -1 if there is none below `width`."""
     if PyUnicode_CheckExact(name):
         return -1
     index = name if PyLong_CheckExact(name) else index_of(name)
@@ -47,14 +46,14 @@ cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
 
 
 cdef struct Stack:
-    # Columns or slots; of the free ones the last is taken first.
+    # Columns or slots; the last free one is reused first.
     int32_t *items
     int size
     int room
 
 
-cdef struct Gone:
-    # A support that an update has removed; its place among those from before the update, or -1.
+cdef struct Evicted:
+    # A support that an update has evicted; its place among those from before the update, or -1.
     int slot, place
     int64_t serial
     double weight
@@ -88,10 +87,10 @@ cdef int fill(Stack *stack, values) except -1:
 
 
 cdef class Supports:
-    """Columns by feature, the names that own them, and the supports' slots."""
+    """Columns by feature, their names, and the supports' slots."""
 
-    cdef public Guard guard  # that of the model which has the store
-    cdef readonly Calibration calibration  # of the scores of that model
+    cdef public Guard guard  # the model's
+    cdef readonly Calibration calibration  # of the model's scores
     cdef readonly object kernel
     cdef readonly bint wide
     cdef object limit
@@ -99,47 +98,47 @@ cdef class Supports:
     cdef bint normalize  # rows at unit norm
     cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
     cdef double coef0, gamma
-    cdef public double most  # the largest k(x, x) that is read, where it grows with x
-    cdef double far  # gamma |x|^2 above which an inner product's rounding shows in the RBF
-    cdef readonly double tie  # share of sum |weight * kernel| within which a score is rounding error
+    cdef public double most  # the largest k(x, x) allowed, if it grows with x
+    cdef double far  # gamma |x|^2 above which the RBF needs exact distances
+    cdef readonly double tie  # a score below tie * sum |weight * kernel| is rounding error
     # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
     cdef DriftVocabulary vocabulary
-    cdef list names  # and None behind the last column
+    cdef list names  # and None after the last column
     cdef Stack free_columns  # with room for all columns
-    cdef int32_t *column_of  # from an array's column to ours, or -1; NULL until an array comes
+    cdef int32_t *column_of  # from an array's column to the store's, or -1; NULL before the first array
     cdef Py_ssize_t width
-    # The slots: a free one has weight, scale and squared norm 0, that norm's share, and no row.
-    cdef readonly int capacity  # a multiple of the lanes, so that a row may be read to its end
+    # The slots: a free one has weight, scale and squared norm 0, the share of norm 0, and no row.
+    cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
     cdef int used
     cdef int32_t **rows
     cdef int32_t *row_size
-    cdef double *weight  # times `factor`, which makes scaling all of them take constant time
+    cdef double *weight  # the coefficient is `factor` times this, so that scaling all is O(1)
     cdef double factor
     cdef double *scale
     cdef double *squared
-    cdef double *share  # what is left of the kernel's constant term, see `share_of`; 1 without a cosine
+    cdef double *share  # factor of the kernel's constant term, see `share_of`; 1 without a cosine
     cdef double *row
     cdef void *work_block
-    cdef void *work  # inner products by slot, in work_block behind a row of lanes
+    cdef void *work  # inner products by slot, in work_block after one row of lanes
     cdef Stack free_slots  # with room for all slots
-    # The supports, the oldest first: their slots, and their numbers among all that ever came.
+    # The supports, the oldest first: slots and serial numbers.
     cdef int32_t *order
     cdef int64_t *serials
     cdef int size
     cdef readonly int64_t n_added
-    # The log of the update under way, see columns_changes.pxi.
+    # The log of the current update, see columns_changes.pxi.
     cdef bint logging, weights_kept
     cdef Stack made, converted, added
-    cdef Gone *gone
-    cdef int n_gone, gone_room
+    cdef Evicted *evicted
+    cdef int n_evicted, evicted_room
     cdef int least_free  # fewest free columns so far
     cdef double *old_weight
     cdef int old_room
-    # What of the point below holds until the supports change: last_score, row, ids.
+    # Whether last_score, row and ids of the point are valid, until the supports change.
     cdef bint scored, filled, current
-    cdef Window window  # of the batch under way, or None
+    cdef Window window  # of the current batch, or None
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -170,7 +169,7 @@ cdef class Supports:
         cdef int j
         free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
         free(self.made.items); free(self.converted.items); free(self.added.items)
-        free(self.gone); free(self.old_weight)
+        free(self.evicted); free(self.old_weight)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
         for j in range(self.capacity):
@@ -186,8 +185,8 @@ cdef class Supports:
         return self.factor * self.weight[slot]
 
     def set_coefficients(self, values):
-        """Set the coefficient of each slot, from a buffer as `add_coefficients` takes it."""
-        cdef Buffer buffer = held(values)
+        """Set the coefficient of each slot, from a buffer as of `add_coefficients`."""
+        cdef Buffer buffer = buffer_of(values)
         self.keep_weights()
         if self.used:
             memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
@@ -196,11 +195,11 @@ cdef class Supports:
         self.scored = False
 
     def coefficients(self, out):
-        """Write the coefficient of each slot, 0 of a free one; return the number of slots.
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots.
 
-        `out` is a buffer of doubles, as long as there are slots or longer.
+        `out` is a buffer with at least one double per slot.
         """
-        cdef Buffer buffer = held(out, PyBUF_WRITABLE)
+        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
         cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
         for slot in range(self.used):
@@ -208,13 +207,12 @@ cdef class Supports:
         return self.used
 
     def add_coefficients(self, values):
-        """Add a number to the coefficient of each slot; those of free slots do not count.
+        """Add a number to the coefficient of each slot; free slots ignore it.
 
-        What cancels to within rounding, the share `tie` of its terms, is 0: a coefficient of 1e-16
-        that should be none would decide, alone, the sign of a score. `values` is a buffer of
-        doubles, as long as there are slots or longer.
+        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that should
+        be 0 could decide the sign of a score. `values` is a buffer with at least one double per slot.
         """
-        cdef Buffer buffer = held(values)
+        cdef Buffer buffer = buffer_of(values)
         cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
         self.keep_weights()
@@ -224,15 +222,15 @@ cdef class Supports:
         self.scored = False
 
     cdef void clear_free(self) noexcept:
-        """Have no coefficient where there is no support."""
+        """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):
             self.weight[self.free_slots.items[k]] = 0.0
-        for k in range(self.n_gone):
-            self.weight[self.gone[k].slot] = 0.0
+        for k in range(self.n_evicted):
+            self.weight[self.evicted[k].slot] = 0.0
 
     cdef int keep_weights(self) except -1:
-        """Note all coefficients, before one of a support that stays changes."""
+        """Log all coefficients, before one of a remaining support changes."""
         cdef int k
         if not self.logging or self.weights_kept or not self.used:
             return 0
@@ -240,20 +238,20 @@ cdef class Supports:
             self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
             self.old_room = self.capacity
         memcpy(self.old_weight, self.weight, self.used * sizeof(double))
-        for k in range(self.n_gone):
-            self.old_weight[self.gone[k].slot] = self.gone[k].weight
+        for k in range(self.n_evicted):
+            self.old_weight[self.evicted[k].slot] = self.evicted[k].weight
         self.weights_kept = True
         return 0
 
     cdef inline double sum_of(self, double a, double b) noexcept:
-        """Sum, 0 where the terms cancel to within rounding."""
+        """Sum; 0 if the terms cancel within rounding."""
         return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
 
     def scale_all(self, double c):
         """Multiply every coefficient by `c`, in constant time."""
         cdef int slot
         self.factor *= c
-        if not 1e-100 < fabs(self.factor) < 1e100:  # before the weights lose their meaning
+        if not 1e-100 < fabs(self.factor) < 1e100:  # before weights under- or overflow
             self.keep_weights()
             for slot in range(self.used):
                 self.weight[slot] *= self.factor
@@ -261,7 +259,7 @@ cdef class Supports:
             self.scored = False
 
     def support(self, int slot):
-        """Return a support as a dict: at unit norm where the kernel has it so, else as it came."""
+        """Return a support as a dict: of unit norm if the kernel normalises rows, else as added."""
         cdef int k
         cdef dict x = {}
         for k in range(self.row_size[slot]):
@@ -269,17 +267,17 @@ cdef class Supports:
             x[self.names[j]] = self.get(&self.columns[j], slot) * self.power(slot)
         return x
 
-    # --- the inside ----------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------
 
     cdef double share_of(self, double norm2) noexcept:
-        """What divides k(x, .) by sqrt(k(x, x)), of an x of unit norm by 1: to the degree's root.
+        """Factor of x that normalises k(x, .) by sqrt(k(x, x)), relative to an x of unit norm.
 
-        With ``c`` the constant term that is ``sqrt((1 + c) / (|x|^2 + c))``.
+        With the constant term ``c`` that is ``sqrt((1 + c) / (|x|^2 + c))``.
         """
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 
     cdef double power(self, int slot) noexcept:
-        """What a slot's values were divided by; its scale is that times its share."""
+        """Divisor of a slot's values; its scale is that times its share."""
         return self.scale[slot] / self.share[slot] if self.scale[slot] else 0.0  # exact
 
     cdef int padded(self) noexcept:
@@ -289,7 +287,7 @@ cdef class Supports:
         return drift_get(self.wide, column, slot)
 
     cdef int put(self, int j, int slot, double value) except -1:
-        """Write a scaled value into a slot, unless it vanishes beside the row's others."""
+        """Write a scaled value into a slot, unless it rounds to 0."""
         cdef int most = self.capacity // DRIFT_DENSE
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
@@ -306,7 +304,7 @@ cdef class Supports:
         return 0
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
-        """Record that a column may have become sparse, if it was dense, or dense."""
+        """Log a column's conversion between dense and sparse, if there was one."""
         if dense != drift_is_dense(&self.columns[j]) and self.logging and self.converted.size < self.converted.room:
             push(&self.converted, ~j if dense else j)
 
@@ -344,7 +342,7 @@ cdef class Supports:
             reserve(&self.free_columns, room)
             self.columns = <DriftColumn *>grown(self.columns, room * sizeof(DriftColumn))
             self.column_room = room
-        if j == len(self.names):  # none is left of an update that was undone
+        if j == len(self.names):  # else an undone update left a place
             self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1
@@ -360,7 +358,7 @@ cdef class Supports:
         return 0
 
     cdef object free_column(self, int j):
-        """Forget a column and its name; return what the name's own code raises, and go on then."""
+        """Free a column and its name; return an exception of the name's code, and complete anyway."""
         cdef Py_ssize_t index, k
         problem = None
         name = self.names[j]
@@ -381,7 +379,7 @@ cdef class Supports:
         return problem
 
     cdef int index(self, Py_ssize_t width) except -1:
-        """Prepare to look up rows of an array with `width` columns."""
+        """Prepare the look-up of rows of an array with `width` columns."""
         cdef Py_ssize_t index
         if width > INDEXED_WIDTH:
             free(self.column_of)

@@ -1,15 +1,15 @@
-# A window: sums over the dense columns of the rows of a batch that come next. See window.h.
+# A window: sums over the dense columns for the next rows of a batch. See window.h.
 
 @cython.final
 cdef class Window:
-    """Rows of a batch from `first` on, each with its sums in every slot."""
+    """Rows of a batch from `first` on, each with its sum in every slot."""
 
     cdef object rows  # the batch
     cdef int first, size, slots
     cdef bint wide
     cdef void *stored
     cdef void *sums
-    cdef int changed[DRIFT_CHANGES]  # first slots of the blocks that have changed since
+    cdef int changed[DRIFT_CHANGES]  # first slot of each changed block
     cdef int n_changed
 
     def __cinit__(self, rows, int first, int slots, bint wide):
@@ -27,12 +27,12 @@ cdef class Window:
         cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float)
         return object.__sizeof__(self) + drift_window_size(self.wide) + DRIFT_WINDOW * self.slots * real
 
-    cdef bint holds(self, int i, int slots) noexcept:
+    cdef bint covers(self, int i, int slots) noexcept:
         """Whether there are sums of row `i` for so many slots."""
         return self.first <= i < self.first + self.size and slots == self.slots
 
     cdef void change(self, int slot) noexcept:
-        """Record that another support is in a slot; what is summed in one without a support has no weight."""
+        """Record a new support in a slot. Sums of a free slot are never used, since its weight is 0."""
         cdef int k, block = slot // DRIFT_LANES * DRIFT_LANES
         for k in range(self.n_changed):
             if self.changed[k] == block:
@@ -44,7 +44,7 @@ cdef class Window:
         self.n_changed += 1
 
     cdef const void *sums_of(self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count) noexcept:
-        """Sums of a row that it holds; NULL where other columns are dense now."""
+        """Sums of a row that it covers; NULL if other columns are dense now."""
         cdef int k, row = i - self.first
         if not drift_is_stored(self.wide, self.stored, row, columns, ids, values, count):
             return NULL

@@ -1,4 +1,4 @@
-"""Feature names and values: what both column stores must treat alike."""
+"""Feature names and values, as both column stores treat them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
     from drift.types import Features
 
-#: The largest squared norm, and value of a kernel that grows with it.
+#: The largest squared norm, and the largest value of a kernel that grows with it.
 LARGEST = 1e300
-#: Share of the sizes of its terms, in double, within which a sum is rounding error.
+#: A double sum below this share of its terms' magnitudes is rounding error.
 TIE = 2.0**-40
-#: ``gamma |x|^2`` above which, in double, an inner product's rounding shows in the RBF.
+#: ``gamma |x|^2`` above which, in double, the RBF needs exact distances.
 FAR = 2.0**36
-#: Share of ``|x|^2`` within which the squared distance of a support is that of the same example.
+#: A support within this share of ``|x|^2``, by squared distance, may be the same example.
 SAME = 2.0**-16
-#: A column turns dense above one in `DENSE` slots, and is a list again below one in `SPARSE`; slots
-#: come in multiples of `LANES`.
+#: A column turns dense above one value in `DENSE` slots, sparse below one in `SPARSE`. Slots come
+#: in multiples of `LANES`, so that loops over slots have no tail.
 DENSE, SPARSE, LANES = 8, 16, 16
 
 Example = frozenset[tuple[Hashable, float]]
 
 
 def in_order(names: list[Hashable]) -> list[Hashable]:
-    """Sort new names by what they are, not by where they stood in the example.
+    """Sort new names, so that their order in the example does not matter.
 
-    The order of a dict must not matter: columns are summed in the order in which they were made.
+    Columns are created in this order, and summed in the order of their creation.
 
     >>> in_order(["b", 2, "a", 10])
     [10, 2, 'a', 'b']
@@ -44,7 +44,7 @@ def in_order(names: list[Hashable]) -> list[Hashable]:
 
 
 def index_of(name: Hashable) -> int:
-    """Return the array column that a name stands for, or -1.
+    """Return the array column of a name, or -1.
 
     >>> [index_of(name) for name in (7, 7.0, True, "7", (7,), float("inf"))]
     [7, 7, 1, -1, -1, -1]
@@ -70,7 +70,7 @@ def number(value: Any) -> float:
 
 
 def content_of(x: Mapping[Hashable, Any]) -> Example:
-    """Return what makes two examples the same one: the features present, and their values.
+    """Return the non-zero features and values, by which two examples are the same.
 
     >>> content_of({"a": 2, "b": 0.0}) == content_of({"a": 2.0, "c": float("nan")})
     True
@@ -80,19 +80,19 @@ def content_of(x: Mapping[Hashable, Any]) -> Example:
 
 
 def sum_of(a: float, b: float, tie: float = TIE) -> float:
-    """Sum, 0 where the terms cancel to within rounding."""
+    """Sum; 0 if the terms cancel within rounding."""
     return 0.0 if abs(a + b) <= tie * (abs(a) + abs(b)) else a + b
 
 
 def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
-    """Sums of arrays, each as `sum_of` has it."""
+    """Sums of arrays, each as of `sum_of`."""
     sums: NDArray[Any] = a + b
     sums[np.abs(sums) <= tie * (np.abs(a) + np.abs(b))] = 0.0
     return sums
 
 
 def as_dict(x: Features) -> dict[Hashable, Any]:
-    """Return the features as a dict, which is what the stores walk."""
+    """Return the features as a dict."""
     batch = len(getattr(x, "shape", ())) > 1
     if hasattr(x, "items") and not batch:
         return dict(x.items())
@@ -111,10 +111,10 @@ def as_dict(x: Features) -> dict[Hashable, Any]:
 def culprit(
     x: Mapping[Hashable, Any], problem: BaseException | None = None, *, most: float = LARGEST
 ) -> Exception:
-    """Find the feature because of which an example is refused, and say what to do about it.
+    """Return the error that names the feature for which an example is refused, and the remedy.
 
-    `problem` is the error that its conversion raised; it is returned where every value turns out
-    to be a usable number. `most` is the largest k(x, x) that the model takes.
+    `problem` is the error of its conversion, returned if every value is a usable number. `most` is
+    the largest k(x, x) that the model allows.
     """
     largest: tuple[float, Hashable, Any] = (0.0, None, None)
     for name, value in x.items():
@@ -138,7 +138,7 @@ def culprit(
         return problem
     value, remedy = "overflows", ""
     if most < LARGEST:
-        value, remedy = f"exceeds {most:.3g} and would be rounded", ", or take a larger ridge"
+        value, remedy = f"exceeds {most:.3g} and would be rounded", ", or use a larger ridge"
     return FeatureError(
         f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value {value}; "
         f"scale it, for example with river.preprocessing.StandardScaler(){remedy}"
@@ -160,7 +160,7 @@ def _remedy(name: Hashable, value: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, what differs from itself as NaN does, pandas' NA.
+    """Whether a value is missing: None, NaN or any value unequal to itself, pandas' NA.
 
     >>> [is_missing(value) for value in (None, float("nan"), 0.0, "", [1])]
     [True, True, False, False, False]
@@ -168,5 +168,5 @@ def is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError, ArithmeticError):
-        # Of NA, and of arrays, nothing is true or false; a signaling NaN refuses to be compared.
+        # NA and arrays have no truth value; comparing a signaling NaN raises.
         return type(value).__name__ == "NAType"

@@ -1,4 +1,4 @@
-"""The guard in plain Python: one thread at a time in a model, and atomic updates."""
+"""The guard in plain Python: one thread at a time in a model, and rollback of failed updates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IN_USE", "Guard", "alone"]
 
-#: The error of a thread that finds another at work in a model.
+#: The error of a thread that finds a model locked.
 IN_USE = (
     "the model is in use elsewhere: share it between threads under a lock, or give each its own"
 )
@@ -28,43 +28,44 @@ class Guard:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._log: list[partial[None]] | None = None  # what takes the update under way back
-        self._contents: dict[int, Any] = {}  # by id, what there is in it
+        self._log: list[partial[None]] | None = None  # calls that roll back the current update
+        self._contents: dict[int, Any] = {}  # content before the update, by id
         self._deferred: list[Callable[[], Any]] = []
 
-    def hold(self) -> int:
-        """Keep other threads out until `release`; RuntimeError where one of them has done so."""
+    def acquire(self) -> int:
+        """Lock the model for this thread; RuntimeError if another thread has it. Reentrant."""
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(IN_USE)
         return 0
 
     def release(self) -> None:
-        """Let other threads in again; as often as `hold` was called."""
+        """Unlock, once for each `acquire`."""
         self._lock.release()
 
     def run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a method while other threads are kept out."""
-        self.hold()
+        """Call a method under the lock."""
+        self.acquire()
         try:
             return method(*args, **kwargs)
         finally:
             self.release()
 
     def update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
-        """Call what changes a part, other threads kept out; all is as before if that raises.
+        """Call a function that changes a part, under the lock; roll back if it raises.
 
-        Within another update it is a piece of that one.
+        A nested update is part of the outermost one.
         """
-        return self.run(self._piece if self._log is not None else self._update, part, change, *args)
+        nested = self._log is not None
+        return self.run(self._nested if nested else self._outermost, part, change, *args)
 
-    def _piece(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+    def _nested(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
         self.join(part)
         return change(*args)
 
-    def _update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+    def _outermost(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
         log: list[partial[None]] = []
-        # One call, before which the interpreter runs no signal handler: an interrupt that comes
-        # while an exception is handled finds all undone.
+        # The whole rollback is one call, and no signal handler runs before it. So an interrupt in
+        # the exception handler comes after the rollback.
         undo: Callable[[], Any] = partial(deque, map(call, log), 0)
         self._deferred = []
         finish: Callable[[], Any] = partial(deque, map(call, self._deferred), 0)
@@ -85,7 +86,7 @@ class Guard:
         return result
 
     def join(self, part: Part) -> int:
-        """Let the update under way change another part, and what that consists of."""
+        """Add a part, and the parts that it contains, to the current update."""
         assert self._log is not None  # noqa: S101
         if id(part) in self._contents:
             return 0
@@ -109,28 +110,28 @@ class Guard:
         return 0
 
     def keep(self, array: Any, slot: int = -1) -> None:
-        """Have an array, or its last axis at a slot, as it is if the update is undone."""
+        """Save an array, or one slot of its last axis, for a rollback."""
         if self._log is not None:
             place: Any = ... if slot < 0 else (..., slot)
             back = partial(array.__setitem__, place, array[place].copy())
-            self._log.insert(0, back)  # what was first comes last
+            self._log.insert(0, back)  # the first saved value is restored last
 
     def defer(self, call: Callable[[], Any]) -> None:
-        """Call what is compiled and cannot fail at the end of the update; now, if there is none."""
+        """Call at the end of the update, or now without one; for compiled code that cannot fail."""
         if self._log is None:
             call()
         else:
             self._deferred.append(call)
 
     def __reduce__(self) -> Any:
-        return Guard, ()  # a copy of a model is nobody's yet
+        return Guard, ()  # a copy of a model is unlocked
 
 
 def alone(method: _Method) -> _Method:
-    """Keep other threads out of a model, by its `_guard`, while a method runs."""
+    """Run a method under the lock of the model's `_guard`."""
 
     @wraps(method)
-    def held(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self._guard.run(method, self, *args, **kwargs)
 
-    return cast("_Method", held)
+    return cast("_Method", locked)

@@ -1,8 +1,7 @@
 """The contract of the compiled column store in plain Python.
 
-It is the oracle of the store's tests, and what runs, slowly, where the extension is missing. Values
-and sums are double throughout, whatever `wide` says. It is longer than 300 lines because it is one
-class: the whole contract, to be read from top to bottom.
+It is the oracle of the store's tests, and the slow fallback without the extension. Values and sums
+are double, even if `wide` is False.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Calibration", "ColumnStore", "Guard"]
 
 
-#: What is not above this is 0 in float32.
+#: Smaller magnitudes are 0 in float32.
 VANISHES = 2.0**-150
 
 
@@ -50,18 +49,18 @@ VANISHES = 2.0**-150
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
-    tie = TIE  # share of sum |coefficient * kernel| within which a score is rounding error
+    tie = TIE  # a score below tie * sum |coefficient * kernel| is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
         self.kernel = kernel
         self.wide = wide
-        # A subclass may compute something else.
+        # A subclass may override the computation.
         built_in = type(kernel) in {Linear, Polynomial, RBF}
-        #: Rows are kept at unit norm where the kernel looks at their direction alone.
+        #: Whether rows are stored with unit norm, because the kernel normalises them.
         self.unit = (
             isinstance(kernel, (Linear, Polynomial, RBF)) and built_in and kernel.scales_rows
         )
-        #: The squared norm of free slots: a user's kernel need not have a value at 0.
+        #: The squared norm of free slots; a user's kernel may be undefined at 0.
         self.free_squared = 0.0 if built_in else 1.0
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
@@ -72,17 +71,17 @@ class ColumnStore:
         self.squared: list[float] = []
         self.free_slots: list[int] = []
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
-        self.unknown = 0.0  # squared norm of the point's features that no support has
+        self.unknown = 0.0  # squared norm of the point's new features
         self.serial = 0  # number of points read
-        self.guard = Guard()  # that of the model which has the store
-        self.calibration = Calibration()  # of the scores of that model
+        self.guard = Guard()  # the model's
+        self.calibration = Calibration()  # of the model's scores
         self.order: list[int] = []  # slots of the supports, the oldest first
-        self.serials: list[int] = []  # number of each among all that ever came, from 1
+        self.serials: list[int] = []  # of each support, counting all ever added from 1
         self.n_added = 0
-        self.most = LARGEST  # the largest k(x, x) that is read, where it grows with x
+        self.most = LARGEST  # the largest k(x, x) allowed, if it grows with x
         self._grows = isinstance(kernel, (Linear, Polynomial)) and built_in and not kernel.normalize
         self._rounding = 0.0
-        self._last: tuple[Any, float] | None = None  # the point, unknown too, and its score
+        self._last: tuple[Any, float] | None = None  # the point with `unknown`, and its score
 
     @property
     def _guard(self) -> Guard:
@@ -91,7 +90,7 @@ class ColumnStore:
     # --- reading and scoring a point -----------------------------------------------------------
 
     def read(self, x: Features) -> None:
-        """Take an example as the point that `score` and `self_kernel` are about."""
+        """Read an example as the point of `score` and `self_kernel`."""
         self.serial += 1
         features = as_dict(x)
         try:
@@ -113,7 +112,7 @@ class ColumnStore:
         self.unknown = math.fsum(v * v for v in unknown)
 
     def read_support(self, slot: int) -> None:
-        """Take a support as the point."""
+        """Read a support as the point."""
         self.serial += 1
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.rows[slot]),
@@ -131,7 +130,7 @@ class ColumnStore:
         return self._last[1]
 
     def _sum(self, terms: list[float]) -> tuple[float, float]:
-        """Sum, 0 within rounding of 0, and the bound on the rounding."""
+        """Sum, 0 within rounding of 0, and the bound on its error."""
         score = math.fsum(terms)
         if not math.isfinite(score):
             raise FeatureError(
@@ -171,7 +170,7 @@ class ColumnStore:
     def scan_classes(
         self, rows: Rows, predictions: list[Any], labels: list[Any] | None, classes: Classes
     ) -> None:
-        """Append predictions of rows up to one that might be an update; see the compiled store."""
+        """Append predictions of rows up to the next update; see the compiled store."""
         numbers, weights, factors, calibration, margin, rivals, supports_may_update = classes
         if labels is None:
             margin, rivals, supports_may_update = 0.0, True, False
@@ -182,18 +181,18 @@ class ColumnStore:
             try:
                 self.class_scores(weights, scores, errors)
             except FeatureError:
-                break  # whoever learns the row meets it again
+                break  # raised again when the row is learnt
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             label = best if labels is None else numbers.get(labels[i], len(names))
             is_no_update = _is_no_update(pairs, label, margin, rivals=rivals)
-            if not is_no_update or (supports_may_update and self._may_be_held()):
+            if not is_no_update or (supports_may_update and self._may_be_support()):
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], label, 1.0)
             predictions.append(names[label])
 
-    def _may_be_held(self) -> bool:
+    def _may_be_support(self) -> bool:
         squared = self.point[1]
         scale = math.sqrt(squared) if self.unit else 1.0  # of the rows, beside the point
         pairs = zip(self._dots(), self.squared, strict=True)
@@ -210,7 +209,7 @@ class ColumnStore:
 
     @alone
     def learn(self, x: Features, y: Any, sign: float, model: Any) -> float:
-        """Read an example and let a model take its step; see the compiled store."""
+        """Read an example and let a model learn it; see the compiled store."""
         score = self.score_of(x)
         if sign * score <= model._update_margin or model._would_adopt(y):  # noqa: SLF001
             self.guard.update(model, model._step, x, y, sign, score)  # noqa: SLF001
@@ -240,17 +239,17 @@ class ColumnStore:
     def _distance(self, slot: int) -> float:
         """Squared distance between the point and a support, feature by feature.
 
-        Where norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` leaves nothing but rounding.
+        If norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` is rounding error.
         """
         norm = (math.sqrt(self.point[1]) if self.unit else 1.0) or 1.0
         point = {j: value / norm for j, value in self.point[0]}
-        held = {j: self.columns[j][slot] for j in self.rows[slot]}
-        gaps = [point.get(j, 0.0) - held.get(j, 0.0) for j in point | held]
+        support = {j: self.columns[j][slot] for j in self.rows[slot]}
+        gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
         return math.fsum([*(gap * gap for gap in gaps), self.unknown / norm**2])
 
     @property
     def capacity(self) -> int:
-        """Number of slots to make room for."""
+        """Number of slots, rounded up to the lanes."""
         return -(-len(self.rows) // LANES) * LANES
 
     def fill_row(self, row: Any) -> int:
@@ -285,13 +284,13 @@ class ColumnStore:
     # --- changing the supports -----------------------------------------------------------------
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Store an example as a support and return its slot."""
+        """Add an example as a support; return its slot."""
         self.read(x)
         self._last = None
         present = {name: number(value) for name, value in x.items()}
         squared = self.point[1]
         divisor = (math.sqrt(squared) or 1.0) if self.unit else _power_of_two(squared)
-        # The compiled store, which can take the state over, leaves out what is 0 in its columns.
+        # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else VANISHES
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
         for name in in_order([name for name in present if name not in self.vocabulary]):
@@ -314,13 +313,13 @@ class ColumnStore:
         return slot
 
     def remove(self, slot: int) -> None:
-        """Forget the support in a slot, and each name that no other support has."""
+        """Evict the support in a slot, and forget names that no other support has."""
         if slot not in self.order:
             raise IndexError(f"no support is in slot {slot}")
         self.evict(self.order.index(slot))
 
     def evict(self, i: int) -> int:
-        """Forget support number `i`, as `slot` counts; return the slot that it leaves."""
+        """Evict support number `i`, as `slot` counts; return its slot."""
         self._last = None
         slot = self.order[i]
         del self.order[i], self.serials[i]
@@ -337,14 +336,14 @@ class ColumnStore:
         return slot
 
     def least(self, sizes: Any = None) -> int:
-        """Slot of the support of the smallest size but the newest; of equals the oldest."""
+        """Slot of the smallest support, the newest excluded; of equals the oldest."""
         values = self.weight if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         smallest = min(size for _, size in pairs)
         return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
-        """Read a support into the point; return its nearest neighbour, and the share to merge."""
+        """Read a support as the point; return its nearest neighbour, and the merge's share."""
         self.read_support(slot)
         row, chosen = self._row(), self.order if slots is None else slots
         kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
@@ -356,34 +355,34 @@ class ColumnStore:
         return -1, 0.0
 
     def merge(self, slot: int, target: int, share: float) -> None:
-        """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
             self.weight[target] = sum_of(self.weight[target], share * self.weight[slot])
         self.remove(slot)
 
-    def n_held(self) -> int:
+    def n_supports(self) -> int:
         """Number of supports."""
         return len(self.order)
 
     def slot(self, i: int) -> int:
-        """Slot of support number `i`, the oldest first; from the newest backwards below 0."""
+        """Slot of support number `i` from the oldest, 0; negative: from the newest, -1."""
         return self.order[i]
 
     def slots(self) -> list[int]:
         """The supports' slots, the oldest first."""
         return list(self.order)
 
-    def serials_held(self) -> list[int]:
-        """Number of each support among all that ever came, from 1, the oldest first."""
+    def support_serials(self) -> list[int]:
+        """Serial number of each support, counting all ever added from 1; the oldest first."""
         return list(self.serials)
 
-    def begin(self) -> None:
-        """Begin an update, which the guard takes back if it fails; there is nothing to be done."""
+    def start(self) -> None:
+        """Start an update. Nothing to do: the guard restores `content` if it fails."""
 
-    undo = finish = begin
+    undo = finish = start
 
     def content(self) -> dict[str, Any]:
-        """Return all attributes, those that change in place copied, for the guard to go back to."""
+        """Return all attributes, mutable ones copied, for the guard."""
         nested = {
             "columns": [dict(column) for column in self.columns],
             "rows": [list(row) for row in self.rows],
@@ -405,13 +404,13 @@ class ColumnStore:
         self._last = None
 
     def coefficients(self, out: Any) -> int:
-        """Write the coefficient of each slot, 0 of a free one; return the number of slots."""
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
         for slot, weight in enumerate(self.weight):
             out[slot] = weight
         return len(self.weight)
 
     def add_coefficients(self, values: Any) -> None:
-        """Add a number to the coefficient of each slot; what cancels to within rounding is 0."""
+        """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
         for slot, before in enumerate(self.weight):
             self.weight[slot] = sum_of(before, float(values[slot]))
         for slot in self.free_slots:
@@ -427,7 +426,7 @@ class ColumnStore:
         """Return a support as a dict."""
         return {self.names[j]: self.columns[j][slot] for j in self.rows[slot]}
 
-    # --- the inside ----------------------------------------------------------------------------
+    # --- internals -----------------------------------------------------------------------------
 
     def _self_kernel_of(self, squared: float) -> float:
         try:
@@ -445,19 +444,19 @@ class ColumnStore:
         self.names[j] = name
         self.vocabulary[name] = j
 
-    # --- state, as the compiled store has it ---------------------------------------------------
+    # --- state, as of the compiled store -------------------------------------------------------
 
     @alone
     def state(self) -> dict[str, Any]:
-        """Return all that a store is, as plain values and arrays."""
+        """Return the state as plain values and arrays."""
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
         for slot, row in enumerate(self.rows):
-            held = max(self.squared[slot], 0.0)  # of a free slot it is -1
-            divisor = 1.0 if self.unit else _power_of_two(held)
+            norm2 = max(self.squared[slot], 0.0)  # -1 marks a free slot
+            divisor = 1.0 if self.unit else _power_of_two(norm2)
             ids.extend(row)
             values.extend(self.columns[j][slot] / divisor for j in row)
             scales.append(divisor)
-            squared.append(held)
+            squared.append(norm2)
         return {
             "wide": self.wide,
             "most": self.most,
@@ -486,7 +485,7 @@ class ColumnStore:
         state: dict[str, Any],
         order: tuple[list[int], list[int], int] | None = None,
     ) -> ColumnStore:
-        """Build the store that gave `state`; see the compiled store."""
+        """Build a store from its `state`; see the compiled store."""
         check_store(state, order, exact=True)
         self = cls(kernel, state["wide"], limit)
         self.most = state["most"]
@@ -515,14 +514,14 @@ class ColumnStore:
 
 
 def _power_of_two(squared: float) -> float:
-    """Return by what the compiled store divides a row of this squared norm."""
+    """Return the compiled store's divisor of a row with this squared norm."""
     return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
 
 
 def _is_no_update(
     scores: list[tuple[float, float]], label: int, margin: float, *, rivals: bool
 ) -> bool:
-    """Whether an example of class `label` surely is no update, from scores and their errors."""
+    """Whether an example of class `label` causes no update, from scores and error bounds."""
     if not 0 <= label < len(scores):
         return False
     if not rivals:

@@ -1,4 +1,4 @@
-"""What a store is given of a batch: rows of an array, and the hypotheses over its slots."""
+"""A batch's arguments to the store: rows of an array, and hypotheses over its slots."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["INDEXED_WIDTH", "Classes", "Row", "Rows"]
 
-#: Arrays with at most this many columns get a table from column to place in the store (4 bytes a
-#: column); wider ones, hashed to 2^31 say, are looked up by name.
+#: Arrays with at most this many columns get a table from their columns to the store's, 4 bytes a
+#: column; wider ones, such as hashes to 2^31, are looked up by name.
 INDEXED_WIDTH = 1 << 20
 
 
 class Rows(NamedTuple):
-    """A CSR matrix whose column `j` is the feature `j`, or ``names[j]`` where there are names."""
+    """A CSR matrix whose column `j` is the feature `j`, or ``names[j]`` if there are names."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -40,14 +40,14 @@ class Rows(NamedTuple):
 
 
 class Row(Mapping[Hashable, float]):
-    """A row of an array as an example, which the compiled store reads where it lies.
+    """A row of an array as an example, which the compiled store reads without a copy.
 
     Parameters
     ----------
     rows
         The array's rows.
     i
-        Number of this one.
+        Number of the row.
     """
 
     __slots__ = ("i", "rows")
@@ -69,7 +69,7 @@ class Row(Mapping[Hashable, float]):
         return len(self._dict())
 
     def items(self) -> Any:
-        """Names and values, from one dict."""
+        """Names and values."""
         return self._dict().items()
 
 
@@ -81,17 +81,18 @@ class Classes(NamedTuple):
     numbers
         Number of each class by its label, in their order.
     weights
-        A row for each, as `ColumnStore.class_scores` takes them.
+        A row for each, as for `ColumnStore.class_scores`.
     factors
-        What each one's scores are to be multiplied by; doubles.
+        Factor of each one's scores; doubles.
     calibration
-        What turns these scores into probabilities.
+        Calibration of these scores.
     margin
-        At least 0: an example whose class scores more than that, beyond rounding, is no update,
+        At least 0. An example causes no update if its class has more than this, beyond rounding.
     rivals
-        if it is that much above each other class; else if the others score less than its opposite.
+        True: more than each other class by the margin. False: a score above the margin, and those
+        of all other classes below minus the margin.
     supports_may_update
-        An example that may be a support is looked at in any case.
+        Whether an example that equals a support may cause an update in any case.
     """
 
     numbers: dict[Any, int]

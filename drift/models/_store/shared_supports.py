@@ -33,25 +33,25 @@ class SharedStore(Part):
     kernel
         Kernel between examples.
     wide
-        Keep float64 columns whatever `column_type` is.
+        Use float64 columns even if `column_type` is float32.
     """
 
     _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
         self.store = supports.ColumnStore(kernel, wide or supports.column_type() == "float64")
-        #: Coefficients by hypothesis and slot, each row up to its hypothesis's factor.
+        #: Coefficients by hypothesis and slot, each row without its hypothesis's factor.
         self.matrix = np.zeros((0, 0))
-        self.users = np.zeros(0, dtype=np.int64)  # hypotheses that hold a slot's support
+        self.users = np.zeros(0, dtype=np.int64)  # number of hypotheses with a slot's support
         self._forget_example()
 
     def _forget_example(self) -> None:
-        #: Of the point that the following is about; -1 where that has other scores by now.
+        #: Of the point of the following attributes; -1 if its scores have changed.
         self.serial = -1
         self.example: Any = None
-        self.slot = -1  # of the example, once a hypothesis holds it
-        self.own = 0.0
-        self.scores: Any = None  # and their roundings
+        self.slot = -1  # of the example, once it is a support
+        self.example_kernel = 0.0  # k(x, x)
+        self.scores: Any = None  # and their error bounds
         self.content: Example | None = None
         self.row: Any = None
         self.votes: dict[Any, tuple[float, float]] = {}
@@ -70,23 +70,23 @@ class SharedStore(Part):
         return len(self.matrix) - 1
 
     def read(self, x: Features) -> None:
-        """Take an example as the point of all hypotheses; they score it before any learns it."""
+        """Read an example as the point of all hypotheses; all score it before any learns it."""
         self.example = None
         self.store.read(x)
         if self.store.serial != self.serial:
             self._forget_example()
             self.serial = self.store.serial
-            self.own = self.store.self_kernel()
+            self.example_kernel = self.store.self_kernel()
         self.example = x
 
     def example_scores(self) -> tuple[Any, Any]:
-        """Scores of the example, but for the hypotheses' factors, and bounds on their errors."""
+        """Scores of the example, without the hypotheses' factors, and their error bounds."""
         if self.scores is None:
             self.scores = self.score(self.matrix)
         return self.scores  # type: ignore[no-any-return]
 
     def score(self, matrix: Any) -> tuple[Any, Any]:
-        """Scores of the store's point, and bounds on their rounding errors."""
+        """Scores of the store's point, and their error bounds."""
         scores, roundings = np.zeros(len(matrix)), np.zeros(len(matrix))
         if matrix.size:
             self.store.class_scores(matrix, scores, roundings)
@@ -108,7 +108,7 @@ class SharedStore(Part):
 
 
 class SharedSupports(Part):
-    """The supports of one hypothesis in a `SharedStore`, as `SupportSet` is of one of its own."""
+    """The supports of one hypothesis in a `SharedStore`, with the interface of `SupportSet`."""
 
     def __init__(self, shared: SharedStore, budget: int | None) -> None:
         self.budget = budget
@@ -116,7 +116,7 @@ class SharedSupports(Part):
         self._number = shared.join()
         self._factor = 1.0
         self._order = array("i")  # the slots, oldest first
-        self._at_support = False  # whether the point is one, instead of the example
+        self._at_support = False  # whether the point is a support instead of the example
 
     @property
     def kernel(self) -> Kernel:
@@ -124,13 +124,13 @@ class SharedSupports(Part):
         return self._shared.store.kernel
 
     def read(self, x: Features) -> None:
-        """Take an example as the point: the one that the store has read."""
+        """Read an example as the point, unless the store has."""
         self._at_support = False
         if x is not self._shared.example:
             self._shared.read(x)
 
     def read_support(self, i: int) -> None:
-        """Take support number `i` as the point."""
+        """Read support number `i` as the point."""
         self._shared.store.read_support(self._order[i])
         self._at_support = True
 
@@ -147,18 +147,18 @@ class SharedSupports(Part):
         return self._factor * self._scored()[0]
 
     def score_of(self, x: Features) -> float:
-        """Take an example as the point and return its score."""
+        """Read an example as the point and return its score."""
         self.read(x)
         return self.score()
 
     @property
     def calibration(self) -> Calibration:
-        """What turns scores into probabilities; of one class of several it learns nothing."""
+        """The store's calibration, which does not learn from one class's scores."""
         return self._shared.store.calibration
 
     @property
     def guard(self) -> Guard:
-        """What keeps other threads out, and takes back an update that fails."""
+        """The model's lock, with rollback of failed updates."""
         return self._shared.store.guard
 
     @guard.setter
@@ -168,14 +168,14 @@ class SharedSupports(Part):
     def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
         """Vote of all prefixes of the expansion, and the last one's score; see the store.
 
-        Of an expansion from which nothing was ever evicted, at the example, before it is learnt.
+        Only for an expansion without evictions, at the example, before it is learnt.
         """
         shared = self._shared
         if shared.row is None:
             row = np.empty(shared.store.capacity)
             shared.store.fill_row(row)
             shared.row = row
-        # An example is voted on when it is predicted, and again when it is learnt.
+        # Cached, because an example is voted on when predicted, and again when learnt.
         on = self._number, len(signs), survived[-1], averaged
         if on not in shared.votes:
             votes = shared.store.vote(shared.row, self._order, signs, survived, averaged)
@@ -183,7 +183,7 @@ class SharedSupports(Part):
         return shared.votes[on]
 
     def content(self, x: Features) -> Example:
-        """Return the content of the example read last, made once for all hypotheses."""
+        """Return the content of the example read last, computed once for all hypotheses."""
         shared = self._shared
         if shared.content is None:
             shared.content = content_of(x)
@@ -195,17 +195,17 @@ class SharedSupports(Part):
 
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
-        return self._shared.store.self_kernel() if self._at_support else self._shared.own
+        return self._shared.store.self_kernel() if self._at_support else self._shared.example_kernel
 
     @property
     def factor(self) -> float:
-        """What the hypothesis's row of the store's matrix is to be multiplied by."""
+        """Factor of the hypothesis's row of the store's matrix."""
         return self._factor
 
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
         self._factor *= c
-        if abs(self._factor) < 1e-100:  # before the weights lose their meaning
+        if abs(self._factor) < 1e-100:  # before the weights overflow
             self.guard.keep(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
             self._shared.serial = -1
@@ -242,18 +242,18 @@ class SharedSupports(Part):
         return slot
 
     def least(self) -> int:
-        """Slot of the support of the smallest coefficient but the newest; of equals the oldest."""
+        """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
         slots = np.frombuffer(self._order, np.intc)[:-1]
         sizes = np.abs(self._shared.matrix[self._number, slots])
         return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
 
     def nearest(self, slot: int) -> tuple[int, float]:
-        """Take a support as the point; slot and worth of the nearest other; see the store."""
+        """Read a support as the point; slot of its nearest neighbour and the merge's share."""
         self._at_support = True
         return self._shared.store.nearest(slot, self._order)
 
     def merge(self, slot: int, target: int, share: float) -> None:
-        """Forget a support and add a share of its coefficient to another's; what cancels is 0."""
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share:
             weights = self._shared.matrix[self._number]
             self.guard.keep(self._shared.matrix, target)
@@ -266,13 +266,13 @@ class SharedSupports(Part):
 
     @property
     def tie(self) -> float:
-        """Share of the sum of its terms' sizes within which a score is rounding error."""
+        """A score below this share of its terms' magnitudes is rounding error."""
         return self._shared.store.tie
 
     def __len__(self) -> int:
         return len(self._order)
 
-    n_held = __len__
+    n_supports = __len__
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
@@ -284,5 +284,5 @@ class SharedSupports(Part):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            setattr(self, name, value)  # interns the name, as unpickling does by itself
+            setattr(self, name, value)  # interns the name, as unpickling does
         self._order = array("i", self._order)

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 def check_version(extension: ModuleType) -> None:
     """Refuse, with RuntimeError, a compiled module of another version of drift."""
-    if (found := extension.__version__) != __version__:
+    if (compiled_version := extension.__version__) != __version__:
         raise RuntimeError(
-            f"the compiled extension {extension.__file__} is that of drift {found}, the Python "
-            f"code that of drift {__version__}. Install drift again, in its source folder: "
+            f"the compiled extension {extension.__file__} is that of drift {compiled_version}, the "
+            f"Python code that of drift {__version__}. Install drift again, in its source folder: "
             "pip install -e ."
         )
 
 
 def is_main_process() -> bool:
-    """Whether this is no worker: those leave warnings to the process that has them."""
+    """Whether this is no worker process, which would repeat the main process's warnings."""
     return multiprocessing.parent_process() is None
 
 
@@ -65,10 +65,10 @@ _column_type = "float32"
 
 
 def column_type(name: str | None = None) -> str:
-    """Return the type in which models made from now on keep their supports; with `name`, set it.
+    """Return the type of the columns of models created from now on; with `name`, set it.
 
-    Norms, coefficients and kernel values are always float64. Columns are float32 unless the
-    environment variable ``DRIFT_COLUMNS`` says ``float64``.
+    Norms, coefficients and kernel values are always float64. Columns are float32 by default; the
+    environment variable ``DRIFT_COLUMNS`` sets another default.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def column_type(name: str | None = None) -> str:
     Returns
     -------
     str
-        The type that was in force before the call.
+        The type before the call.
 
     Raises
     ------
     ParameterError
-        If `name` is neither.
+        `name` is neither.
 
     Examples
     --------
@@ -113,10 +113,10 @@ class SupportSet:
     kernel
         Kernel between examples.
     budget
-        Largest number of supports that will be held, to reserve no more room than that; None where
-        there is none. Keeping to it is the algorithm's part.
+        Largest number of supports, for which memory is reserved; None: unbounded. The algorithm
+        enforces it.
     wide
-        Keep float64 columns whatever `column_type` is.
+        Use float64 columns even if `column_type` is float32.
     """
 
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
@@ -126,30 +126,30 @@ class SupportSet:
 
     @property
     def _limit(self) -> int | None:
-        """Number of slots that suffices: the newest may come before the oldest goes."""
+        """Number of slots needed: a support may be added before another is evicted."""
         return None if self.budget is None else self.budget + 1
 
     def _bind(self, store: ColumnStore) -> None:
-        """Take over the store's own methods: a detour would cost a tenth of a prediction."""
-        #: The column store itself, for what has no method here.
+        """Bind the store's methods directly: delegation would cost a tenth of a prediction."""
+        #: The column store.
         self.store = store
-        #: Take an example as the point; FeatureError and FeatureTypeError change nothing.
+        #: Read an example as the point; FeatureError and FeatureTypeError change nothing.
         self.read = store.read
         #: Score f(x) of the point read last.
         self.score = store.score
-        #: Take an example as the point and return its score.
+        #: Read an example as the point and return its score.
         self.score_of = store.score_of
-        #: Take an example as the point and let a model learn it; see the store.
+        #: Read an example as the point and let a model learn it; see the store.
         self.learn = store.learn
-        #: Begin an update, take it back, or finish it; see the store.
-        self.begin = store.begin
+        #: Start, undo or finish an update; see the store.
+        self.start = store.start
         self.undo = store.undo
         self.finish = store.finish
         #: Make the example read last the newest support; return its slot.
         self.add = store.add
-        #: Number of supports: what `len` says, in a quarter of its time.
-        self.n_held = store.n_held
-        #: Evict support number `i`; return the slot that it leaves.
+        #: Number of supports: as `len`, in a quarter of its time.
+        self.n_supports = store.n_supports
+        #: Evict support number `i`; return its slot.
         self.remove = store.evict
         #: Bound on the rounding error of the last score.
         self.rounding = store.rounding
@@ -157,7 +157,7 @@ class SupportSet:
         self.self_kernel = store.self_kernel
         #: Write the kernel between the point and each slot into a buffer; see the store.
         self.fill_row = store.fill_row
-        #: Predict rows up to one that might be an update of some class; see the store.
+        #: Predict rows up to the next update of a class; see the store.
         self.scan_classes = store.scan_classes
         #: Score of the point under several sets of coefficients; see the store.
         self.class_scores = store.class_scores
@@ -167,25 +167,25 @@ class SupportSet:
         self.set_coefficients = store.set_coefficients
         #: Add a number to the coefficient of each slot; see the store.
         self.add_coefficients = store.add_coefficients
-        #: Slot of the support of the smallest size but the newest; see the store.
+        #: Slot of the smallest support, the newest excluded; see the store.
         self.least = store.least
-        #: Take a support as the point; slot and worth of the nearest other; see the store.
+        #: Read a support as the point; slot of its nearest neighbour and the merge's share.
         self.nearest = store.nearest
-        #: Forget a support and add a share of its coefficient to another's; see the store.
+        #: Evict a support and add a share of its coefficient to another's; see the store.
         self.merge = store.merge
         #: Multiply every coefficient by a number, in constant time.
         self.scale = store.scale_all
         #: Score of each row of an array.
         self.score_rows = store.score_rows
-        #: Learn the rows of an array, and let a model do so; see the store.
+        #: Let a model learn the rows of an array; see the store.
         self.learn_rows = store.learn_rows
 
     def __len__(self) -> int:
-        return self.n_held()
+        return self.n_supports()
 
     @property
     def guard(self) -> Guard:
-        """What keeps other threads out, and takes back an update that fails."""
+        """The model's lock, with rollback of failed updates."""
         return self.store.guard
 
     @guard.setter
@@ -194,17 +194,17 @@ class SupportSet:
 
     @property
     def calibration(self) -> Calibration:
-        """What turns the scores of the model into probabilities."""
+        """Calibration of the model's scores."""
         return self.store.calibration
 
     @property
     def tie(self) -> float:
-        """Share of the sum of its terms' sizes within which a score is rounding error."""
+        """A score below this share of its terms' magnitudes is rounding error."""
         return self.store.tie
 
     @property
     def capacity(self) -> int:
-        """Number of slots that there is room for."""
+        """Number of allocated slots."""
         return self.store.capacity
 
     @property
@@ -214,13 +214,13 @@ class SupportSet:
 
     @property
     def serials(self) -> list[int]:
-        """Number of each support among all that ever came, the oldest first."""
-        return self.store.serials_held()
+        """Serial number of each support, counting all ever added; the oldest first."""
+        return self.store.support_serials()
 
     def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
         """Vote of all prefixes of the expansion, and the last one's score; see the store.
 
-        Of an expansion from which nothing was ever evicted.
+        Only for an expansion without evictions.
         """
         row = array("d", bytes(8 * len(signs)))
         self.store.fill_row(row)
@@ -235,7 +235,7 @@ class SupportSet:
         return self.store.coefficient(self.store.slot(i))
 
     def read_support(self, i: int) -> None:
-        """Take support number `i` as the point."""
+        """Read support number `i` as the point."""
         self.store.read_support(self.store.slot(i))
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:

@@ -1,8 +1,8 @@
-/* The vocabulary: from a feature's name to its column, as Python's dict would have it.
+/* The vocabulary: a hash table from a feature's name to its column, with the semantics of dict.
 
-   A table of our own, because an example asks for some eighty names at once: their places are
-   prefetched together, a probe is one cache line, and no Python integer is followed. Linear probing,
-   at most half full, deletion by shifting back. Names are borrowed: whoever enters one keeps it. */
+   Not a dict, because an example looks up some eighty names at once: entries are prefetched together,
+   a probe is one cache line, and no Python integer is dereferenced. Linear probing, at most half full,
+   deletion by shifting back. Names are borrowed: the caller keeps a reference to each entered name. */
 
 #ifndef DRIFT_VOCABULARY_H
 #define DRIFT_VOCABULARY_H
@@ -12,16 +12,16 @@
 #include <stdlib.h>
 
 typedef struct {
-    PyObject *name; /* NULL where the place is free */
-    uint32_t hash; /* as `drift_fold` has it: four entries to a cache line */
+    PyObject *name; /* NULL if the entry is free */
+    uint32_t hash; /* from `drift_fold`; 32 bits, so that four entries fit a cache line */
     int32_t column;
 } DriftEntry;
 
 typedef struct {
     DriftEntry *entries;
-    size_t mask; /* number of places less one; a power of two less one */
+    size_t mask; /* number of entries - 1; that number is a power of two */
     size_t size;
-    size_t changes; /* to notice that a name's own __eq__ changed the table */
+    size_t changes; /* to detect that a name's __eq__ changed the table */
 } DriftVocabulary;
 
 static inline uint32_t drift_fold(Py_hash_t hash) { return (uint32_t)hash ^ (uint32_t)((uint64_t)hash >> 32); }
@@ -37,21 +37,21 @@ static inline void drift_vocabulary_prefetch(const DriftVocabulary *v, Py_hash_t
 
 /* Borrowed names and values, and the caller's code.
 
-   An example's names and values are read without references of our own: by PyDict_Next, for speed. The caller's
-   code could drop them from the dict, and it can run in the hash, the comparison or the conversion of any object
-   but Python's own. So while anything is borrowed, only these functions look at it:
+   PyDict_Next gives borrowed references to an example's names and values, for speed. The caller's code could
+   delete them from the dict. It can run in the hash, comparison or conversion of any object that is not of a
+   builtin type. So while references are borrowed, only these functions use them:
 
-   - `drift_is_plain` admits exact str and int as names, and as values numbers whose conversion is Python's own;
-   - `drift_hash` and `drift_number` are then arithmetic, which at most raises;
-   - `drift_vocabulary_find` compares a `borrowed` name with plain entered names alone, and gives up with DRIFT_ASK
-     before it would ask another one.
+   - `drift_is_plain` accepts exact str and int as names, and builtin numbers as values;
+   - `drift_hash` and `drift_number` then run no caller's code, but may raise;
+   - `drift_vocabulary_find` compares a `borrowed` name only with plain entered names, and returns DRIFT_ASK
+     before it would compare with another one.
 
-   Nor may an object be made that Python's garbage collector tracks, whose finalisers are the caller's code, too.
-   Whatever is not plain is read anew from a list of items, which holds references (`read_any`). */
+   Nor may an object be created that the garbage collector tracks, since a collection may run the caller's
+   finalisers. Examples that are not plain are read again from a list of items, which owns references (`read_any`). */
 
 static inline int drift_is_plain_name(PyObject *name) { return PyUnicode_CheckExact(name) || PyLong_CheckExact(name); }
 
-/* Whether two names that fold to the same are equal; -1 with an exception set. Of two plain ones no code is run. */
+/* Whether two names of equal folded hash are equal; -1 with an exception set. Plain names run no caller's code. */
 static inline int drift_same(PyObject *a, PyObject *b) {
     if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
     Py_INCREF(a);
@@ -62,8 +62,8 @@ static inline int drift_same(PyObject *a, PyObject *b) {
 
 enum { DRIFT_ASK = -3 };
 
-/* Column of a name, and in `entered_name`, if that is no NULL, the name as it was entered; -1 if it has none,
-   -2 with an exception set. Of a name that is `borrowed` DRIFT_ASK where an entered one would have to be asked. */
+/* Column of a name; -1 without one, -2 with an exception set, DRIFT_ASK if the name is `borrowed` and must be
+   compared with a name that is not plain. Sets `entered_name`, unless NULL, to the equal name in the table. */
 static inline int32_t drift_vocabulary_find(const DriftVocabulary *v, PyObject *name, Py_hash_t hash,
                                             PyObject **entered_name, int borrowed) {
 restart:
@@ -107,7 +107,7 @@ static int drift_vocabulary_resize(DriftVocabulary *v, size_t places) {
     return 0;
 }
 
-/* Enter a name that is not there. Returns -1 without memory. */
+/* Enter a new name; -1 if out of memory. */
 static int drift_vocabulary_enter(DriftVocabulary *v, PyObject *name, Py_hash_t hash, int32_t column) {
     if ((!v->entries || 2 * (v->size + 1) > v->mask + 1) &&
         drift_vocabulary_resize(v, v->entries ? 2 * (v->mask + 1) : 16))
@@ -121,13 +121,13 @@ static int drift_vocabulary_enter(DriftVocabulary *v, PyObject *name, Py_hash_t 
     return 0;
 }
 
-/* Take out the name of a column, found by identity. */
+/* Delete a name, by identity. */
 static void drift_vocabulary_leave(DriftVocabulary *v, PyObject *name, uint32_t folded) {
     size_t i = drift_home(folded, v->mask);
     while (v->entries[i].name != name) i = (i + 1) & v->mask;
     for (size_t next = (i + 1) & v->mask; v->entries[next].name; next = (next + 1) & v->mask) {
         size_t home = drift_home(v->entries[next].hash, v->mask);
-        /* An entry may move back to the gap if its home is not behind the gap. */
+        /* An entry may move back to the gap if its home is not after the gap. */
         if (((next - home) & v->mask) >= ((next - i) & v->mask)) {
             v->entries[i] = v->entries[next];
             i = next;
@@ -136,11 +136,11 @@ static void drift_vocabulary_leave(DriftVocabulary *v, PyObject *name, uint32_t 
     v->entries[i].name = NULL;
     v->size--;
     v->changes++;
-    /* Give memory back after a time of many names. */
+    /* Shrink after many names are gone. */
     if (v->mask >= 1024 && 16 * v->size < v->mask) (void)drift_vocabulary_resize(v, (v->mask + 1) / 4);
 }
 
-/* The same for a name whose hash is not to be had; nothing if it is not there. */
+/* The same for a name whose hash raises; nothing if it is not in the table. */
 static void drift_vocabulary_drop(DriftVocabulary *v, PyObject *name) {
     for (size_t i = 0; v->entries && i <= v->mask; i++)
         if (v->entries[i].name == name) {
@@ -149,13 +149,13 @@ static void drift_vocabulary_drop(DriftVocabulary *v, PyObject *name) {
         }
 }
 
-/* Whether reading this feature runs none of the caller's code. A float's subclass is read as what it holds: nobody
-   calls its __float__. */
+/* Whether reading this feature runs none of the caller's code. Of a float's subclass, the float is read, without
+   __float__. */
 static inline int drift_is_plain(PyObject *name, PyObject *value) {
     return (PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value)) && drift_is_plain_name(name);
 }
 
-/* Whether a value is a float of this number; another kind of number need not be recognised. */
+/* Whether a value is known to equal a number: floats and small ints only. False negatives are allowed. */
 static inline int drift_is_number(PyObject *value, double number) {
 #ifndef Py_LIMITED_API
     if (PyFloat_Check(value)) return PyFloat_AS_DOUBLE(value) == number;
@@ -164,8 +164,8 @@ static inline int drift_is_number(PyObject *value, double number) {
 #endif
     if (!PyLong_CheckExact(value)) return 0;
     int overflow;
-    long whole = PyLong_AsLongAndOverflow(value, &overflow);
-    return !overflow && whole >= -(1L << 30) && whole <= 1L << 30 && (double)whole == number;
+    long integer = PyLong_AsLongAndOverflow(value, &overflow);
+    return !overflow && integer >= -(1L << 30) && integer <= 1L << 30 && (double)integer == number;
 }
 
 /* A name's hash; -1 with an exception set. */
@@ -179,7 +179,7 @@ static inline Py_hash_t drift_hash(PyObject *name) {
     return PyObject_Hash(name);
 }
 
-/* A value as a double; -1.0 with an exception set, perhaps. */
+/* A value as a double; -1.0 may mean that an exception is set. */
 static inline double drift_number(PyObject *value) {
 #ifndef Py_LIMITED_API
     if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);

@@ -1,18 +1,17 @@
-/* Windows: the dense columns of many rows of a batch, summed up a patch of slots at a time.
+/* Windows: sums over the dense columns for many rows of a batch, a patch of slots at a time.
 
-   Where the columns of one row are more than the second-level cache holds, each row after it waits for
-   all of them anew. A patch of them stays in the cache while every row of the window takes its part.
-   Each slot of each row is summed up as `drift_add_dense` does it alone, so no bit depends on whether
-   there is a window. This file, included for each precision by columns.h, owns the constants. */
+   If one row's columns exceed the second-level cache, each row would load all of them again. A patch
+   stays in the cache while all rows of the window use it. Each slot is summed in the same order as
+   without a window, so the result has the same bits. columns.h includes this file for each precision. */
 
 #ifndef DRIFT_WINDOW_H
 #define DRIFT_WINDOW_H
-#ifndef DRIFT_WORTH /* else it is set so that windows are tried on small stores, too */
-#define DRIFT_WORTH (1 << 20) /* bytes of a row's dense columns from which on a window pays */
+#ifndef DRIFT_WORTH /* tests define a smaller one */
+#define DRIFT_WORTH (1 << 20) /* bytes of a row's dense columns above which a window pays */
 #endif
 #define DRIFT_WINDOW 32 /* rows */
 #define DRIFT_PATCH 128 /* slots; sixteen columns of them and their sums fit the first-level cache */
-#define DRIFT_CHANGES 32 /* blocks of DRIFT_LANES slots that may change before a window is of no use */
+#define DRIFT_CHANGES 32 /* changed blocks of DRIFT_LANES slots after which a window is discarded */
 #endif
 
 typedef struct {
@@ -21,7 +20,7 @@ typedef struct {
     int count[DRIFT_WINDOW];
 } DRIFT_NAME(DriftWindow);
 
-/* Note a row's dense columns, of its first DRIFT_CHUNK. */
+/* Record a row's dense columns, among its first DRIFT_CHUNK. */
 static void DRIFT_NAME(drift_store_row)(void *window, int row, const DriftColumn *columns, const int32_t *ids,
                                      const double *values, int count) {
     DRIFT_NAME(DriftWindow) *w = (DRIFT_NAME(DriftWindow) *)window;
@@ -35,7 +34,7 @@ static void DRIFT_NAME(drift_store_row)(void *window, int row, const DriftColumn
     w->count[row] = n;
 }
 
-/* Whether the row would be noted as it was: what its sums are of has not changed but in some slots. */
+/* Whether the row has the same dense columns and values as when it was recorded. */
 static int DRIFT_NAME(drift_is_stored)(const void *window, int row, const DriftColumn *columns, const int32_t *ids,
                                      const double *values, int count) {
     const DRIFT_NAME(DriftWindow) *w = (const DRIFT_NAME(DriftWindow) *)window;
@@ -49,8 +48,8 @@ static int DRIFT_NAME(drift_is_stored)(const void *window, int row, const DriftC
     return n == w->count[row];
 }
 
-/* Sum up the dense columns of all rows, `slots` apart in `sums`, which is zero; round by round, so that
-   the columns that a row has just read are those that the next one reads. */
+/* Add the dense columns of all rows to `sums`, which is zero, `slots` numbers per row. Rows alternate, so
+   that the next row finds a group of columns in the cache. */
 static void DRIFT_NAME(drift_sum_rows)(void *window, void *sums, int rows, int slots) {
     DRIFT_NAME(DriftWindow) *w = (DRIFT_NAME(DriftWindow) *)window;
     for (int row = 0; row < rows; row++) DRIFT_NAME(drift_pad)(w->dense[row], w->weight[row], w->count[row]);
@@ -69,7 +68,7 @@ static void DRIFT_NAME(drift_sum_rows)(void *window, void *sums, int rows, int s
     }
 }
 
-/* Sum up a row's dense columns anew in the block of slots that begins with `from`. */
+/* Recompute a row's sums in the block of slots that starts at `from`. */
 static void DRIFT_NAME(drift_sum_block)(const void *window, void *sums, int row, int slots, int from) {
     const DRIFT_NAME(DriftWindow) *w = (const DRIFT_NAME(DriftWindow) *)window;
     REAL *acc = (REAL *)sums + (size_t)row * slots + from;

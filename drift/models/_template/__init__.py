@@ -11,7 +11,7 @@ __all__ = ["batches"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `batches` when it is first used: scipy and narwhals take longer than all the rest."""
+    """Import `batches` on first use: scipy and narwhals take longer than everything else."""
     if name not in __all__:
         problem = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(problem, name=name, obj=sys.modules[__name__])

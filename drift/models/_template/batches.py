@@ -38,7 +38,7 @@ _MODERATE = 1e100
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None, *, zeros: bool = False) -> Rows:
     """Return a 2-d array or sparse matrix as rows, which keep the zeros of an array on demand."""
-    matrix = matrix.astype(np.float64, copy=False)  # scipy takes no float16
+    matrix = matrix.astype(np.float64, copy=False)  # scipy has no float16
     if isinstance(matrix, np.ndarray) and matrix.size and (zeros or matrix.all()):
         n, width = matrix.shape
         return Rows(
@@ -62,7 +62,7 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None, *, zeros: bool
 
 
 def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
-    """Return a data frame as narwhals has it; refuse anything else, and say what `others` do."""
+    """Return a narwhals data frame; refuse anything else, and name the method `others`."""
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
@@ -145,7 +145,7 @@ class Table:
         return (self.row(i) for i in range(len(self)))
 
     def check(self, read: Callable[[Features], None]) -> None:
-        """Let a model read every row that it might refuse; its error then names the row, too."""
+        """Let a model check every row that it might refuse; its error then names the row."""
         for i in self._suspects():
             try:
                 read(self.row(i))
@@ -186,7 +186,7 @@ class Table:
             if given.dtype.kind in "iu":  # True beside 2 is the class 1
                 column = [value if value is None else int(value) for value in values]
             elif given.dtype != object:
-                column = list(values)  # None is a null of its own there
+                column = list(values)  # null is None here
             elif self._frame.implementation.is_pyarrow():
                 return column  # labels of several kinds, for which Arrow has no type
         return dataframe.to_native_series(column, name=name, like=self._frame)
@@ -202,7 +202,7 @@ class Table:
 
 
 def _column(values: Sequence[Label]) -> NDArray[Any]:
-    """Return labels as an array of their own kind; of objects where they are of several.
+    """Return labels as an array of their type; of objects if there are several types.
 
     What was predicted before any 0 or 1 was learnt, False, goes with them as a 0.
     """

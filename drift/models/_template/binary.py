@@ -11,7 +11,7 @@ attribute             meaning
 ``_update_margin``    An example with ``sign * score`` above it changes nothing. 0 by default:
                       mistakes alone update. Infinite in a class that overrides `_should_update`
                       without setting it.
-``_wide``             Columns are float64 whatever `column_type` is, as rounding would accumulate.
+``_wide``             Columns are always float64, as rounding would accumulate.
 ``_shares_supports``  The hooks need no more of ``self._supports`` than `SharedSupports` has, so
                       that `OneVsRest` can use one store for all classes.
 ``_class_margin``     In a `MulticlassKernelClassifier`, the ``_update_margin`` of the label's score
@@ -166,7 +166,7 @@ class KernelClassifier(BinaryLabels):
             self._adopt(y)
 
     def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:
-        """Read an example and take the step; return the score before that."""
+        """Read and learn an example; return the score before the update."""
         self._supports.read(x)
         score = self._score()
         if y is not None or sign * score <= self._update_margin:

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["Drawing"]
 
-#: Numbers that a block is made of: to copy a generator takes as long as some hundred of them.
+#: Numbers in a block; copying a generator takes as long as drawing some hundred.
 _AHEAD = 512
 
 

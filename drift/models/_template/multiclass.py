@@ -1,4 +1,4 @@
-"""The template of the multiclass algorithms, and of those that take two classes or more."""
+"""The template of multiclass algorithms, and of those for two classes or more."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class TwoOrMore(MulticlassKernelClassifier):
     _learns_signs = True
     _prototypes: Any = None
 
-    #: Share of the binary hypothesis that a class has taken over, by the class's number.
+    #: Share of the binary hypothesis that a class started with, by the class's number.
     _halves: dict[int, float]
 
     _run_rows = _by_mode("_run_rows")

@@ -56,7 +56,7 @@ class Prototypes(Part):
         return self._numbers[label]
 
     def add(self, label: Label) -> None:
-        """Let a new class join, with a prototype of zero."""
+        """Add a class, with a prototype of zero."""
         self._numbers[label] = len(self.labels)
         self.labels.append(label)
         self._make_room(len(self.labels), self.matrix.shape[1])
@@ -79,7 +79,7 @@ class Prototypes(Part):
         return scores
 
     def classes(self, calibration: Calibration, margin: float) -> Classes:
-        """Return the hypotheses as the store takes them."""
+        """Return the hypotheses for the store."""
         n = len(self.labels)
         return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True)
 
@@ -88,7 +88,7 @@ class Prototypes(Part):
         return dict(zip(self.labels, scores.tolist(), strict=True))
 
     def rival(self, scores: Array, k: int) -> int:
-        """Best class other than `k`, the first met of those within rounding; -1 without others."""
+        """Best class other than `k`, the first of those within rounding; -1 without others."""
         if len(self.labels) < 2:
             return -1
         others = scores.copy()

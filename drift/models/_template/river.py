@@ -1,7 +1,7 @@
 """River's contract around every model: one example, batches, predictions, probabilities.
 
-A model says how it learns one example and what a score means; the rest is written here, once: the
-public methods of one class and their docstrings, which take more than 300 lines.
+A model defines how it learns one example and what a score means. Everything else is here: the
+public methods and their docstrings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ONE = 1.0
 
 
 class ModelWrapper:
-    """A model around another one, which its repr shows, as River does for its own wrappers."""
+    """A model around another one, which its repr shows, as River's wrappers do."""
 
     model: Any
 
@@ -224,7 +224,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         Returns
         -------
         bytes
-            Equal for models that continue alike. They begin with the format version and end with a
+            Equal for models that continue alike. They start with the format version and end with a
             checksum.
 
         Raises
@@ -252,9 +252,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         """
         model = codec.from_bytes(data)
         if not isinstance(model, cls):
-            found = type(model).__name__
+            kind = type(model).__name__
             raise CheckpointError(
-                f"these are the bytes of {found}, not of {cls.__name__}: use {found}.from_bytes"
+                f"these are the bytes of {kind}, not of {cls.__name__}: use {kind}.from_bytes"
             )
         return model
 

@@ -92,7 +92,7 @@ cdef class TrackerCore:
 
     cdef int acquire(self) except -1:
         """Exclude other threads and reentrant calls until `release`."""
-        self.guard.hold()
+        self.guard.acquire()
         if self.in_use:
             self.guard.release()
             raise RuntimeError(IN_USE)
@@ -387,8 +387,8 @@ cdef class TrackerCore:
     def record(self):
         """Return the gates' weights, and the members' mistakes and losses so far."""
         sums = self.data.t.sums
-        found = {name: self.data.array(name).copy() for name in ("gates", "maps", "errors", "losses")}
-        return found | {"total": sums.total, "sparse": bool(self.data.t.sparse)}
+        arrays = {name: self.data.array(name).copy() for name in ("gates", "maps", "errors", "losses")}
+        return arrays | {"total": sums.total, "sparse": bool(self.data.t.sparse)}
 
     def state(self):
         """Return the tracker's state as plain values and arrays."""
@@ -396,7 +396,7 @@ cdef class TrackerCore:
 
     def snapshot(self):
         """Return the state of now, to be read on any thread."""
-        self.guard.hold()
+        self.guard.acquire()
         try:
             return Snapshot(self.stored(), None if self.tickets is None else self.tickets.copy())
         finally:
@@ -439,11 +439,11 @@ cdef class TrackerCore:
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""
-        found = self.data.supports()
+        supports = self.data.supports()
         start, result = 0, []
-        for slot, size in enumerate(found["sizes"].tolist()):
-            numbers = found["numbers"][start : start + size].tolist()
-            values = found["values"][start : start + size].tolist()
+        for slot, size in enumerate(supports["sizes"].tolist()):
+            numbers = supports["numbers"][start : start + size].tolist()
+            values = supports["values"][start : start + size].tolist()
             start += size
             if slot != self.free:
                 names = numbers if self.data.t.sparse else [self.scale.names[j] for j in numbers]

@@ -63,7 +63,7 @@ DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, int32_t *__restr
     hats->first[0] = 0;
     hats->last[0] = n;
     hats->scale[0] = 1.0 / sqrt(n > 1 ? n : 1);
-    n = (n + DRIFT_VECTOR - 1) / DRIFT_VECTOR * DRIFT_VECTOR; /* surfaces begin on a vector */
+    n = (n + DRIFT_VECTOR - 1) / DRIFT_VECTOR * DRIFT_VECTOR; /* surfaces start on a vector */
     hats->first[1] = n;
     if (pairs) {
         for (int b = 0; b < paired; b++) {

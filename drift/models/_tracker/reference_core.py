@@ -168,9 +168,9 @@ class TrackerCore:
     def supports(self) -> list[dict[Hashable, float]]:
         """Return the supports, by name; those of sparse rows by hash."""
         s = self._state
-        held = [support for slot, support in enumerate(s.supports) if slot != s.free]
+        used = [support for slot, support in enumerate(s.supports) if slot != s.free]
         name = (lambda j: j) if s.sparse else s.names.__getitem__
-        return [dict(zip(map(name, j.tolist()), v.tolist(), strict=True)) for j, v in held]
+        return [dict(zip(map(name, j.tolist()), v.tolist(), strict=True)) for j, v in used]
 
     def record(self) -> dict[str, Any]:
         """Return the gates' weights, and the members' mistakes and losses so far."""

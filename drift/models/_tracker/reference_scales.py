@@ -333,13 +333,13 @@ def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
 
 def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     """Divide by the norm; number features by hash, and standardise common ones."""
-    found: dict[int, float] = {}
+    slots: dict[int, float] = {}
     for name, v in values.items():
         if v == v != 0.0:
             hashed = hash_of(name) >> (64 - NUMBER_BITS)
-            found[hashed] = found.get(hashed, 0.0) + v
-    numbers = np.array(sorted(found), np.int64)
-    x = np.array([found[number] for number in numbers.tolist()], float)
+            slots[hashed] = slots.get(hashed, 0.0) + v
+    numbers = np.array(sorted(slots), np.int64)
+    x = np.array([slots[number] for number in numbers.tolist()], float)
     given, common = np.full(len(s.common), math.nan), np.isin(numbers, s.common)
     place = np.searchsorted(s.common, numbers[common])
     given[place] = x[common]
@@ -351,5 +351,5 @@ def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     cells, at = np.unique(numbers * c.HASH_SLOTS >> NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(cells, inputs, *_NO_CURVES)
-    updates, key = {"features": f}, _key(found)
-    return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(found), updates, key)
+    updates, key = {"features": f}, _key(slots)
+    return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(slots), updates, key)

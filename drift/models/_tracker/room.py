@@ -20,12 +20,12 @@ __all__ = ["check_room", "no_room"]
 @cache
 def memory() -> float:
     """Bytes of memory that this process may use; infinite if unknown."""
-    found = [math.inf]
+    limits = [math.inf]
     with suppress(AttributeError, OSError, ValueError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with suppress(OSError, ValueError):  # a container's; "max" where it has no limit
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return min(found)
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min(limits)
 
 
 def check_room(size: float) -> None:

@@ -197,14 +197,14 @@ cdef class Dense(Scale):
         """Read names and values that may run the caller's code."""
         cdef DriftTracker *t = &self.state.t
         cdef int j, k
-        found = []
+        features_read = []
         for name, value in list(features.items()):
             j = drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
-            found.append((j, name, NAN if value is None else PyFloat_AsDouble(value)))
-        self.new_values = {name: v for j, name, v in found if j < 0 and v == v}
+            features_read.append((j, name, NAN if value is None else PyFloat_AsDouble(value)))
+        self.new_values = {name: v for j, name, v in features_read if j < 0 and v == v}
         for k in range(len(self.names)):
             t.raw[k] = DRIFT_ABSENT
-        for j, _, v in found:
+        for j, _, v in features_read:
             if j >= 0:
                 t.raw[j] = v if v != DRIFT_ABSENT else INFINITY
         return 0
@@ -381,9 +381,9 @@ cdef class Sparse(Scale):
         """Read names and values that may run the caller's code; return how many have a value."""
         cdef DriftTracker *t = &self.state.t
         cdef int n = 0
-        found = [(hash_of(name), NAN if value is None else PyFloat_AsDouble(value)) for name, value in list(features.items())]
-        self.reserve(<int>len(found))
-        for hashed, v in found:
+        pairs = [(hash_of(name), NAN if value is None else PyFloat_AsDouble(value)) for name, value in list(features.items())]
+        self.reserve(<int>len(pairs))
+        for hashed, v in pairs:
             if v == v and v != 0.0:
                 t.keys[n] = (<uint64_t>hashed >> 33) << 32 | <uint64_t>n
                 t.standardised[n] = v

@@ -9,7 +9,7 @@
 /* The weights of all rows, and an example's knots and basis values. */
 typedef struct {
     float *weights;
-    size_t size; /* numbers of a row's weights, and of their variances behind these */
+    size_t size; /* numbers of a row's weights, and of their variances after these */
     const DriftHats *hats;
     const int32_t *knots;
     const float *heights;
@@ -28,24 +28,24 @@ static void drift_splines_split(DriftTracker *t) { drift_split_splines(drift_spl
 static void drift_context_splines_split(DriftTracker *t) { drift_split_splines(drift_context_splines_of(t)); }
 
 /* Gather the numbers at a point's sides into one row of vectors, padded with zeros. */
-static DRIFT_INLINE void drift_gather(float *__restrict found, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
+static DRIFT_INLINE void drift_gather(float *__restrict gathered, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
                                       size_t last) {
     for (size_t i = first; i < last; i++)
-        memcpy(found + DRIFT_SIDE * i, numbers + DRIFT_SPLINES * (1 + (size_t)knots[i]), DRIFT_SIDE * sizeof *found);
-    memset(found + DRIFT_SIDE * last, 0, DRIFT_LANES * sizeof *found);
+        memcpy(gathered + DRIFT_SIDE * i, numbers + DRIFT_SPLINES * (1 + (size_t)knots[i]), DRIFT_SIDE * sizeof *gathered);
+    memset(gathered + DRIFT_SIDE * last, 0, DRIFT_LANES * sizeof *gathered);
 }
 
 /* Scores of the splines under the weights of a row, bias first. */
 DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats,
                                           const int32_t *__restrict knots, const float *__restrict heights) {
-    float found[DRIFT_SIDE * DRIFT_SIDES];
+    float gathered[DRIFT_SIDE * DRIFT_SIDES];
     for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
     for (int part = 0; part < 2; part++) {
         size_t first = hats->first[part], last = hats->last[part];
         double sum[DRIFT_LANES] = {0};
-        drift_gather(found, weights, knots, first, last);
+        drift_gather(gathered, weights, knots, first, last);
         for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
-            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)found[i + lane] * (double)heights[i + lane];
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)gathered[i + lane] * (double)heights[i + lane];
         for (int lane = DRIFT_SPLINES; lane < DRIFT_LANES; lane++) sum[lane % DRIFT_SPLINES] += sum[lane];
         for (int c = 0; c < DRIFT_SPLINES; c++) out[c] += hats->scale[part] * sum[c];
     }

@@ -21,7 +21,7 @@ cdef extern from "core.h":
     enum: DRIFT_N_ARRAYS, DRIFT_N_DIMENSIONS
 
 
-#: Bytes of a cache line; arrays of LARGE bytes begin on one, others on a WORD.
+#: Bytes of a cache line; arrays of LARGE bytes start on one, others on a WORD.
 cdef enum: LINE = 64, LARGE = 512, WORD = 8
 #: Stored arrays and work space: growth for a large example does not move the former.
 cdef enum: STORED = 0, WORK = 1, BLOCKS = 2
@@ -89,9 +89,9 @@ cdef void copy_strided(char *after, const char *before, const int *after_shape, 
 cdef void *address(array) except NULL:
     cdef Py_buffer view
     PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
-    cdef void *found = view.buf
+    cdef void *memory = view.buf
     PyBuffer_Release(&view)  # the caller keeps the array
-    return found
+    return memory
 
 
 @cython.no_gc  # it is in no cycle, and tools that measure sizes count it once, by the core
@@ -118,7 +118,7 @@ cdef class State:
         return sizeof(DriftTracker) + sum([block.nbytes for block in self.blocks]) + drift_supports_bytes(&self.t.supports)
 
     cdef void **pointers(self) noexcept:
-        """The struct begins with the arrays, in their order."""
+        """The struct starts with the arrays, in their order."""
         return <void **>&self.t
 
     cdef int *room(self) noexcept:

@@ -127,22 +127,22 @@ DRIFT_CLONES static void drift_add_dense(double *__restrict dots, const float *_
 static void drift_supports_dots(DriftSupports *s, const int32_t *numbers, const double *values, int n, double *dots) {
     const float *dense[4];
     double weights[4];
-    int32_t found[DRIFT_CHUNK], lists[DRIFT_CHUNK];
+    int32_t places[DRIFT_CHUNK], lists[DRIFT_CHUNK];
     memset(dots, 0, (size_t)s->capacity * sizeof *dots);
     for (int first = 0; first < n; first += DRIFT_CHUNK) {
         int count = n - first < DRIFT_CHUNK ? n - first : DRIFT_CHUNK, n_dense = 0, n_lists = 0, list = 0;
         for (int k = 0; k < count; k++) drift_numbers_prefetch(&s->numbers, numbers[first + k]);
         for (int k = 0; k < count; k++) {
-            found[k] = drift_numbers_find(&s->numbers, s->number_of, numbers[first + k]);
-            if (found[k] >= 0) DRIFT_PREFETCH(&s->columns[found[k]]);
+            places[k] = drift_numbers_find(&s->numbers, s->number_of, numbers[first + k]);
+            if (places[k] >= 0) DRIFT_PREFETCH(&s->columns[places[k]]);
         }
         for (int k = 0; k < count; k++) {
-            if (found[k] < 0 || drift_is_dense(&s->columns[found[k]])) continue;
+            if (places[k] < 0 || drift_is_dense(&s->columns[places[k]])) continue;
             lists[n_lists++] = k;
-            drift_prefetch_head(&s->columns[found[k]]);
+            drift_prefetch_head(&s->columns[places[k]]);
         }
         for (int k = 0; k <= count; k++) {
-            DriftColumn *column = k < count && found[k] >= 0 ? &s->columns[found[k]] : NULL;
+            DriftColumn *column = k < count && places[k] >= 0 ? &s->columns[places[k]] : NULL;
             if (column && drift_is_dense(column)) {
                 dense[n_dense] = (const float *)column->block;
                 weights[n_dense++] = values[first + k];
@@ -153,7 +153,7 @@ static void drift_supports_dots(DriftSupports *s, const int32_t *numbers, const 
             for (int d = 0; d < n_dense; d++) drift_add_dense(dots, dense[d], weights[d], s->capacity);
             n_dense = 0;
             if (!column) break;
-            if (list + DRIFT_AHEAD < n_lists) drift_prefetch_rest(&s->columns[found[lists[list + DRIFT_AHEAD]]]);
+            if (list + DRIFT_AHEAD < n_lists) drift_prefetch_rest(&s->columns[places[lists[list + DRIFT_AHEAD]]]);
             list++;
             const DriftCell_float *cells = drift_cells_float(column);
             for (int c = 0; c < column->size; c++) dots[cells[c].slot] += values[first + k] * (double)cells[c].value;

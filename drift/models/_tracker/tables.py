@@ -268,7 +268,7 @@ def _n_pairs(names: int) -> int:
 def header() -> str:
     """Return the C header.
 
-    The struct begins with the arrays, in order, and the dimensions: both are set by index.
+    The struct starts with the arrays, in order, and the dimensions: both are set by index.
     """
     lines = ["/* Made by tables.py. */"]
     for name, value in globals().items():

@@ -97,8 +97,8 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
     rows = _rows(results, name)
     windows = [row for row in results.rows("windows") if row["stream"] == name]
     places = sorted({(row["start"], row["stop"]) for row in windows})
-    told = {row["model"] for row in rows if row["error"] is not None}
-    own = grouped((row for row in windows if row["model"] in told), "model", "start")
+    ended = {row["model"] for row in rows if row["error"] is not None}
+    curves = grouped((row for row in windows if row["model"] in ended), "model", "start")
     models, coloured = [], iter(zip(_COLOURS, _DASHES, strict=True))
     for row in rows:
         baseline = row["model"] in BASELINES
@@ -115,7 +115,7 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
                 "cost": row["microseconds"],
                 "windows": {
                     measure: [
-                        mean(one[measure] for one in own.get((row["model"], start), ()))
+                        mean(one[measure] for one in curves.get((row["model"], start), ()))
                         for start, _ in places
                     ]
                     for measure in _MEASURES
@@ -140,11 +140,11 @@ def _lead(stream: Mapping[str, Any]) -> str:
     known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
     if not known:
         return f"No model has a prediction on {stream['name']}."
-    own = [one for one in known if not one["baseline"]][:2]
+    leaders = [one for one in known if not one["baseline"]][:2]
     baseline = [one for one in known if one["baseline"]][:1]
-    told = {one["name"]: 100 * one["error"] for one in [known[0], *own, *baseline]}
+    percent = {one["name"]: 100 * one["error"] for one in [known[0], *leaders, *baseline]}
     parts: list[str] = []
-    for name, error in told.items():
+    for name, error in percent.items():
         about = _BASELINES[name][0] if name in _BASELINES else ""
         parts.append(f"{name}{about} has {'' if parts else 'the lowest error, '}{error:.2f} %")
     return f"On {stream['name']} ({counted(stream['rows'], 'row')}) {'; '.join(parts)}."
@@ -218,7 +218,7 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
         about = "rows without a prediction, which no measure counts"
         columns.append(_Column("unpredicted", "unpredicted", about, "{:,.0f}".format))
     elif missing - {0}:
-        # A mean over folds, of which one alone may have been asked a row.
+        # A mean over folds; a row may have been predicted in one fold only.
         caption += f" {counted(math.ceil(missing.pop()), 'row')} that no model predicts: left out."
     return _table(caption, columns, rows, by="error")
 
@@ -244,8 +244,8 @@ def _recoveries(results: Results, stream: Mapping[str, Any]) -> str:
         return ""
     rows = [
         {"model": model, "row": row}
-        | {name: mean(one[name] for one in own) for name in ("before", "rows", "excess")}
-        for (model, row), own in grouped(runs, "model", "row").items()
+        | {name: mean(one[name] for one in group) for name in ("before", "rows", "excess")}
+        for (model, row), group in grouped(runs, "model", "row").items()
     ]
     columns = [
         _Column("model", "model"),
@@ -316,7 +316,7 @@ def _features(stream: Record) -> str:
 
 def _about(results: Results) -> str:
     hidden = {"models"} if results.settings["folds"] > 1 else {"models", "folds", "forks"}
-    said = {
+    facts = {
         "made by": f"drift {drift.__version__}, in {results.seconds:,.0f} s",
         **{
             f"rows of {name}": f"{one['rows']:,}, SHA-256 {one['sha256']}"
@@ -340,11 +340,11 @@ def _about(results: Results) -> str:
         "predicted. Log loss is in nats, of probabilities clipped to [1e-15, 1 - 1e-15]; a label "
         "without a probability counts as 1e-15, where River's CrossEntropy counts no loss. "
         "No change repeats the last label that came, "
-        f"majority predicts the one that came most often.</p>{_listed(said)}"
+        f"majority predicts the one that came most often.</p>{_listed(facts)}"
         f"<h3>Models</h3>{_listed(results.settings['models'])}"
     )
 
 
-def _listed(said: Mapping[str, str]) -> str:
-    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in said.items())
+def _listed(facts: Mapping[str, str]) -> str:
+    items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
     return f"<dl>{items}</dl>"
