@@ -212,10 +212,10 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
     assert rows(folder) == [("busy", 4), ("busy", 5), ("busy", 6), ("idle", 1)]
     one.learn("lost", 1)
     one.prepare()
-    one.store.write(one.store.version, {"lost": (b"", "drift")})
+    one.store.write(one.store.version, dict.fromkeys(("", "lost"), (b"", "drift")))
     one.store.close()
     two = Claimed(folder, 9, one.expected)  # of which no checkpoint names the last two
-    assert ("lost", 8) in rows(folder)
+    assert {("", 8), ("lost", 8)} <= {*rows(folder)}
     for n in range(4):
         two.learn("busy", n)
         two.prepare()()

@@ -11,7 +11,7 @@ from tracker_streams import ALL, FEW, wide_table
 from drift.models import Tracker, compiled
 from drift.models._tracker.layout import arrays_of
 from drift.models._tracker.reference_core import TrackerCore
-from drift.models._tracker.tables import FEATURE, GROUPS, n_knots
+from drift.models._tracker.tables import FEATURE, GROUPS, SUMS, n_knots
 
 STREAMS = {name: ALL[name] for name in ("text", "wide table", "late classes", "growing", "tiny")}
 
@@ -63,6 +63,18 @@ def test_a_moment_stays_as_it_was(late):
         if t >= 15:
             model.learn_one(*examples[t - 15])
     assert pickle.dumps(snapshot) == before != pickle.dumps(model)
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("scale", ["dense", "sparse"])
+def test_the_arrays_of_a_group_lie_one_behind_the_other(scale):
+    state = state_of_some(scale)["_core"]
+    groups, named = state["arrays"], arrays_of(PLAN, state)
+    for group, names in GROUPS.items():
+        expected = np.concatenate([named[name].ravel() for name in names])
+        assert groups[group].ravel().tolist() == expected.tolist()
+    assert named["sums"][SUMS.index("learnt")] == 20.0
+    assert named["squared"].shape == (named["coefficients"].shape[2],)
 
 
 # --- what is refused ----------------------------------------------------------------------------

@@ -152,7 +152,7 @@ class ModelFile(ModelStore):
         keys: list[str] = [""]
         while keys:
             with self._transaction() as db:
+                self._prune(db, keys)
                 found = "select distinct key from models where key > ? order by key limit ?"
                 keys = [key for (key,) in db.execute(found, [keys[-1], _MANY])]
-                self._prune(db, keys)
         self._is_swept = True
