@@ -162,9 +162,15 @@ class KeyedModels:
                 self._dirty.remove(key)
                 if (saving := self._saving) is not None:
                     saving.outdated.add(key)
-        if len(self._left) >= _MANY:
-            self._store.write(self._store.version, self._left)
-            self._left = {}
+            self._write_left()
+        self._write_left()  # what a checkpoint has given back, too
+
+    def _write_left(self) -> None:
+        while len(self._left) >= _MANY:
+            rows = dict(islice(self._left.items(), _MANY))
+            self._store.write(self._store.version, rows)
+            for key in rows:
+                del self._left[key]
 
     def _stored(self, key: str) -> tuple[bytes, str] | None:
         """Return the bytes of a model that is not in memory."""
@@ -326,7 +332,10 @@ class KeyedLearner(Learner):
         if own is None and self.options.prior:
             own = deepcopy(self.model)  # which has learnt it
         else:
-            own = self.model.clone() if own is None else own
+            if own is None:
+                own = self.model.clone()
+            else:
+                self.models.changed(self._key, own)  # before: one that raises may have changed
             own.learn_one(features, label, **({} if weight is None else {"w": weight}))
         self.models.changed(self._key, own)
         return True

@@ -304,12 +304,15 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
     Raises
     ------
     ParameterError
-        If the model is no classifier, or the codec reads no labels.
+        If the model is no classifier, or one for late labels where each key has a model; or if the
+        codec reads no labels.
     CheckpointError
         If the model cannot be stored.
     """
     check_model(model, codec)
     prepare_folder(folder, options, codec)
+    if is_keyed(codec) and getattr(model, "late", False):
+        raise ParameterError("where each key has a model labels come at once: leave late=True out")
     if options.labels and getattr(model, "late", False) is None:
         model = model.clone({"late": True})
     folder.check(model)

@@ -345,6 +345,9 @@ class Worker:
                 self._start_all(key, ready)
             except UnsentError:
                 raise
+            except FencedError as error:  # frozen between the claim and the models
+                log.warning("%s: %s", key, error)
+                self._drop(key)
             except (CheckpointError, UnavailableError) as error:
                 self._retry(key, error)
                 self._consumer.hold(ready)
@@ -436,6 +439,11 @@ class Worker:
             return LateLearner(*given) if options.labels else Learner(*given)
         folder = self.folder
         lineage = () if checkpoint is None else checkpoint.models or ()
+        if checkpoint is not None and checkpoint.is_signed and folder.key is None:
+            raise CheckpointError(
+                f"{folder.folder(key)}: models of keys are signed, and none can be read: give the "
+                "file of the key, --key-file"
+            )
         store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
         return KeyedLearner(*given, models)

@@ -216,6 +216,7 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
     one.store.close()
     two = Claimed(folder, 9, one.expected)  # of which no checkpoint names the last two
     assert {("", 8), ("lost", 8)} <= {*rows(folder)}
+    assert two.store.count == 2
     for n in range(4):
         two.learn("busy", n)
         two.prepare()()
@@ -405,6 +406,40 @@ def test_damage_is_noticed_and_the_other_keys_go_on(root, secret):
         two.learn("a", 7)
         two.prepare()()
         two.store.close()
+
+
+@pytest.mark.parametrize("damage", ["kind = cast(x'ff' as text)", "version = 'x'", "digest = 7"])
+def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n, key in enumerate("ab"):
+        one.learn(key, n)
+    one.prepare()()
+    one.store.close()
+    execute(folder.folder(KEY), f"update models set {damage} where key = 'b'")  # noqa: S608
+    execute(folder.folder(KEY), "insert into models values (9, cast(x'ff' as text), 1, '', '', '')")
+    two = Claimed(folder, 9, one.expected)
+    with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
+        two.models.get("b")
+    two.twin.pop("b")
+    for _ in range(2):
+        two.learn("a", 7)
+        two.prepare()()
+    two.check()
+
+
+def test_many_models_that_leave_are_written_in_parts(root, monkeypatch):
+    one = Claimed(CheckpointFolder(root), 9, {})
+    for n, key in enumerate("abcdefg"):
+        one.learn(key, n)
+    sizes, write = [], one.store.write
+    monkeypatch.setattr(
+        one.store, "write", lambda version, part: sizes.append(len(part)) or write(version, part)
+    )
+    one.models.most = 1
+    one.models.leave()
+    assert sizes == [2, 2, 2]
+    one.check()
 
 
 @pytest.fixture
@@ -723,6 +758,22 @@ def test_a_river_pipeline_is_pickled(tmp_path):
         )
 
 
+class Fussy(naive_bayes.GaussianNB):
+    def learn_one(self, x, y):
+        if x["a"] > 99.0:
+            raise ValueError("too much for me")
+        super().learn_one(x, y)
+
+
+@pytest.mark.parametrize("most", [1, 9])
+def test_what_has_changed_before_it_raises_stays_wherever_it_is(tmp_path, most):
+    pipeline = compose.Pipeline(preprocessing.StandardScaler(), Fussy())
+    one = learner(tmp_path, pipeline, most=most, prior=False, dead_letters="dead")
+    for n, (key, a) in enumerate([("a", 1.0), ("a", 500.0), ("b", 2.0), ("a", 3.0)]):
+        one.take(message(n, key, a=a))
+    assert one.models.get("a")["StandardScaler"].means["a"] == pytest.approx(504.0 / 3)
+
+
 def test_a_message_without_a_key_is_a_dead_letter(tmp_path):
     one = learner(tmp_path, LBP(budget=4), dead_letters="dead")
     for n, key in enumerate((None, 1.5, True, "x" * 2000)):
@@ -747,7 +798,7 @@ def test_a_model_that_cannot_be_read_stops_its_key_alone(root):
     assert error.startswith("customer.id 'b' has a model that cannot be read (it is damaged")
     is_file = isinstance(root, Path)
     assert error.endswith(
-        "bring the file back, or delete its rows, and it begins anew"
+        "roll back, or delete its rows in models.sqlite, and it starts anew"
         if is_file
         else "roll back to a checkpoint of before, or start with another folder and group"
     )
@@ -764,6 +815,8 @@ def test_what_takes_one_model_refuses_keys(tmp_path):
         prepared(LBP(3), folder, late, codec)
     with pytest.raises(ParameterError, match="without --partition"):
         prepared(LBP(3), folder, WorkerOptions(topic="t", group="g", partition=1), codec)
+    with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):
+        prepared(Tracker(3, late=True), folder, options, codec)
     with pytest.raises(ParameterError, match="a shadow takes one model, and each key has one"):
         prepared_shadow(LBP(3), folder, options, codec)
     with pytest.raises(ParameterError, match="a history takes one model"):

@@ -22,7 +22,7 @@ from drift.consumers.crash_points import (
 from drift.consumers.exporter import Exporter
 from drift.consumers.keyed import KeyedModels
 from drift.consumers.records import Message, Position
-from drift.errors import MessageError
+from drift.errors import CheckpointError, MessageError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted, patient_assignor
@@ -231,6 +231,37 @@ def test_two_workers_share_the_partitions(broker, root, caplog):
     close(other)
     assert_exact(root)
     assert_published(broker)
+
+
+def test_signed_models_are_not_taken_without_their_key(topics, root):
+    one = worker(topics, root)
+    one.folder.key = b"secret" * 6
+    until(one, lambda: sum(offsets(one).values()) > 60)
+    close(one)
+    other = worker(topics, root, "later")
+    with pytest.raises(CheckpointError, match=r"signed, and none can be read: .* --key-file"):
+        until(other, lambda: offsets(other) == END)
+    kill(other)
+
+
+def test_a_worker_frozen_before_it_opens_the_models_goes_on(topics, tmp_path, monkeypatch):
+    """Another one has claimed them, too."""
+    one = worker(topics, tmp_path)
+    claims = []
+
+    def late(path, epoch, lineage=(), *, secret=None):
+        if not claims:
+            claims.append(path)
+            folder = CheckpointFolder(tmp_path)
+            place = next(place for place in LOGS if folder.folder(place) == path)
+            newer, newest = folder.claim(place)
+            models_in(path, newer, () if newest is None else newest.models).close()
+        return models_in(path, epoch, lineage, secret=secret)
+
+    monkeypatch.setattr("drift.consumers.worker.models_in", late)
+    until(one, lambda: offsets(one) == END)
+    close(one)
+    assert_exact(tmp_path)
 
 
 def test_a_worker_that_was_fenced_takes_over_anew(topics, root, monkeypatch, caplog):

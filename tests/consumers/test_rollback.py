@@ -204,6 +204,13 @@ def test_what_was_written_since_is_not_rolled_back_unsaid(folder):
     assert state(folder)[0] == 40
 
 
+def test_a_checkpoint_that_was_removed_since_is_no_target(folder):
+    rollback = plan(files(folder), "1-1")
+    files(folder).file(1, 1).unlink()
+    with pytest.raises(CheckpointError, match="1-1 was removed meanwhile, nothing was rolled back"):
+        rollback.write(None)
+
+
 @pytest.mark.parametrize("point", ["rollback.claimed", "checkpoint.checked"])
 def test_a_worker_that_claims_meanwhile_is_seen(folder, point):
     crash_points.install(point, lambda: folder.claim(TP))

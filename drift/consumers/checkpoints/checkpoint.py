@@ -82,6 +82,8 @@ class Checkpoint:
     models
         Lineage of the models of keys, which are beside it: see
         `drift.consumers.checkpoints.models`; None where there are none.
+    is_signed
+        Whether it was read from a file with a signature.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Checkpoint:
     shadow: tuple[Any, Mapping[str, Any]] | None = None
     promotions: Sequence[Mapping[str, Any]] = ()
     models: Sequence[Sequence[int]] | None = None
+    is_signed: bool = False
 
     @property
     def id(self) -> str:
@@ -348,6 +351,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
         shadow=(shadow[0], header["shadow"]["state"]) if shadow else None,
         promotions=header["promotions"],
         models=header.get("models"),
+        is_signed=description.signature is not None,
         **{name: header[name] for name in _AS_THEY_ARE},
     )
 

@@ -122,9 +122,11 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
     _check_shadow(header)
     for name, kinds in _ENTRIES.items():
-        for entry in header.get(name, []):
-            if not isinstance(entry, list) or [*map(type, entry)] not in kinds:
-                raise CheckpointError(f"the header's {name} are no list of what they should be")
+        entries = header.get(name, [])
+        if not isinstance(entries, list) or not all(
+            isinstance(entry, list) and [*map(type, entry)] in kinds for entry in entries
+        ):
+            raise CheckpointError(f"the header's {name} are no list of what they should be")
     return header
 
 

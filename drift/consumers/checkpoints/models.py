@@ -70,7 +70,7 @@ class ModelFile(ModelStore):
 
     width = 2
     repair = "bring the checkpoints' folder back as a whole, or start with another folder and group"
-    remedy = "bring the file back, or delete its rows, and it begins anew"
+    remedy = "roll back, or delete its rows in models.sqlite, and it starts anew"
 
     _is_swept = False
 
@@ -149,10 +149,10 @@ class ModelFile(ModelStore):
         """Remove what no checkpoint needs of all keys, once in a claim."""
         if self._is_swept or not self._is_settled or self._kept is None:
             return
-        keys: list[str] = [""]
-        while keys:
+        rows = "select id, key from models where id > ? order by id limit ?"
+        found = [(0, "")]
+        while found:
             with self._transaction() as db:
-                self._prune(db, keys)
-                found = "select distinct key from models where key > ? order by key limit ?"
-                keys = [key for (key,) in db.execute(found, [keys[-1], _MANY])]
+                found = db.execute(rows, [found[-1][0], _MANY]).fetchall()
+                self._prune(db, [*{key for _, key in found}])
         self._is_swept = True

@@ -202,6 +202,12 @@ class Rollback:
                 f"{partition.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
                 "stop the workers and try again"
             )
+        wanted = id_of(back.header)
+        if all(id_of(one.header) != wanted for one in stored(partition)):
+            raise CheckpointError(
+                f"{partition.path}: {wanted} was removed meanwhile, nothing was rolled back: "
+                "drift checkpoint list shows what is left"
+            )
         header = back.header | {
             "epoch": epoch,
             "sequence": 1,

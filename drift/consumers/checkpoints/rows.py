@@ -13,6 +13,7 @@ import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from contextlib import closing, contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from drift.consumers.checkpoints.file_format import describe, load, naming
@@ -106,6 +107,8 @@ class ModelStore(ABC):
             self._db = sqlite3.connect(
                 self._open(), _PATIENCE, isolation_level=None, check_same_thread=False
             )
+            # What a disk has damaged is no text; the digest tells.
+            self._db.text_factory = lambda text: text.decode(errors="replace")
             try:
                 # Of a new file: a model of some kilobytes takes one page or few.
                 self._db.execute("pragma page_size = 16384")
@@ -116,7 +119,9 @@ class ModelStore(ABC):
                 self._db.execute(_TABLE)
                 self._ranges = self._begin(lineage)
                 self.version = self._ranges[-1][1]
-                [[self.count]] = self._db.execute("select count(distinct key) from models")
+                within = " or ".join(["version between ? and ?"] * len(self._ranges))
+                count = f"select count(distinct key) from models where {within}"  # noqa: S608
+                [[self.count]] = self._db.execute(count, [*chain.from_iterable(self._ranges)])
             except BaseException:
                 self._db.close()
                 raise
@@ -158,7 +163,7 @@ class ModelStore(ABC):
         )
         with self._lock, self._saying_why(), closing(self._db.execute(rows, [key])) as found:
             for version, kind, state, digest in found:
-                if _newest([version], self._ranges) is None:
+                if isinstance(version, int) and _newest([version], self._ranges) is None:
                     continue
                 if not hmac.compare_digest(digest, self._digest(key, version, kind, state)):
                     raise CheckpointError("it is damaged, or not signed with this key")
@@ -266,7 +271,8 @@ class ModelStore(ABC):
         rows = f"select key, version from models where key in ({marks}) order by key, version"  # noqa: S608
         by_key: dict[str, list[int]] = {}
         for key, version in db.execute(rows, keys):
-            by_key.setdefault(key, []).append(version)
+            if isinstance(version, int):  # else it is damaged
+                by_key.setdefault(key, []).append(version)
         lineages = [*kept, self._ranges]
         gone = []
         for key, versions in by_key.items():
@@ -301,7 +307,7 @@ class ModelStore(ABC):
             yield
         except (sqlite3.OperationalError, OSError) as problem:
             raise UnavailableError(f"{self.where}: {problem}") from problem
-        except sqlite3.DatabaseError as problem:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
             raise ConsumerError(f"{self.where}: {problem}: {self.repair}") from problem
 
 
