@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["losses", "page_of"]
 
 _ABOUT = """\
-Each model predicts an example, then learns it. Streams and models were fixed before the first run.
-Errors are in percent, over the first 20,000 rows, of Electricity over all 45,312. Models have their
-defaults."""
+Each model predicts an example, then learns it. Streams and models were fixed before the first
+run. An error is the percentage of wrong predictions over the first 20,000 rows of a stream, on
+Electricity over all 45,312. Models have their defaults unless they are called tuned."""
 _ABOUT_ERRORS = """\
 *Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
 ended by an error. Bold: the lowest, *Other models* included. All runs are in
@@ -30,8 +30,9 @@ runs to it and to this page."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = f"""\
-The same with labels that come so many rows late. Such errors skip the first {SETTLED:,} rows, here
-and below, so that all models are measured on the same rows."""
+The same with late labels; *rows late* is the delay of each label. Here and below, errors with
+late labels leave out the first {SETTLED:,} rows, so that all models are measured on the same
+rows."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. *Median*: of the differences of errors, in points, negative if
 the Tracker is better. *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number
