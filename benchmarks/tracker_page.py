@@ -72,7 +72,6 @@ def _inside(tracker: pd.DataFrame) -> str:
             {
                 "stream": name,
                 "best member": part.iloc[0]["best_member"],
-                "its error": part["best_member_error"].mean(),
                 "difference, worst": difference,
                 "log loss": f"{part['log_loss'].mean():.4f}",
                 "excess ECE, median": excess.median(),
