@@ -5,9 +5,8 @@ import runpy
 import sys
 from pathlib import Path
 
-from Cython.Build import cythonize
-from Cython.Distutils import build_ext
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext  # Cython's, where that is installed
 
 if sys.version_info < (3, 11):  # noqa: UP036 - pip else blames a dependency
     found = ".".join(map(str, sys.version_info[:3]))
@@ -46,6 +45,8 @@ class Build(build_ext):
 
     def build_extensions(self) -> None:
         """Translate one by one first, as Cython is not made for threads."""
+        from Cython.Build import cythonize  # noqa: PLC0415 - behind the check of Python's version
+
         cythonize(self.extensions, force=self.force, quiet=True)
         self.force, self.parallel = False, True
         super().build_extensions()
