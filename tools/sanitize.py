@@ -32,7 +32,7 @@ SAMPLE = (
     "test_store or test_borrowed or (test_interrupts and compiled) or test_growing"
     " or (test_batches and (csr or dense_rows)) or (test_twins and float32 and not real)"
     " or (test_tracker_twin or test_tracker_parts or test_tracker_state) and not reference"
-    " or (test_tracker and (batch or copies and auto or auto_goes_on))"
+    " or (test_tracker and (batch or copies and auto or auto_continues))"
 )
 UPDATES = 1_000_000
 
