@@ -58,7 +58,7 @@ class _Saving:
 
 
 class KeyedModels:
-    """Models by key, of which those that were not asked for the longest are in a store.
+    """Models by key: the most recently used are in memory, the others in a store.
 
     One thread asks for models and changes them; another one may write a checkpoint meanwhile.
 

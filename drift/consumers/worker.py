@@ -61,8 +61,8 @@ class Worker:
     and dead letters are sent at least once, with ``topic:partition:offset`` for the key of a
     prediction. Records are learnt in the order of their times: see `drift.consumers.order`.
 
-    Where the codec has a `key`, each key has its own model, and the workers of the group share
-    the partitions, each of which has its own checkpoint: see `drift.consumers.keyed`.
+    Where the codec has a `key`, each key has its own model, and each partition its own
+    checkpoint. The workers of the group share the partitions: see `drift.consumers.keyed`.
 
     Parameters
     ----------

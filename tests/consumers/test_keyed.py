@@ -89,6 +89,16 @@ class Claimed:
         assert self.models.get("nobody") is None
 
 
+def saved(folder, keys):
+    """Learn an example of each key, save a checkpoint, and leave."""
+    one = Claimed(folder, 9, {})
+    for n, key in enumerate(keys):
+        one.learn(key, n)
+    one.prepare()()
+    one.store.close()
+    return one
+
+
 pytestmark = pytest.mark.usefixtures("stores")
 
 
@@ -384,11 +394,7 @@ def objects_of(folder):
 @pytest.mark.parametrize("secret", [None, b"secret"])
 def test_damage_is_noticed_and_the_other_keys_go_on(root, secret):
     folder = CheckpointFolder(root, key=secret)
-    one = Claimed(folder, 9, {})
-    for n, key in enumerate("ab"):
-        one.learn(key, n)
-    one.prepare()()
-    one.store.close()
+    one = saved(folder, "ab")
     if objects_of(folder):
         [name] = objects_of(folder)
         edit(folder._files(KEY).models(*name), lambda data: data[:-3] + b"no!")
@@ -411,11 +417,7 @@ def test_damage_is_noticed_and_the_other_keys_go_on(root, secret):
 @pytest.mark.parametrize("damage", ["kind = cast(x'ff' as text)", "version = 'x'", "digest = 7"])
 def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
     folder = CheckpointFolder(tmp_path)
-    one = Claimed(folder, 9, {})
-    for n, key in enumerate("ab"):
-        one.learn(key, n)
-    one.prepare()()
-    one.store.close()
+    one = saved(folder, "ab")
     execute(folder.folder(KEY), f"update models set {damage} where key = 'b'")  # noqa: S608
     execute(folder.folder(KEY), "insert into models values (9, cast(x'ff' as text), 1, '', '', '')")
     two = Claimed(folder, 9, one.expected)
@@ -661,11 +663,7 @@ def place(request, tmp_path):
 )
 def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(place, point):
     folder = CheckpointFolder(place)
-    one = Claimed(folder, 9, {})
-    for n, key in enumerate("abc"):
-        one.learn(key, n)
-    one.prepare()()
-    one.store.close()
+    one = saved(folder, "abc")
     code = f"""
 from tests.consumers.test_keyed import CheckpointFolder, Claimed
 from collections import defaultdict

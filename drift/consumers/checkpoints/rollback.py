@@ -196,14 +196,14 @@ class Rollback:
         reached("rollback.checked")
         epoch = partition.claim(owner)
         reached("rollback.claimed")
-        now = next(stored(partition), self.newest).header
+        left = [one.header for one in stored(partition)]
+        now, wanted = next(iter(left), self.newest.header), id_of(back.header)
         if id_of(now) != id_of(self.newest.header):
             raise CheckpointError(
                 f"{partition.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
                 "stop the workers and try again"
             )
-        wanted = id_of(back.header)
-        if all(id_of(one.header) != wanted for one in stored(partition)):
+        if wanted not in map(id_of, left):
             raise CheckpointError(
                 f"{partition.path}: {wanted} was removed meanwhile, nothing was rolled back: "
                 "drift checkpoint list shows what is left"
@@ -212,7 +212,7 @@ class Rollback:
             "epoch": epoch,
             "sequence": 1,
             "time": clock.time(),
-            "restores": id_of(back.header),
+            "restores": wanted,
         }
         payload, offsets_of = back.payload, None
         if self.keep_offsets:

@@ -40,7 +40,7 @@ def runs_of_page(path: str | PathLike[str], columns: Sequence[str]) -> list[Reco
     DataError
         The table is not one of runs.
     MissingExtraError
-        pyarrow, pandas or matplotlib is not installed, all of which `update` needs.
+        pyarrow, pandas or matplotlib is not installed. `update` needs all three.
     """
     if Path(path).suffix != ".md":
         raise ParameterError(f"page {path}: must be a file NAME.md, such as docs/arena.md")

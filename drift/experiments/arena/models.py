@@ -20,7 +20,7 @@ _BUDGET = 300
 
 
 class Family(NamedTuple):
-    """A model, and its other settings, the best of which is chosen in hindsight.
+    """A model and a grid of other settings. Hindsight chooses the best.
 
     `make` takes whether there are more than two classes, and a setting.
     """
