@@ -2,7 +2,7 @@
 
 A worker that is assigned a partition claims the next epoch, then loads the newest checkpoint. It
 saves only while no higher epoch exists. A process frozen between that check and its rename may
-still add a checkpoint of its old epoch; it is consistent, and any of the new epoch precedes it.
+still add a checkpoint of its old epoch; it is consistent, and those of the new epoch come first.
 """
 
 from __future__ import annotations
