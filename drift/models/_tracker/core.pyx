@@ -6,7 +6,7 @@ rest is arithmetic in C (`tracker.h`), which cannot fail and runs no signal hand
 """
 
 from libc.stdint cimport int32_t, uint64_t
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 import numpy as np
@@ -148,8 +148,8 @@ cdef class TrackerCore:
         head[0] = t.n_rows
         head[1] = min(t.n_context // DRIFT_CONTEXT_INPUTS, <int>len(self.scale.names)) * DRIFT_N_HORIZONS  # new names have none
         ticket = PyBytes_FromStringAndSize(NULL, sizeof(head) + (n + head[1]) * sizeof(float))
-        memcpy(PyBytes_AS_STRING(ticket), head, sizeof(head))
-        numbers = <float *>(PyBytes_AS_STRING(ticket) + sizeof(head))
+        memcpy(PyBytes_AsString(ticket), head, sizeof(head))
+        numbers = <float *>(PyBytes_AsString(ticket) + sizeof(head))
         for k in range(n):
             numbers[k] = <float>t.scores[k]
         for k in range(head[1]):
@@ -160,7 +160,7 @@ cdef class TrackerCore:
 
     cdef int use_context(self, bytes ticket) except -1:
         """Replace the point's context by the ticket's."""
-        cdef const int *head = <const int *>PyBytes_AS_STRING(ticket)
+        cdef const int *head = <const int *>PyBytes_AsString(ticket)
         self.scale.use_context(<const float *>(head + 2) + head[0] * self.data.t.members, head[1])
         self.predicted = False
         return 0
@@ -172,7 +172,7 @@ cdef class TrackerCore:
             return DRIFT_CURRENT_SCORES if self.tickets is None or not len(self.tickets) else DRIFT_NO_SCORES
         if ticket is not self.tickets.last_ticket(self.key):
             self.use_context(ticket)
-        head = <const int *>PyBytes_AS_STRING(ticket)
+        head = <const int *>PyBytes_AsString(ticket)
         drift_read_ticket(&self.data.t, <const float *>(head + 2), head[0])
         return DRIFT_TICKET_SCORES
 
