@@ -1,11 +1,7 @@
 """Models of keys: in memory and in the file they are those of a plain dict, whatever happens."""
 
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -44,6 +40,7 @@ from drift.errors import (
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
+from tests.consumers.killed import kill_at, save_models
 
 KEY = ("t", 0)
 
@@ -664,22 +661,7 @@ def place(request, tmp_path):
 def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(place, point):
     folder = CheckpointFolder(place)
     one = saved(folder, "abc")
-    code = f"""
-from tests.consumers.test_keyed import CheckpointFolder, Claimed
-from collections import defaultdict
-one = Claimed(CheckpointFolder({str(place)!r}), 1, defaultdict(dict))
-for key in "abcde":
-    one.models.changed(key, one.models.get(key) or one.folder.newest(("t", 0)).model)
-    one.models.leave()
-one.prepare()()
-"""
-    killed = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"DRIFT_ABORT_AT": point},
-        capture_output=True,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    kill_at(point, save_models, str(place))
     assert folder.newest(KEY).id == "1-1"
     Claimed(folder, 9, one.expected).check()
 
