@@ -15,6 +15,12 @@ from tools.kafka import broker as tool
 from tools.kafka.security import SecureBroker
 
 
+@pytest.fixture(autouse=True)
+def _unsynced(monkeypatch):
+    """Leave files to the system's memory: no test takes the power away."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture
 def member():
     """Makes members of a group that no worker has, closed after the test."""
