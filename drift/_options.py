@@ -19,7 +19,7 @@ from drift._checks import check_choice, check_names
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "KINDS",
@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 _META = "drift.option"
+#: Options by their dataclass: its hints take a while to resolve, and a codec checks its options.
+_DECLARED: dict[type, tuple[Option, ...]] = {}
 #: What values of a type are, to who writes them into a file.
 KINDS: Mapping[type, str] = {
     bool: "true or false",
@@ -224,7 +226,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
     return dataclasses.field(default=default, metadata={_META: fields})
 
 
-def declared(kind: type) -> list[Option]:
+def declared(kind: type) -> tuple[Option, ...]:
     """Return the options of a dataclass, in their order; other fields are none.
 
     Examples
@@ -236,16 +238,20 @@ def declared(kind: type) -> list[Option]:
     >>> [(one.flag, one.kind, one.optional) for one in declared(Saving)]
     [('--keep', <class 'int'>, True)]
     """
+    if kind not in _DECLARED:
+        _DECLARED[kind] = tuple(_options(kind))
+    return _DECLARED[kind]
+
+
+def _options(kind: type) -> Iterator[Option]:
     hints = typing.get_type_hints(kind)
-    options = []
     for field in dataclasses.fields(kind):
         if _META in field.metadata:
             fields = dict(field.metadata[_META])
             name = fields.pop("name") or field.name
             key, table = fields.pop("key") or name, fields.pop("table")
             hint = _kind(hints[field.name])
-            options.append(Option(field.name, name, key, table, *hint, field.default, **fields))
-    return options
+            yield Option(field.name, name, key, table, *hint, field.default, **fields)
 
 
 def _shown(value: Any) -> str:

@@ -136,7 +136,7 @@ class _Click(click.Command):
 
 def _command(kind: type[Command]) -> click.Command:
     local = declared(kind)
-    shared = declared(kind.shared) if kind.shared else []
+    shared = declared(kind.shared) if kind.shared else ()
 
     def callback(**texts: Any) -> None:
         given = {name: text for name, text in texts.items() if text is not None}

@@ -172,8 +172,10 @@ class Measures:
 
     def windowed(self) -> dict[str, float]:
         """Return the measures over the window, by their names; the error is always there."""
+        if not self._rows:  # as at a start, which need not wait for the libraries
+            return {"error": math.nan}
         learnt, measured = self._measured
-        if learnt != self._learnt or not learnt:
+        if learnt != self._learnt:
             learnt = self._learnt
             measured = {"error": self.error, **self._of_labels(), **self._of_probabilities()}
             measured["label_latency_seconds"] = _mean(

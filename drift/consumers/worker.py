@@ -583,7 +583,8 @@ class Worker:
             self._note_trouble(claim.learner.key)
             self._consumer.commit(offsets)
             metrics = claim.learner.metrics
-            log.info("%s", metrics.line(), extra={"metrics": metrics})
+            if log.isEnabledFor(logging.INFO):  # It takes longer than an example.
+                log.info("%s", metrics.line(), extra={"metrics": metrics})
         return True
 
     def _refuse_save(self, claim: Claim, error: CheckpointError) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from ctypes import POINTER, c_char_p, c_int, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from itertools import takewhile
 from typing import Any, Self
@@ -234,6 +235,8 @@ class MockKafka:
 
     def _do(self, function: str, *arguments: object) -> None:
         error = getattr(self._library, f"rd_kafka_{function}")(self._cluster, *arguments)
+        # What is asked while the cluster's thread still ends this, it sleeps through: for a second.
+        time.sleep(0.001)
         if error:
             text = self._library.rd_kafka_err2str(error).decode()
             raise DriftError(f"{function}{arguments}: {text}")

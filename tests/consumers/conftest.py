@@ -12,6 +12,13 @@ from drift.consumers.checkpoints.rows import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
+from tools.kafka.security import SecureBroker
+
+
+@pytest.fixture(autouse=True)
+def _unsynced(monkeypatch):
+    """Leave files to the system's memory: no test takes the power away."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture
@@ -56,27 +63,31 @@ def stores(monkeypatch):
 
 
 @pytest.fixture
-def broker():
-    """A cluster inside the process."""
+def broker(monkeypatch):
+    """A cluster inside the process, whose clients need not wait before they ask it again."""
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    kafka = pytest.importorskip("kafka.cluster", reason="kafka-python is not installed")
+    monkeypatch.setitem(kafka.ClusterMetadata.DEFAULT_CONFIG, "retry_backoff_ms", 5)
     with MockKafka() as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def kafka_address(tmp_path_factory):
-    """Where a real Kafka broker answers; tests that need it skip without.
+def kafka_broker(tmp_path_factory):
+    """A real Kafka broker that starts here, where its jars have been fetched.
 
-    One of DRIFT_KAFKA's, else one that starts here where its jars have been fetched.
+    One for all tests, as to start it takes longer than they do.
     """
-    address = os.environ.get("DRIFT_KAFKA")
-    if address:
-        yield address
-    elif tool.fetched():
-        with tool.Broker(tmp_path_factory.mktemp("kafka")) as started:
-            yield started.address
-    else:
-        pytest.skip("no Kafka: python tools/kafka/broker.py fetch, or DRIFT_KAFKA=host:port")
+    if not tool.fetched():
+        pytest.skip("no Kafka: python tools/kafka/broker.py fetch")
+    with SecureBroker(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def kafka_address(request):
+    """Where a real Kafka broker answers: DRIFT_KAFKA's, else the one that starts here."""
+    return os.environ.get("DRIFT_KAFKA") or request.getfixturevalue("kafka_broker").address
 
 
 @pytest.fixture

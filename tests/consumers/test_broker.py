@@ -1,4 +1,4 @@
-"""What starts a real broker leaves none behind; here a stand-in for Java answers in its place."""
+"""What starts a real broker, with a stand-in for Java that answers in its place."""
 
 import os
 import signal
@@ -33,9 +33,9 @@ with Broker(sys.argv[1]) as broker:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the broker's pid is looked up in /proc")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_broker_does_not_outlive_the_process_that_entered_it(tmp_path, how):
+@pytest.fixture
+def environment(tmp_path):
+    """An environment in which that is Java, and the jars have been fetched."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(JAVA.format(python=sys.executable))
@@ -43,10 +43,16 @@ def test_a_broker_does_not_outlive_the_process_that_entered_it(tmp_path, how):
     cache = tmp_path / "cache"
     (cache / "drift" / tool.libraries().name).mkdir(parents=True)
     path = f"{java.parent}{os.pathsep}{os.environ['PATH']}"
+    return os.environ | {"PATH": path, "XDG_CACHE_HOME": str(cache)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the broker's pid is looked up in /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_broker_does_not_outlive_the_process_that_entered_it(tmp_path, environment, how):
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path / "kafka")],
         cwd=ROOT,
-        env=os.environ | {"PATH": path, "XDG_CACHE_HOME": str(cache)},
+        env=environment,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -68,3 +74,23 @@ def test_no_connection_is_given_the_port_of_a_broker_that_starts():
     ports = tool.free_ports(50)
     assert len(set(ports)) == 50
     assert max(ports) < first
+
+
+def test_the_commands_print_where_it_answers_and_leave_nothing(tmp_path, environment):
+    (port,) = tool.free_ports(1)
+    folder = tmp_path / "broker"
+
+    def run(command, *options):
+        line = [sys.executable, tool.__file__, command, "--folder", str(folder), *options]
+        done = subprocess.run(
+            line, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    try:
+        assert run("start", "--port", str(port)) == (0, f"127.0.0.1:{port}\n")
+        assert run("status") == (0, f"127.0.0.1:{port}\n")
+    finally:
+        assert run("stop") == (0, "")
+    assert not folder.exists()
+    assert run("status") == (1, f"no broker answers in {folder}\n")

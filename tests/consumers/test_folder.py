@@ -32,6 +32,7 @@ from drift.errors import (
 )
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
+from tests.consumers import killed
 
 TP = ("news", 0)
 #: No checkpoint is kept for its hour: a test may run as one ends.
@@ -709,34 +710,12 @@ def test_a_checkpoint_is_of_the_moment_that_it_was_prepared_at(folder, model):
 
 # --- kills -----------------------------------------------------------------------------------
 
-_CHILD = """
-import sys
-from drift.consumers import CheckpointFolder
-sys.path.insert(0, {tests!r})
-from streams import drifting_stream
-from drift.models import LBP, Tracker
-model, n = LBP(5), 0
-folder = CheckpointFolder(sys.argv[1], {{"budget": 5}})
-epoch, checkpoint = folder.claim(("news", 0))
-for x, y in list(drifting_stream(60))[:20]:
-    model.learn_one(x, y)
-folder.save(("news", 0), epoch, model, {{("news", 0): 20}}, {{"examples": 20}})
-print("survived")
-"""
-
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_leaves_the_old_or_the_new_one(folder, point):
     epoch, _ = folder.claim(TP)
     save(folder, epoch, 10)
-    tests = os.path.dirname(sys.modules["streams"].__file__)  # noqa: PTH120
-    killed = subprocess.run(
-        [sys.executable, "-c", _CHILD.format(tests=tests), str(folder.path)],
-        env=os.environ | {"DRIFT_ABORT_AT": point},
-        capture_output=True,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed.kill_at(point, killed.save, str(folder.path))
     renamed = point in {"checkpoint.renamed", "checkpoint.recorded", "checkpoint.pruned"}
     assert newest_of(folder) == (20 if renamed else 10)
     epoch, checkpoint = folder.claim(TP)

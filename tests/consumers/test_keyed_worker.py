@@ -4,6 +4,7 @@ import json
 import logging
 import sqlite3
 from copy import deepcopy
+from functools import cache
 
 import pytest
 from click.testing import CliRunner
@@ -37,7 +38,7 @@ from tests.consumers.test_worker import everything, send, with_topics
 pytestmark = pytest.mark.usefixtures("stores")
 
 CODEC = JsonCodec(key="customer")
-COUNT = 150
+COUNT = 100
 POISON = {20: b'{"features": {"a": 1}, "label": true}', 33: b"{", 60: b'{"customer": [1]}'}
 
 
@@ -47,7 +48,7 @@ def log(partition):
     for n in range(COUNT):
         key = f"c{partition}-{n * n % 11 % 7}"
         features = {f"w{(7 * n + k * k) % 13}": 1.0 + k for k in range(3)}
-        label = None if n % 17 == 3 else (len(key) + n // 40 + n) % 3 == 0
+        label = None if n % 17 == 3 else (len(key) + n // 27 + n) % 3 == 0
         value = CODEC.encode(Example(features, label, key=key))
         at = Position("t", partition, n)
         made.append(Message(at, None, POISON.get(n, value), (), 10_000 + 40 * n))
@@ -57,10 +58,11 @@ def log(partition):
 LOGS = {("t", partition): log(partition) for partition in range(2)}
 
 
-def loop(messages, prior):
+@cache
+def loop(place, prior):
     """What plain loops learn: the topic's model, the keys' models, and what was predicted."""
     topic, own, predicted = LBP(budget=5), {}, {}
-    for message in messages:
+    for message in LOGS[place]:
         try:
             x, y, *_, key = CODEC.decode(message.value)
         except MessageError:
@@ -80,7 +82,7 @@ def loop(messages, prior):
 
 def worker(broker, folder, group="g", *, prior=True, most=3, **more):
     options = {"start": "earliest", "predictions": "out", "dead_letters": "dead", "max_idle": 60}
-    options |= {"checkpoint_every": 40} | more
+    options |= {"checkpoint_every": 27} | more
     consumer = {"session_timeout_ms": 2000, "heartbeat_interval_ms": 200, "max_poll_records": 20}
     consumer |= options.pop("consumer", {})
     one = Worker(
@@ -113,10 +115,10 @@ def topics(broker):
     return with_topics(broker, LOGS)
 
 
-def assert_exact(path, logs=LOGS, *, prior=True):
+def assert_exact(path, *, prior=True):
     """Checkpoints and files have the models of plain loops."""
-    for place, messages in logs.items():
-        topic, own, _ = loop(messages, prior)
+    for place in LOGS:
+        topic, own, _ = loop(place, prior)
         folder = CheckpointFolder(path)
         epoch, found = folder.claim(place)
         assert found.offsets == {place: COUNT}
@@ -134,8 +136,8 @@ def assert_published(broker, *, prior=True):
     """Each prediction was sent, whether once or again, and each dead letter."""
     sent = [(r.key.decode(), json.loads(r.value)) for r in everything(broker, "out")]
     expected = {}
-    for messages in LOGS.values():
-        expected |= loop(messages, prior)[2]
+    for place in LOGS:
+        expected |= loop(place, prior)[2]
     assert {(at, body["key"], body["predicted"]) for at, body in sent} == {
         (at, *of) for at, of in expected.items()
     }

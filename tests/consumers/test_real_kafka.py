@@ -1,9 +1,7 @@
-"""drift's test tools on a real broker, and the script that starts one."""
+"""drift's clients and test tools on a real broker."""
 
 import json
 import re
-import subprocess
-import sys
 import time
 import uuid
 
@@ -220,25 +218,6 @@ def test_a_killed_broker_comes_back_with_its_records(tmp_path):
         records = consume(address, "t", COUNT // 2, timeout=30)
     assert [record.value for record in records] == values(0)
     assert not tool.answers(broker.port)
-
-
-@pytest.mark.skipif(not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker")
-def test_the_commands_print_where_it_answers_and_leave_nothing(tmp_path):
-    (port,) = tool.free_ports(1)
-    folder = tmp_path / "broker"
-
-    def run(command, *options):
-        line = [sys.executable, tool.__file__, command, "--folder", str(folder), *options]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-    try:
-        assert run("start", "--port", str(port)) == (0, f"127.0.0.1:{port}\n")
-        assert run("status") == (0, f"127.0.0.1:{port}\n")
-    finally:
-        assert run("stop") == (0, "")
-    assert not folder.exists()
-    assert run("status") == (1, f"no broker answers in {folder}\n")
 
 
 @pytest.fixture

@@ -12,28 +12,15 @@ from drift.cli import app
 from drift.consumers import CheckpointFolder
 from drift.consumers.client.topics import Reader, create
 from drift.testing import produce
-from tools.kafka import broker as tool
-from tools.kafka.security import SecureBroker
 
 pytest.importorskip("kafka")
-pytestmark = [
-    pytest.mark.kafka,
-    pytest.mark.skipif(
-        not tool.fetched(), reason="python tools/kafka/broker.py fetch gets a broker"
-    ),
-]
+pytestmark = pytest.mark.kafka
 
 REMEDIES = {
     "SaslAuthenticationFailedError": "sasl_plain_username and sasl_plain_password in [kafka]",
     "UnsupportedSaslMechanismError": "set sasl_mechanism in [kafka] to one that the listener has",
 }
 WRONG = "hunter2-correct-horse"
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    with SecureBroker(tmp_path_factory.mktemp("kafka")) as started:
-        yield started
 
 
 def consume(folder, options, *more):
@@ -55,11 +42,11 @@ def consume(folder, options, *more):
             signal.signal(number, handler)
 
 
-def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(broker, tmp_path):
-    options = broker.secure_options
+def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(kafka_broker, tmp_path):
+    options = kafka_broker.secure_options
     create("t", 1, options)
     rows = [b'{"features": {"a": %d}, "label": %s}' % (n, b"true") for n in range(40)]
-    produce(broker.address, "t", [*rows, b"{"])
+    produce(kafka_broker.address, "t", [*rows, b"{"])
     got = []
 
     def stop():
@@ -97,13 +84,13 @@ def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(brok
     ids=["password", "mechanism", "certificate", "no certificate"],
 )
 def test_a_refused_login_is_explained_without_the_password(
-    broker, tmp_path, caplog, change, reason
+    kafka_broker, tmp_path, caplog, change, reason
 ):
-    options = {**broker.secure_options, **change, "bootstrap_timeout_ms": 1500}
+    options = {**kafka_broker.secure_options, **change, "bootstrap_timeout_ms": 1500}
     if options["ssl_cafile"] is None:
         del options["ssl_cafile"]
     elif options["ssl_cafile"] == "password":
-        options["ssl_cafile"] = str(broker.folder / "password")
+        options["ssl_cafile"] = str(kafka_broker.folder / "password")
     shown = consume(tmp_path, {**options})
     [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
     # A broker that refuses hangs up, and kafka-python may notice that before it reads why. Of its
@@ -117,18 +104,21 @@ def test_a_refused_login_is_explained_without_the_password(
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])
-def test_a_wrong_protocol_is_answered_with_the_setting(broker, tmp_path, protocol):
-    options = broker.secure_options | {"security_protocol": protocol, "bootstrap_timeout_ms": 1500}
+def test_a_wrong_protocol_is_answered_with_the_setting(kafka_broker, tmp_path, protocol):
+    options = kafka_broker.secure_options | {
+        "security_protocol": protocol,
+        "bootstrap_timeout_ms": 1500,
+    }
     shown = consume(tmp_path, options)
     [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
     assert "want another security_protocol (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)" in line
     assert "sasl_mechanism" in line
 
 
-def test_a_login_where_there_is_none_is_refused_with_what_to_set(broker, tmp_path):
-    options = broker.secure_options | {
+def test_a_login_where_there_is_none_is_refused_with_what_to_set(kafka_broker, tmp_path):
+    options = kafka_broker.secure_options | {
         "security_protocol": "SASL_PLAINTEXT",
-        "bootstrap_servers": broker.address,
+        "bootstrap_servers": kafka_broker.address,
         "bootstrap_timeout_ms": 1500,
     }
     shown = consume(tmp_path, options)

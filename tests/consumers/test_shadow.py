@@ -452,23 +452,29 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("point", "count"), POINTS)
-def test_a_crash_changes_neither_models_nor_evidence(tmp_path, point, count):
-    log = list(messages())
-    whole = learner(promote=AT)
+@pytest.fixture(scope="module")
+def whole():
+    """A log, and what a learner has of it that does not crash."""
+    log, one = list(messages(180)), learner(promote=AT)
     for message in log:
-        whole.take(message)
-    assert whole.promotions
+        one.take(message)
+    assert len(one.promotions) == 1
+    return log, all_of(one)
+
+
+@pytest.mark.parametrize(("point", "count"), POINTS)
+def test_a_crash_changes_neither_models_nor_evidence(tmp_path, whole, point, count):
+    log, expected = whole
     with Abort(point, count=count), pytest.raises(Aborted):
         learn(tmp_path, log)
-    assert all_of(learn(tmp_path, log)) == all_of(whole)
+    assert all_of(learn(tmp_path, log)) == expected
     folder = CheckpointFolder(tmp_path)
     one = learner(promote=AT)
     one.restore(folder.newest(KEY))
-    assert all_of(one) == all_of(whole)
+    assert all_of(one) == expected
     runs = read_order(folder.folder(KEY), folder.newest(KEY).id)
-    again, _ = relearn(LBP(2), {("t", 0): log}, runs, whole.options, shadow=LBP(30))
-    assert all_of(again) == all_of(whole)
+    again, _ = relearn(LBP(2), {("t", 0): log}, runs, one.options, shadow=LBP(30))
+    assert all_of(again) == expected
 
 
 # --- by hand -------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""Processes that are killed at a point, forked from one that has imported what they use."""
+
+import multiprocessing
+import os
+import signal
+
+from streams import drifting_stream
+
+from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints.models import models_in
+from drift.consumers.keyed import KeyedModels
+from drift.models import LBP
+
+__all__ = ["kill_at", "save", "save_models"]
+
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(
+    [
+        "drift.consumers.checkpoints.folder",
+        "drift.consumers.checkpoints.models",
+        "drift.consumers.keyed",
+        "drift.models.budget",
+        "pytest",  # Each process imports the program that the first one runs.
+    ]
+)
+
+
+def kill_at(point, function, *arguments):
+    """Call a function in another process, and see SIGKILL end that at the point."""
+    environment = dict(os.environ)  # of which a fixture may set some after the first fork
+    process = _PROCESSES.Process(target=_run, args=(point, environment, function, arguments))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL, process
+
+
+def _run(point, environment, function, arguments):
+    os.environ.update(environment)
+    crash_points._obey(point)
+    function(*arguments)
+
+
+def save(path):
+    """Claim a partition of a folder, and save a model of 20 examples."""
+    key, folder, model = ("news", 0), CheckpointFolder(path, {"budget": 5}), LBP(5)
+    epoch, _ = folder.claim(key)
+    for x, y in list(drifting_stream(60))[:20]:
+        model.learn_one(x, y)
+    folder.save(key, epoch, model, {key: 20}, {"examples": 20})
+
+
+def save_models(path):
+    """Claim a partition of a folder, and save models of five keys, of which one is in memory."""
+    key, folder = ("t", 0), CheckpointFolder(path)
+    epoch, checkpoint = folder.claim(key)
+    models = KeyedModels(models_in(folder.folder(key), epoch, checkpoint.models), 1)
+    for name in "abcde":
+        models.changed(name, models.get(name) or checkpoint.model)
+        models.leave()
+    folder.prepare(key, epoch, checkpoint.model, {key: 0}, keyed=models.state())()
