@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.guard import Guard
 from drift.models._store.rows import Row
 from drift.models._tracker import tables as c
-from drift.models._tracker.check import check_state
+from drift.models._tracker.check import PLAIN, check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference import (
     FAMILIES,
@@ -210,7 +210,7 @@ class TrackerCore:
         return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
 
     def _restore(self, state: dict[str, Any], *, auto: bool) -> None:
-        arrays = check_state(self.plan, state).arrays(state["arrays"])
+        arrays = check_state(self.plan, state, PLAIN).arrays(state["arrays"])
         supports, s = state["supports"], State(**arrays, plan=self.plan, auto=auto).copy()
         vars(s).update({name: copy(state[name]) for name in _FIELDS})
         ends = np.cumsum(supports["sizes"]).tolist()

@@ -56,6 +56,9 @@ cdef extern from "core.h":
         uint64_t draws
 
 
+cdef void *address(array) except NULL
+
+
 cdef class State:
     cdef DriftTracker t
     cdef list blocks
