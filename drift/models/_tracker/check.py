@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PLAIN", "Checks", "check_state"]
 
-#: Keys of a state, and types of its groups and of the arrays of supports and tickets.
+#: Keys of a state, and types of the arrays of tickets.
 _PARTS = (
     "arrays",
-    "supports",
+    "slots",
+    "values",
     "free",
     "classes",
     "names",
@@ -36,8 +37,6 @@ _PARTS = (
     "draws",
     "tickets",
 )
-_GROUPS = {name: np.dtype(dtype_of(name)) for name in GROUPS}
-_SUPPORTS = {"sizes": np.dtype("i4"), "numbers": np.dtype("i4"), "values": np.dtype("f4")}
 _TICKETS = {"keys": np.uint64, "numbers": np.int64, "sizes": np.int64, "tickets": np.uint8}
 _COUNTS: dict[str, type] = {"n_predicted": int, "stride": int, "longest_delay": float}
 #: Bytes of a ticket's head: the numbers of rows of scores, and of deviations.
@@ -71,8 +70,8 @@ class Checks(NamedTuple):
     Attributes
     ----------
     problem_of_supports
-        Given sizes, numbers and values of supports, and a bound of numbers, returns what is wrong
-        with them; an empty text if nothing is.
+        Given sizes, features and finite values of supports, and the number of features, returns
+        what is wrong with them; an empty text if nothing is.
     outside
         Returns the index of the first number that is not finite or, given arrays of the least and
         the largest, not between these; -1 if there is none.
@@ -90,8 +89,6 @@ def _problem_of_supports(sizes: Any, numbers: Any, values: Any, most: int) -> st
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     if not total == len(numbers) == len(values):
         return "sizes of the supports"
-    if not np.isfinite(values).all():
-        return "values of the supports"
     if total and numbers.view(np.uint32).max() >= most:
         return "a support's feature that there is not"
     places = (np.arange(len(sizes)) << 32).repeat(sizes) + numbers
@@ -130,8 +127,8 @@ def check_state(plan: Plan, state: Any, checks: Checks) -> Layout:
     _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "draws")
     _check_classes(state["classes"])
     _check_names(state)
-    _check_supports(plan, state, checks)
     layout = _check_arrays(plan, state, checks)
+    _check_supports(plan, state, layout.supports(state["arrays"]), checks)
     _check((state["tickets"] is not None) == plan.late, "tickets")
     if plan.late:
         _check_tickets(plan, state["tickets"])
@@ -161,18 +158,11 @@ def _check_names(state: dict[str, Any]) -> None:
     _check(pairs is not None or not names, "names without pairs")
 
 
-def _check_supports(plan: Plan, state: dict[str, Any], checks: Checks) -> None:
-    supports, free = state["supports"], state["free"]
-    _check(type(supports) is dict and supports.keys() == _SUPPORTS.keys(), "supports")
-    for name, kind in _SUPPORTS.items():
-        array = supports[name]
-        if not (type(array) is np.ndarray and array.dtype == kind and array.ndim == 1):
-            raise _inconsistent(f"{name} of the supports")
-    sizes, numbers, values = (supports[name] for name in _SUPPORTS)
+def _check_supports(plan: Plan, state: dict[str, Any], supports: list[Any], checks: Checks) -> None:
+    free, (sizes, numbers, values) = state["free"], supports
     most = 2**NUMBER_BITS if state["sparse"] else len(state["names"])
     problem = checks.problem_of_supports(sizes, numbers, values, most)
     _check(not problem, problem)
-    _check(type(free) is int and -1 <= free < len(sizes), "the free slot")
     _check(free < 0 or sizes[free] == 0, "a support in the free slot")
     _check(len(sizes) - (free >= 0) <= plan.budget, "more supports than the budget")
 
@@ -207,12 +197,15 @@ def _check_arrays(plan: Plan, state: dict[str, Any], checks: Checks) -> Layout:
     groups = state["arrays"]
     _check(type(groups) is dict and groups.keys() == GROUPS.keys(), "its arrays")
     for name, group in groups.items():
-        if not (type(group) is np.ndarray and group.dtype == _GROUPS[name]):
+        if not (type(group) is np.ndarray and group.dtype == dtype_of(name)):
             raise _inconsistent(f"the type of its {name} arrays")
+    for name in ("slots", "values"):
+        _check(type(state[name]) is int and 0 <= state[name] < 2**31, f"the supports' {name}")
+    _check(type(state["free"]) is int and -1 <= state["free"] < state["slots"], "the free slot")
     shape = Shape.of(plan, state)
     layout = layout_of(shape)
-    for name, group in groups.items():
-        if group.shape != layout.groups[name]:
+    for name, whole in layout.whole(state["values"]).items():
+        if groups[name].shape != whole:
             raise _inconsistent(f"the length of its {name} arrays")
     for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
         if (outside := checks.outside(groups[name], *bounds)) >= 0:
@@ -237,7 +230,7 @@ def _bounds(shape: Shape) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _check_values(layout: Layout, state: dict[str, Any]) -> None:
     groups, free = state["arrays"], state["free"]
-    common = groups["int32"]
+    common = groups["int32"][layout.places["common"]]
     total = groups["float64"][layout.places["maps"]].sum()
     _check(abs(total - 1.0) <= _ROUNDING, "maps that do not sum to 1")
     ascend = (np.diff(common, prepend=-1) > 0).all() if state["sparse"] else not common.any()

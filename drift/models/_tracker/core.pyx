@@ -425,7 +425,7 @@ cdef class TrackerCore:
         n_names = t.names if t.sparse else len(names)
         shape = Shape(t.members, t.experts, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
         return {
-            "arrays": self.data.stored(layout_of(shape)), "supports": self.data.supports(), "free": self.free,
+            "arrays": self.data.stored(layout_of(shape)), "slots": t.n_used, "values": self.data.n_values(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "sparse": bool(t.sparse), "draws": t.draws,
         }
@@ -435,11 +435,11 @@ cdef class TrackerCore:
         cdef State data
         cdef int n_classes
         layout = check_state(self.plan, state, COMPILED)
-        sizes = layout.sizes
-        inputs = max(sizes["names"], sizes["context_cells"], int(state["supports"]["sizes"].max(initial=0)))
+        sizes, supports = layout.sizes, layout.supports(state["arrays"])
+        inputs = max(sizes["names"], sizes["context_cells"], int(supports[0].max(initial=0)))
         slots = (sizes["slots"] + LANES - 1) // LANES * LANES
         data = self.new_state(sizes | {"slots": slots, "classes": max(sizes["rows"], 2), "inputs": inputs})
-        data.restore_supports(state["supports"])
+        data.restore_supports(*supports)
         data.restore(layout, state["arrays"])
         self.classes = list(state["classes"])
         self.numbers = {label: number for number, label in enumerate(self.classes)}
@@ -452,15 +452,13 @@ cdef class TrackerCore:
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""
-        supports = self.data.supports()
+        sizes, numbers, values = [array.tolist() for array in self.data.supports()]
         start, result = 0, []
-        for slot, size in enumerate(supports["sizes"].tolist()):
-            numbers = supports["numbers"][start : start + size].tolist()
-            values = supports["values"][start : start + size].tolist()
-            start += size
+        for slot, size in enumerate(sizes):
+            names, start = numbers[start : start + size], start + size
             if slot != self.free:
-                names = numbers if self.data.t.sparse else [self.scale.names[j] for j in numbers]
-                result.append(dict(zip(names, values)))
+                names = names if self.data.t.sparse else [self.scale.names[j] for j in names]
+                result.append(dict(zip(names, values[start - size : start])))
         return result
 
 
@@ -470,11 +468,10 @@ cdef class TrackerCore:
 def problem_of_supports(sizes, numbers, values, int64_t most):
     cdef int k, i = 0, n = <int>len(sizes)
     cdef int64_t total = 0
-    cdef bint finite = True, known = True, ordered = True
-    sizes, numbers, values = map(np.ascontiguousarray, (sizes, numbers, values))
+    cdef bint known = True, ordered = True
+    sizes, numbers = np.ascontiguousarray(sizes), np.ascontiguousarray(numbers)
     cdef const int32_t *size = <const int32_t *>address(sizes)
     cdef const int32_t *number = <const int32_t *>address(numbers)
-    cdef const float *value = <const float *>address(values)
     for k in range(n):
         if size[k] < 0:
             total = -1
@@ -484,13 +481,9 @@ def problem_of_supports(sizes, numbers, values, int64_t most):
         return "sizes of the supports"
     for k in range(n):
         for i in range(size[k]):
-            finite &= value[i] - value[i] == 0.0
             known &= 0 <= number[i] < most
             ordered &= not i or number[i] > number[i - 1]
         number += size[k]
-        value += size[k]
-    if not finite:
-        return "values of the supports"
     if not known:
         return "a support's feature that there is not"
     return "" if ordered else "a support's features out of order"
