@@ -384,12 +384,10 @@ class _Decoder:
             if type(node) is dict:
                 raise kinds.refusal("an object without tag")
             return node
-        tag, *rest = node
-        make = self._BY_TAG.get(tag)
-        if make is not None:
-            return make(self, *rest)
-        value = self._SHARED_BY_TAG[tag](self, *rest)
-        self._completed.append(value)
+        make, is_shared = self._BY_TAG[node[0]]
+        value = make(self, *node[1:])
+        if is_shared:
+            self._completed.append(value)
         return value
 
     def nodes(self, nodes: Iterable[Any]) -> list[Any]:
@@ -400,7 +398,10 @@ class _Decoder:
         return self._completed[kinds.whole(number)]
 
     def _dict(self, parts: dict[str, Any]) -> dict[str, Any]:
-        return dict(zip(parts, self.nodes(parts.values()), strict=True))
+        for name, part in parts.items():
+            if type(part) not in _SCALARS:
+                parts[name] = self.node(part)
+        return parts
 
     def _other_dict(self, *parts: Any) -> dict[Any, Any]:
         flat = self.nodes(parts)
@@ -500,28 +501,27 @@ class _Decoder:
             raise kinds.refusal("no list of scalars")
         return values
 
-    _BY_TAG: ClassVar[dict[str, Callable[..., Any]]] = {
-        "i": lambda _, text: int(text, 16),
-        "f": lambda _, text: struct.unpack(">d", bytes.fromhex(text))[0],
-        "s": lambda _, text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
-        "b": lambda _, text: bytes.fromhex(text),
-        "t": lambda self, *items: tuple(self.nodes(items)),
-        "z": lambda self, *items: frozenset(self.nodes(items)),
-        "g": _scalar,
-        "k": _value,
-        "r": _reference,
-    }
-    _SHARED_BY_TAG: ClassVar[dict[str, Callable[..., Any]]] = {
-        "p": _plain,
-        "l": lambda self, *items: self.nodes(items),
-        "d": _dict,
-        "h": _other_dict,
-        "e": lambda self, *items: set(self.nodes(items)),
-        "a": _array,
-        "n": _ndarray,
-        "y": _mirrored,
-        "m": _random,
-        "o": _object,
+    #: What makes the object of a node, and whether others may refer to it.
+    _BY_TAG: ClassVar[dict[str, tuple[Callable[..., Any], bool]]] = {
+        "i": (lambda _, text: int(text, 16), False),
+        "f": (lambda _, text: struct.unpack(">d", bytes.fromhex(text))[0], False),
+        "s": (lambda _, text: bytes.fromhex(text).decode("utf-8", "surrogatepass"), False),
+        "b": (lambda _, text: bytes.fromhex(text), False),
+        "t": (lambda self, *items: tuple(self.nodes(items)), False),
+        "z": (lambda self, *items: frozenset(self.nodes(items)), False),
+        "g": (_scalar, False),
+        "k": (_value, False),
+        "r": (_reference, False),
+        "p": (_plain, True),
+        "l": (lambda self, *items: self.nodes(items), True),
+        "d": (_dict, True),
+        "h": (_other_dict, True),
+        "e": (lambda self, *items: set(self.nodes(items)), True),
+        "a": (_array, True),
+        "n": (_ndarray, True),
+        "y": (_mirrored, True),
+        "m": (_random, True),
+        "o": (_object, True),
     }
 
 
