@@ -6,10 +6,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tracker_streams import ALL, FEW, wide_table
 
 from drift.models import Tracker, compiled
-from drift.models._tracker.layout import arrays_of
+from drift.models._tracker.check import PLAIN
+from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tables import FEATURE, GROUPS, SUMS, n_knots
 
@@ -70,9 +73,13 @@ def test_a_moment_stays_as_it_was(late):
 def test_the_arrays_of_a_group_lie_one_behind_the_other(scale):
     state = state_of_some(scale)["_core"]
     groups, named = state["arrays"], arrays_of(PLAN, state)
+    sizes, numbers, values = supports_of(state)
+    assert len(sizes) == state["slots"]
+    assert sizes.sum() == len(numbers) == len(values) == state["values"]
+    behind = {"int32": [sizes, numbers], "float32": [values]}
     for group, names in GROUPS.items():
-        expected = np.concatenate([named[name].ravel() for name in names])
-        assert groups[group].ravel().tolist() == expected.tolist()
+        expected = [named[name].ravel() for name in names] + behind.get(group, [])
+        assert groups[group].ravel().tolist() == np.concatenate(expected).tolist()
     assert named["sums"][SUMS.index("learnt")] == 20.0
     assert named["squared"].shape == (named["coefficients"].shape[2],)
 
@@ -93,18 +100,18 @@ def refuse(state, match="inconsistent"):
         model.__setstate__(state)
 
 
+def supports_of(core):
+    return layout_of(Shape.of(PLAN, core)).supports(core["arrays"])
+
+
 def array(name, change):
-    """Change an array by a function, which may return another one."""
+    """Change an array by a function, in place or by another one's numbers."""
 
     def forge(core):
-        if name in core["supports"]:
-            changed = core["supports"][name].copy()
-            result = change(changed)
-            core["supports"][name] = changed if result is None else result
-        else:
-            part = arrays_of(PLAN, core)[name]
-            result = change(part)
-            part[...] = part if result is None else result
+        supports = dict(zip(("sizes", "numbers", "values"), supports_of(core), strict=True))
+        part = supports[name] if name in supports else arrays_of(PLAN, core)[name]
+        result = change(part)
+        part[...] = part if result is None else result
 
     return forge
 
@@ -138,7 +145,7 @@ FORGED = {
     "classes that are no list": (beside(classes="abc"), "classes"),
     "a name twice": (beside(names=["x", "x"]), "names"),
     "a list as a name": (beside(names=["x", ["y"]]), "names"),
-    "one name less": (beside(names=["x"]), "a support's feature"),
+    "one name less": (beside(names=["x"]), "float32 arrays"),
     "one name more": (beside(names=["x", "y", "z"]), "float32 arrays"),
     "names that are no list": (beside(names=("x", "y")), "names"),
     "no pairs": (beside(pairs=None), "pairs"),
@@ -153,18 +160,21 @@ FORGED = {
     "a part more": (beside(more=1), "parts"),
     "an array less": (lambda core: core["arrays"].pop("int32"), "its arrays"),
     "an array more": (lambda core: core["arrays"].update(more=np.zeros(1)), "its arrays"),
-    "supports that are none": (beside(supports=None), "supports"),
-    "supports without values": (lambda core: core["supports"].pop("values"), "supports"),
+    "slots below 0": (beside(slots=-1), "slots"),
+    "slots of another type": (beside(slots=3.0), "slots"),
+    "too many slots": (beside(slots=2**31), "slots"),
+    "a slot more": (lambda core: core.update(slots=core["slots"] + 1), "float32 arrays"),
+    "a slot less": (lambda core: core.update(slots=core["slots"] - 1), "float32 arrays|free slot"),
+    "values below 0": (beside(values=-1), "values"),
+    "values of another type": (beside(values=True), "values"),
+    "a value more": (lambda core: core.update(values=core["values"] + 1), "float32 arrays"),
     "a size below 0": (array("sizes", put(0, -1)), "sizes"),
     "a size too large": (array("sizes", put(0, 2**31 - 1)), "sizes"),
-    "sizes of another type": (array("sizes", lambda sizes: sizes.astype(np.int64)), "sizes"),
-    "a slot less": (array("sizes", lambda sizes: sizes[:-1]), "sizes|free slot"),
     "a feature below 0": (array("numbers", put(0, -1)), "feature that there is not"),
     "a feature that there is not": (array("numbers", put(1, 2)), "feature that there is not"),
     "features out of order": (array("numbers", swapped), "out of order"),
     "a feature twice": (array("numbers", put(1, 0)), "out of order"),
-    "a value of nan": (array("values", put(0, math.nan)), "values"),
-    "a value less": (array("values", lambda values: values[:-1]), "sizes"),
+    "a value of nan": (array("values", put(0, math.nan)), "values of the supports"),
     "maps that sum to 2": (array("maps", lambda maps: 2.0 * maps), "maps"),
     "a map below 0": (array("maps", put(0, -0.1)), "maps"),
     "huge maps": (array("maps", put(0, 1e308)), "maps"),
@@ -248,7 +258,7 @@ def test_hashes_of_common_features_ascend():
     state = model.__getstate__()
     assert state["_core"]["sparse"]
     for wrong in ([5, 3, 9], [3, 3, 9], [-1, 3, 9]):  # amount, year, age
-        state["_core"]["arrays"]["int32"] = np.array(wrong, np.int32)
+        arrays_of(model._core.plan, state["_core"])["common"][:] = wrong
         refuse(state, "inconsistent: common")
 
 
@@ -264,3 +274,51 @@ def test_the_splines_have_the_knots_of_the_names_learnt(stream):
             core = model._core.state()
             expected = n_knots(len(core["names"]), pairs=core["pairs"])
             assert model._core.arrays()["splines"].shape[2] == expected
+
+
+# --- the two forms of its checks ------------------------------------------------------------------
+
+NUMBER = st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-7, -1.0, 3e38, math.inf, -math.inf, math.nan])
+
+
+def both():
+    core = pytest.importorskip("drift.models._tracker.core")
+    return PLAIN, core.COMPILED
+
+
+@given(st.data())
+def test_both_cores_find_the_same_in_supports(data):
+    """Few errors in them, or none."""
+    sizes = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 2, -1]), max_size=4))
+    length = max(0, sum(sizes) + data.draw(st.sampled_from([0, 0, 0, 1])))
+    numbers = [j for size in sizes for j in range(max(size, 0))][:length]
+    numbers += [0] * (length - len(numbers))
+    for i in data.draw(st.lists(st.integers(0, max(length - 1, 0)), max_size=2)) if length else ():
+        numbers[i] = data.draw(st.integers(-1, 4))
+    values = data.draw(st.just(length) | st.integers(0, 9))
+    supports = np.array(sizes, "i4"), np.array(numbers, "i4"), np.zeros(values, "f4"), 4
+    plain, fast = (checks.problem_of_supports(*supports) for checks in both())
+    assert plain == fast
+
+
+@given(st.lists(NUMBER | st.floats(), max_size=40), st.lists(NUMBER, min_size=80, max_size=80))
+def test_both_cores_find_the_same_number_out_of_bounds(numbers, bounds):
+    n = len(numbers)
+    low, high = np.array(bounds[:n]), np.array(bounds[40 : 40 + n])
+    with np.errstate(all="ignore"):
+        single = np.array(numbers, "f4")
+    plain, fast = both()
+    for each in ((single,), (np.array(numbers),), (np.array(numbers), low, high)):
+        assert plain.outside(*each) == fast.outside(*each)
+
+
+@given(
+    st.lists(st.integers(-3, 6), min_size=18, max_size=18),
+    st.sampled_from([0.0, 1e-7, 1e-6, 2e-6, 1.0]),
+)
+def test_both_cores_find_the_same_covariances(numbers, asymmetry):
+    matrices = np.array(numbers, float).reshape(2, 3, 3)
+    matrices += matrices.swapaxes(1, 2)
+    matrices[1, 2, 0] += asymmetry
+    plain, fast = (checks.are_covariances(matrices, 1e-6) for checks in both())
+    assert plain == fast

@@ -15,6 +15,7 @@ from tracker_streams import ALL, FEW
 
 from drift.models import Tracker, compiled
 from drift.models._tracker import tables
+from drift.models._tracker.layout import Shape, layout_of
 from drift.models._tracker.reference_core import TrackerCore
 
 pytestmark = pytest.mark.skipif(not compiled, reason="there is one core")
@@ -28,8 +29,9 @@ def both(budget, scale="auto", **parameters):
 
 def slots(core):
     """What is in each slot of the supports."""
-    supports = core.state()["supports"]
-    return {name: array.tolist() for name, array in supports.items() if name != "values"}
+    state = core.state()
+    layout = layout_of(Shape.of(core.plan, state))
+    return [array.tolist() for array in layout.supports(state["arrays"])[:2]]
 
 
 def compare(cores, stream, *, weights=(1.0,), unmet=(), most=1e-6):
@@ -64,12 +66,12 @@ def same_state(cores):
     """Equal within float32, except for tickets."""
     one, other = (core.state() for core in cores)
     assert one.keys() == other.keys()
-    for name in one.keys() - {"arrays", "supports", "tickets"}:
+    for name in one.keys() - {"arrays", "tickets"}:
         assert one[name] == other[name], name
         assert type(one[name]) is type(other[name]), name
-    for part in ("arrays", "supports"):
-        for name, array in one[part].items():
-            assert (array.dtype, array.shape) == (other[part][name].dtype, other[part][name].shape)
+    for name, array in one["arrays"].items():
+        theirs = other["arrays"][name]
+        assert (array.dtype, array.shape) == (theirs.dtype, theirs.shape)
     found, expected = (core.arrays() for core in cores)
     for name in ("gates", "maps", "errors", "losses", "sums"):
         most = 4.0 if name == "errors" else 1e-5  # a member's best two classes may be equal

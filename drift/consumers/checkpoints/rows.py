@@ -274,14 +274,24 @@ class ModelStore(ABC):
             if isinstance(version, int):  # else it is damaged
                 by_key.setdefault(key, []).append(version)
         lineages = [*kept, self._ranges]
+        unneeded: dict[tuple[int, ...], list[int]] = {}  # by versions, which most keys share
         gone = []
-        for key, versions in by_key.items():
-            needed = {_newest(versions, one) for one in lineages}
-            for version in versions:
-                is_ours = any(_newest([version], one) is not None for one in lineages)
-                if version not in needed and (is_ours or self._is_settled):
-                    gone.append((key, version))
+        for key, found in by_key.items():
+            versions = tuple(found)
+            if versions not in unneeded:
+                unneeded[versions] = self._unneeded(versions, lineages)
+            gone += [(key, version) for version in unneeded[versions]]
         db.executemany("delete from models where key = ? and version = ?", gone)
+
+    def _unneeded(self, versions: Sequence[int], lineages: Sequence[Lineage]) -> list[int]:
+        """Return which of a key's versions may be removed."""
+        needed = {_newest(versions, one) for one in lineages}
+        return [
+            version
+            for version in versions
+            if version not in needed
+            and (self._is_settled or any(_newest([version], one) is not None for one in lineages))
+        ]
 
     @contextmanager
     def _transaction(self, version: int = 0) -> Iterator[sqlite3.Connection]:

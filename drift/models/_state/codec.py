@@ -66,6 +66,7 @@ _HEAD = struct.Struct("<Q")
 _WORD = 2**63
 _SCALARS = {bool, int, float, str, type(None)}
 _DTYPES = {name: np.dtype(name) for name in kinds.DTYPES}
+_NATIVE = {name: dtype.newbyteorder("=") for name, dtype in _DTYPES.items()}
 
 
 def _no_constant(name: str) -> None:
@@ -73,7 +74,7 @@ def _no_constant(name: str) -> None:
 
 
 #: Made once: a small model's JSON takes less time than a new coder of it.
-_dumps = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_dumps = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _loads = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
@@ -219,9 +220,9 @@ class _Encoder:
 
     def node(self, value: Any) -> Any:
         """Node of any object."""
-        if _is_scalar(value):
-            return value
         kind = type(value)
+        if kind in _SCALARS and _is_scalar(value):
+            return value
         make, is_shared = self._maker(kind)
         if not is_shared:
             return make(self, value)
@@ -237,7 +238,7 @@ class _Encoder:
         return result
 
     def _dict(self, value: dict[Any, Any]) -> Any:
-        if all(type(key) is str and is_text(key) for key in value):
+        if set(map(type, value)) <= {str} and is_text("".join(value)):
             return ["d", {key: self.node(part) for key, part in value.items()}]
         return ["h", *(self.node(part) for item in value.items() for part in item)]
 
@@ -266,12 +267,12 @@ class _Encoder:
         return ["a", value.typecode, *self._blob(value), len(value)]
 
     def _ndarray(self, value: Any) -> Any:
-        kind = _little(value).dtype.str
+        kind = value.dtype.newbyteorder("<").str
         if kind not in kinds.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-        square = value.ndim > 1 and value.shape[-2] == value.shape[-1]
-        if self._is_narrow and kind == "<f8" and order == "C" and square:
+        is_square = value.ndim > 1 and value.shape[-2] == value.shape[-1]
+        if self._is_narrow and is_square and kind == "<f8" and order == "C":
             half, apart = _halves(value)
             if _narrowest(half).nbytes + _narrowest(apart).nbytes < value.nbytes:
                 return ["y", list(value.shape), *self._blob(half), *self._blob(apart)]
@@ -309,7 +310,7 @@ class _Encoder:
         random.Random: (_random, True),
     }
 
-    def _maker(self, kind: type) -> tuple[Callable[[Any, Any], Any], bool]:
+    def _maker(self, kind: Any) -> tuple[Callable[[Any, Any], Any], bool]:
         made = self._MAKERS.get(kind)
         if made is not None:
             return made
@@ -383,12 +384,10 @@ class _Decoder:
             if type(node) is dict:
                 raise kinds.refusal("an object without tag")
             return node
-        tag, *rest = node
-        make = self._BY_TAG.get(tag)
-        if make is not None:
-            return make(self, *rest)
-        value = self._SHARED_BY_TAG[tag](self, *rest)
-        self._completed.append(value)
+        make, is_shared = self._BY_TAG[node[0]]
+        value = make(self, *node[1:])
+        if is_shared:
+            self._completed.append(value)
         return value
 
     def nodes(self, nodes: Iterable[Any]) -> list[Any]:
@@ -399,7 +398,10 @@ class _Decoder:
         return self._completed[kinds.whole(number)]
 
     def _dict(self, parts: dict[str, Any]) -> dict[str, Any]:
-        return dict(zip(parts, self.nodes(parts.values()), strict=True))
+        for name, part in parts.items():
+            if type(part) not in _SCALARS:
+                parts[name] = self.node(part)
+        return parts
 
     def _other_dict(self, *parts: Any) -> dict[Any, Any]:
         flat = self.nodes(parts)
@@ -433,11 +435,11 @@ class _Decoder:
         return array(typecode, numbers.astype(typecode, copy=False).tobytes())
 
     def _ndarray(self, kind: str, order: Any, shape: list[int], stored: str, offset: int) -> Any:
-        dtype = _DTYPES.get(kind)
+        dtype = _NATIVE.get(kind)
         if dtype is None:
             raise kinds.refusal(f"type {kind!r:.20}")
         count = math.prod(map(kinds.whole, shape))
-        values = self._numbers(stored, offset, count).astype(dtype.newbyteorder("="))
+        values = self._numbers(stored, offset, count).astype(dtype)
         return values if len(shape) == 1 else values.reshape(shape, order=order)
 
     def _mirrored(
@@ -479,7 +481,7 @@ class _Decoder:
         if not kinds.is_value(kind):
             raise kinds.refusal(f"{name} has no fields")
         value = kind(**self._state(state))  # its own checks are made
-        return self._values.setdefault(json.dumps([name, state]), value)
+        return self._values.setdefault(f"{name} {state}", value)
 
     def _object(self, name: str, state: dict[str, Any]) -> Any:
         kind = kinds.class_of(name)
@@ -499,28 +501,27 @@ class _Decoder:
             raise kinds.refusal("no list of scalars")
         return values
 
-    _BY_TAG: ClassVar[dict[str, Callable[..., Any]]] = {
-        "i": lambda _, text: int(text, 16),
-        "f": lambda _, text: struct.unpack(">d", bytes.fromhex(text))[0],
-        "s": lambda _, text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
-        "b": lambda _, text: bytes.fromhex(text),
-        "t": lambda self, *items: tuple(self.nodes(items)),
-        "z": lambda self, *items: frozenset(self.nodes(items)),
-        "g": _scalar,
-        "k": _value,
-        "r": _reference,
-    }
-    _SHARED_BY_TAG: ClassVar[dict[str, Callable[..., Any]]] = {
-        "p": _plain,
-        "l": lambda self, *items: self.nodes(items),
-        "d": _dict,
-        "h": _other_dict,
-        "e": lambda self, *items: set(self.nodes(items)),
-        "a": _array,
-        "n": _ndarray,
-        "y": _mirrored,
-        "m": _random,
-        "o": _object,
+    #: What makes the object of a node, and whether others may refer to it.
+    _BY_TAG: ClassVar[dict[str, tuple[Callable[..., Any], bool]]] = {
+        "i": (lambda _, text: int(text, 16), False),
+        "f": (lambda _, text: struct.unpack(">d", bytes.fromhex(text))[0], False),
+        "s": (lambda _, text: bytes.fromhex(text).decode("utf-8", "surrogatepass"), False),
+        "b": (lambda _, text: bytes.fromhex(text), False),
+        "t": (lambda self, *items: tuple(self.nodes(items)), False),
+        "z": (lambda self, *items: frozenset(self.nodes(items)), False),
+        "g": (_scalar, False),
+        "k": (_value, False),
+        "r": (_reference, False),
+        "p": (_plain, True),
+        "l": (lambda self, *items: self.nodes(items), True),
+        "d": (_dict, True),
+        "h": (_other_dict, True),
+        "e": (lambda self, *items: set(self.nodes(items)), True),
+        "a": (_array, True),
+        "n": (_ndarray, True),
+        "y": (_mirrored, True),
+        "m": (_random, True),
+        "o": (_object, True),
     }
 
 
@@ -532,9 +533,10 @@ def _are_attributes(names: tuple[str, ...]) -> bool:
 def _attributes(model: Any) -> frozenset[str]:
     """Return what a new model with the same parameters has; it refuses those that cannot be."""
     kind: Any = type(model)
-    parameters = tuple((name, getattr(model, name)) for name in _parameters(kind))
-    if all(_is_plain(value) for _, value in parameters):
-        return _attributes_of(kind, parameters, tuple(type(value) for _, value in parameters))
+    values = tuple([getattr(model, name) for name in _parameters(kind)])
+    types = tuple(map(type, values))
+    if _SCALARS.issuperset(types) or all(map(_is_plain, values)):
+        return _attributes_of(kind, values, types)
     return frozenset(vars(model.clone()))
 
 
@@ -550,11 +552,16 @@ def _parameters(kind: type) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1000)
-def _attributes_of(
-    kind: type, parameters: tuple[tuple[str, Any], ...], _types: tuple[type, ...]
-) -> frozenset[str]:
+def _attributes_of(kind: type, values: tuple[Any, ...], _types: tuple[type, ...]) -> frozenset[str]:
     """Return the attributes of a new model; one is made once, as thousands may be restored."""
-    return frozenset(vars(kind(**dict(parameters))))
+    return frozenset(vars(kind(**dict(zip(_parameters(kind), values, strict=True)))))
+
+
+@lru_cache(maxsize=1000)
+def _is_model(kind: Any) -> bool:
+    from river.base import Classifier  # noqa: PLC0415 - what decodes no model does without River
+
+    return issubclass(kind, Classifier)
 
 
 def _check_model(model: Any, parts: list[Any]) -> None:
@@ -567,15 +574,14 @@ def _check_model(model: Any, parts: list[Any]) -> None:
     parts
         All objects in it.
     """
-    from river.base import Classifier  # noqa: PLC0415 - what decodes no model does without River
-
-    if not isinstance(model, Classifier):
-        raise ValueError(f"{type(model).__name__} is no model")  # noqa: TRY004
+    kind: Any = type(model)
+    if not _is_model(kind):
+        raise ValueError(f"{kind.__name__} is no model")
     for part in parts:
-        if isinstance(part, Classifier):
-            missing = _attributes(part) - vars(part).keys()
-            if missing:
-                raise ValueError(f"a {type(part).__name__} without {', '.join(sorted(missing))}")
+        kind = type(part)
+        missing = _attributes(part) - vars(part).keys() if _is_model(kind) else ()
+        if missing:
+            raise ValueError(f"a {kind.__name__} without {', '.join(sorted(missing))}")
     shared = [part for part in parts if type(part).__name__ == "SharedStore"]
     users: list[SharedSupports] = [p for p in parts if type(p).__name__ == "SharedSupports"]
     if not all(any(part._shared is store for store in shared) for part in users):  # noqa: SLF001

@@ -119,6 +119,7 @@ def drift_class(name: str) -> type | None:
     return found
 
 
+@lru_cache(maxsize=1000)
 def is_value(kind: type) -> bool:
     """Whether objects of a class are no more than their fields: a frozen dataclass."""
     return is_dataclass(kind) and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]

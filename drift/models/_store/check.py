@@ -78,8 +78,9 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     # Capacity doubles, so less than half of it is unused.
     _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "the capacity")
     sizes, ids, values = (np.asarray(state[name]) for name in ("sizes", "ids", "values"))
-    _check(sizes.min(initial=0) == 0 and sizes.sum() == len(ids) == len(values), "the sizes")
-    _check(ids.min(initial=0) == 0 and ids.max(initial=-1) < columns, "columns out of range")
+    total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
+    _check(total == len(ids) == len(values), "the sizes")
+    _check(not total or ids.view(np.uint32).max() < columns, "columns out of range")
     magnitudes, least = abs(values), 0.0 if exact or state["wide"] else VANISHES
     _check(magnitudes.min(initial=1.0) > least, "values that vanish")
     _check(magnitudes.max(initial=1.0) < _TOO_LARGE, "values that are too large")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,17 +15,20 @@ from drift.models._tracker.names import NUMBER_BITS
 from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from drift.models._tracker.layout import Layout
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_state"]
+__all__ = ["PLAIN", "Checks", "check_state"]
 
-#: Keys of a state, and types of the arrays of supports and tickets.
+#: Keys of a state, and types of the arrays of tickets.
 _PARTS = (
     "arrays",
-    "supports",
+    "slots",
+    "values",
     "free",
     "classes",
     "names",
@@ -34,7 +37,6 @@ _PARTS = (
     "draws",
     "tickets",
 )
-_SUPPORTS = {"sizes": np.int32, "numbers": np.int32, "values": np.float32}
 _TICKETS = {"keys": np.uint64, "numbers": np.int64, "sizes": np.int64, "tickets": np.uint8}
 _COUNTS: dict[str, type] = {"n_predicted": int, "stride": int, "longest_delay": float}
 #: Bytes of a ticket's head: the numbers of rows of scores, and of deviations.
@@ -62,7 +64,52 @@ def _check(holds: Any, problem: str) -> None:
         raise _inconsistent(problem)
 
 
-def check_state(plan: Plan, state: Any) -> Layout:
+class Checks(NamedTuple):
+    """What is checked of many numbers. The compiled core has its own functions.
+
+    Attributes
+    ----------
+    problem_of_supports
+        Given sizes, features and finite values of supports, and the number of features, returns
+        what is wrong with them; an empty text if nothing is.
+    outside
+        Returns the index of the first number that is not finite or, given arrays of the least and
+        the largest, not between these; -1 if there is none.
+    are_covariances
+        Whether finite matrices are symmetric, up to a share of the largest variance, and their
+        variances from 0 on.
+    """
+
+    problem_of_supports: Callable[[Any, Any, Any, int], str]
+    outside: Callable[..., int]
+    are_covariances: Callable[[Any, float], bool]
+
+
+def _problem_of_supports(sizes: Any, numbers: Any, values: Any, most: int) -> str:
+    total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
+    if not total == len(numbers) == len(values):
+        return "sizes of the supports"
+    if total and numbers.view(np.uint32).max() >= most:
+        return "a support's feature that there is not"
+    places = (np.arange(len(sizes)) << 32).repeat(sizes) + numbers
+    return "" if (places[1:] > places[:-1]).all() else "a support's features out of order"
+
+
+def _outside(numbers: Any, low: Any = None, high: Any = None) -> int:
+    good = np.isfinite(numbers) if low is None else (numbers >= low) & (numbers <= high)
+    return -1 if good.all() else int(good.argmin())
+
+
+def _are_covariances(matrices: Any, rounding: float) -> bool:
+    asymmetry = abs(matrices - matrices.swapaxes(1, 2)).max()
+    variances = matrices.diagonal(axis1=1, axis2=2)
+    return bool(variances.min() >= 0.0 and asymmetry <= rounding * variances.max())
+
+
+PLAIN = Checks(_problem_of_supports, _outside, _are_covariances)
+
+
+def check_state(plan: Plan, state: Any, checks: Checks) -> Layout:
     """Refuse, with ValueError, a state that no tracker has; return the layout of its arrays.
 
     Parameters
@@ -71,6 +118,8 @@ def check_state(plan: Plan, state: Any) -> Layout:
         Its parameters.
     state
         What `TrackerCore.state` returns.
+    checks
+        How many numbers are checked.
     """
     _check(type(state) is dict, "no dict")
     _check(set(state) == set(_PARTS), "its parts")
@@ -78,8 +127,8 @@ def check_state(plan: Plan, state: Any) -> Layout:
     _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "draws")
     _check_classes(state["classes"])
     _check_names(state)
-    _check_supports(plan, state)
-    layout = _check_arrays(plan, state)
+    layout = _check_arrays(plan, state, checks)
+    _check_supports(plan, state, layout.supports(state["arrays"]), checks)
     _check((state["tickets"] is not None) == plan.late, "tickets")
     if plan.late:
         _check_tickets(plan, state["tickets"])
@@ -109,25 +158,13 @@ def _check_names(state: dict[str, Any]) -> None:
     _check(pairs is not None or not names, "names without pairs")
 
 
-def _check_supports(plan: Plan, state: dict[str, Any]) -> None:
-    supports, free = state["supports"], state["free"]
-    _check(type(supports) is dict and set(supports) == set(_SUPPORTS), "supports")
-    for name, kind in _SUPPORTS.items():
-        array = supports[name]
-        good = type(array) is np.ndarray and array.dtype == kind and array.ndim == 1
-        _check(good, f"{name} of the supports")
-    sizes, numbers, values = (supports[name] for name in _SUPPORTS)
-    _check(np.isfinite(values).all(), "values of the supports")
-    whole = sizes.min(initial=0) == 0 and sizes.sum(dtype=np.int64) == len(numbers) == len(values)
-    _check(whole, "sizes of the supports")
-    _check(type(free) is int and -1 <= free < len(sizes), "the free slot")
+def _check_supports(plan: Plan, state: dict[str, Any], supports: list[Any], checks: Checks) -> None:
+    free, (sizes, numbers, values) = state["free"], supports
+    most = 2**NUMBER_BITS if state["sparse"] else len(state["names"])
+    problem = checks.problem_of_supports(sizes, numbers, values, most)
+    _check(not problem, problem)
     _check(free < 0 or sizes[free] == 0, "a support in the free slot")
     _check(len(sizes) - (free >= 0) <= plan.budget, "more supports than the budget")
-    most = 2**NUMBER_BITS if state["sparse"] else len(state["names"])
-    good = numbers.min(initial=0) == 0 and numbers.max(initial=-1) < most
-    _check(good, "a support's feature that there is not")
-    places = (np.arange(len(sizes)) << 32).repeat(sizes) + numbers
-    _check((places[1:] > places[:-1]).all(), "a support's features out of order")
 
 
 def _check_tickets(plan: Plan, state: Any) -> None:
@@ -156,21 +193,24 @@ def _check_tickets(plan: Plan, state: Any) -> None:
         _check(np.isfinite(numbers[: len(numbers) - n]).all(), "scores in the tickets")
 
 
-def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
+def _check_arrays(plan: Plan, state: dict[str, Any], checks: Checks) -> Layout:
     groups = state["arrays"]
-    _check(type(groups) is dict and set(groups) == set(GROUPS), "its arrays")
+    _check(type(groups) is dict and groups.keys() == GROUPS.keys(), "its arrays")
     for name, group in groups.items():
-        good = type(group) is np.ndarray and group.dtype == dtype_of(name)
-        _check(good, f"the type of its {name} arrays")
+        if not (type(group) is np.ndarray and group.dtype == dtype_of(name)):
+            raise _inconsistent(f"the type of its {name} arrays")
+    for name in ("slots", "values"):
+        _check(type(state[name]) is int and 0 <= state[name] < 2**31, f"the supports' {name}")
+    _check(type(state["free"]) is int and -1 <= state["free"] < state["slots"], "the free slot")
     shape = Shape.of(plan, state)
     layout = layout_of(shape)
-    for name, group in groups.items():
-        _check(group.shape == layout.groups[name], f"the length of its {name} arrays")
-    low, high = _bounds(shape)
-    for name, group in groups.items():
-        good = (group >= low) & (group <= high) if name == "float64" else np.isfinite(group)
-        if not good.all():
-            raise _inconsistent(f"{layout.name_at(name, int(good.argmin()))} out of bounds")
+    for name, whole in layout.whole(state["values"]).items():
+        if groups[name].shape != whole:
+            raise _inconsistent(f"the length of its {name} arrays")
+    for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
+        if (outside := checks.outside(groups[name], *bounds)) >= 0:
+            raise _inconsistent(f"{layout.name_at(name, outside)} out of bounds")
+    _check(checks.are_covariances(groups["covariances"], _ROUNDING), "covariances")
     _check_values(layout, state)
     return layout
 
@@ -190,11 +230,8 @@ def _bounds(shape: Shape) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _check_values(layout: Layout, state: dict[str, Any]) -> None:
     groups, free = state["arrays"], state["free"]
-    covariances, common = groups["covariances"], groups["int32"]
-    mirrored, diagonal = covariances.swapaxes(1, 2), covariances.diagonal(axis1=1, axis2=2)
-    asymmetry = abs(covariances - mirrored).max(initial=0.0)
-    _check(diagonal.min() >= 0.0 and asymmetry <= _ROUNDING * diagonal.max(), "covariances")
-    total = layout.array(groups, "maps").sum()
+    common = groups["int32"][layout.places["common"]]
+    total = groups["float64"][layout.places["maps"]].sum()
     _check(abs(total - 1.0) <= _ROUNDING, "maps that do not sum to 1")
     ascend = (np.diff(common, prepend=-1) > 0).all() if state["sparse"] else not common.any()
     _check(ascend, "common")

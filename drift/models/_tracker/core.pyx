@@ -5,7 +5,8 @@ An update first takes the steps that may fail: it reads the example, reserves me
 rest is arithmetic in C (`tracker.h`), which cannot fail and runs no signal handler.
 """
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.math cimport fabs
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
@@ -17,14 +18,14 @@ from drift.models._store.guard import IN_USE
 from drift.models._store.rows import Row
 from drift.models._store.supports import Guard
 from drift.models._tracker import tables
-from drift.models._tracker.check import check_state
+from drift.models._tracker.check import Checks, check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.room import no_room
 from drift.models._tracker.tickets import Snapshot, Tickets
 
 from drift.models._tracker.scales cimport Dense, Scale, Sparse
-from drift.models._tracker.state cimport DriftTracker, State
+from drift.models._tracker.state cimport DriftTracker, State, address
 
 include "../../__init__.py"  # the version that this is compiled from
 
@@ -424,7 +425,7 @@ cdef class TrackerCore:
         n_names = t.names if t.sparse else len(names)
         shape = Shape(t.members, t.experts, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
         return {
-            "arrays": self.data.stored(layout_of(shape)), "supports": self.data.supports(), "free": self.free,
+            "arrays": self.data.stored(layout_of(shape)), "slots": t.n_used, "values": self.data.n_values(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "sparse": bool(t.sparse), "draws": t.draws,
         }
@@ -433,12 +434,12 @@ cdef class TrackerCore:
         """Restore what `state` returned; ValueError for any other."""
         cdef State data
         cdef int n_classes
-        layout = check_state(self.plan, state)
-        sizes = layout.sizes
-        inputs = max(sizes["names"], sizes["context_cells"], int(state["supports"]["sizes"].max(initial=0)))
+        layout = check_state(self.plan, state, COMPILED)
+        sizes, supports = layout.sizes, layout.supports(state["arrays"])
+        inputs = max(sizes["names"], sizes["context_cells"], int(supports[0].max(initial=0)))
         slots = (sizes["slots"] + LANES - 1) // LANES * LANES
         data = self.new_state(sizes | {"slots": slots, "classes": max(sizes["rows"], 2), "inputs": inputs})
-        data.restore_supports(state["supports"])
+        data.restore_supports(*supports)
         data.restore(layout, state["arrays"])
         self.classes = list(state["classes"])
         self.numbers = {label: number for number, label in enumerate(self.classes)}
@@ -451,13 +452,84 @@ cdef class TrackerCore:
 
     def supports(self):
         """Return the supports, by name; those of sparse rows by hash."""
-        supports = self.data.supports()
+        sizes, numbers, values = [array.tolist() for array in self.data.supports()]
         start, result = 0, []
-        for slot, size in enumerate(supports["sizes"].tolist()):
-            numbers = supports["numbers"][start : start + size].tolist()
-            values = supports["values"][start : start + size].tolist()
-            start += size
+        for slot, size in enumerate(sizes):
+            names, start = numbers[start : start + size], start + size
             if slot != self.free:
-                names = numbers if self.data.t.sparse else [self.scale.names[j] for j in numbers]
-                result.append(dict(zip(names, values)))
+                names = names if self.data.t.sparse else [self.scale.names[j] for j in names]
+                result.append(dict(zip(names, values[start - size : start])))
         return result
+
+
+# --- checks of a stored state, as in `check.PLAIN` -----------------------------------------------------
+
+
+def problem_of_supports(sizes, numbers, values, int64_t most):
+    cdef int k, i = 0, n = <int>len(sizes)
+    cdef int64_t total = 0
+    cdef bint known = True, ordered = True
+    sizes, numbers = np.ascontiguousarray(sizes), np.ascontiguousarray(numbers)
+    cdef const int32_t *size = <const int32_t *>address(sizes)
+    cdef const int32_t *number = <const int32_t *>address(numbers)
+    for k in range(n):
+        if size[k] < 0:
+            total = -1
+            break
+        total += size[k]
+    if not total == len(numbers) == len(values):
+        return "sizes of the supports"
+    for k in range(n):
+        for i in range(size[k]):
+            known &= 0 <= number[i] < most
+            ordered &= not i or number[i] > number[i - 1]
+        number += size[k]
+    if not known:
+        return "a support's feature that there is not"
+    return "" if ordered else "a support's features out of order"
+
+
+def outside(numbers, low=None, high=None):
+    cdef Py_ssize_t i, n = numbers.size
+    cdef const float *floats
+    cdef const double *doubles
+    cdef const double *least
+    cdef const double *most
+    cdef bint finite = True
+    numbers = np.ascontiguousarray(numbers)
+    if numbers.itemsize == sizeof(float):
+        floats = <const float *>address(numbers)
+        for i in range(n):  # all, as vectors
+            finite &= floats[i] - floats[i] == 0.0
+        for i in range(0 if finite else n):
+            if not floats[i] - floats[i] == 0.0:
+                return i
+        return -1
+    doubles = <const double *>address(numbers)
+    if low is None:
+        for i in range(n):
+            if not doubles[i] - doubles[i] == 0.0:
+                return i
+        return -1
+    least, most = <const double *>address(low), <const double *>address(high)
+    for i in range(n):
+        if not least[i] <= doubles[i] <= most[i]:
+            return i
+    return -1
+
+
+def are_covariances(matrices, double rounding):
+    cdef Py_ssize_t k, i, j, n = matrices.shape[1]
+    cdef double asymmetry = 0.0, smallest = 0.0, largest = 0.0
+    matrices = np.ascontiguousarray(matrices)
+    cdef const double *matrix = <const double *>address(matrices)
+    for k in range(matrices.shape[0]):
+        for i in range(n):
+            smallest, largest = min(smallest, matrix[i * n + i]), max(largest, matrix[i * n + i])
+            for j in range(i):
+                asymmetry = max(asymmetry, fabs(matrix[i * n + j] - matrix[j * n + i]))
+        matrix += n * n
+    return smallest >= 0.0 and asymmetry <= rounding * largest
+
+
+COMPILED = Checks(problem_of_supports, outside, are_covariances)

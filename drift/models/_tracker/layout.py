@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from drift.models._tracker.tables import ARRAYS, GROUP_OF, GROUPS, sizes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,9 +50,10 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, plan: Plan, state: Mapping[str, Any]) -> Shape:
-        """Return that of a state whose names, classes and supports are checked."""
-        sparse, slots = state["sparse"], len(state["supports"]["sizes"])
-        names = np.size(state["arrays"]["int32"]) if sparse else len(state["names"])
+        """Return that of a state whose names, classes and numbers of supports are checked."""
+        sparse, slots, names = state["sparse"], state["slots"], len(state["names"])
+        if sparse:
+            names = max(np.size(state["arrays"]["int32"]) - slots - state["values"], 0)
         classes, pairs = len(state["classes"]), bool(state["pairs"])
         return cls(plan.n_members, plan.n_experts, classes, slots, names, pairs, sparse)
 
@@ -69,7 +70,7 @@ class Layout(NamedTuple):
     places
         Place in its group, by array.
     groups
-        Shape by group.
+        Shape by group, without the supports.
     """
 
     sizes: dict[str, int]
@@ -77,9 +78,22 @@ class Layout(NamedTuple):
     places: dict[str, slice]
     groups: dict[str, tuple[int, ...]]
 
-    def empty(self) -> dict[str, NDArray[Any]]:
+    def whole(self, values: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of groups with supports of so many values."""
+        [floats], [ints] = self.groups["float32"], self.groups["int32"]
+        ints += self.sizes["slots"] + values
+        return self.groups | {"float32": (floats + values,), "int32": (ints,)}
+
+    def empty(self, values: int) -> dict[str, NDArray[Any]]:
         """Return groups to be filled."""
-        return {name: np.empty(shape, dtype_of(name)) for name, shape in self.groups.items()}
+        return {name: np.empty(shape, dtype_of(name)) for name, shape in self.whole(values).items()}
+
+    def supports(self, groups: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return the supports' sizes by slot, their features, and their values."""
+        [floats], [ints] = self.groups["float32"], self.groups["int32"]
+        middle = ints + self.sizes["slots"]
+        numbers = groups["int32"]
+        return [numbers[ints:middle], numbers[middle:], groups["float32"][floats:]]
 
     def array(self, groups: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
         """Return an array in its group."""
@@ -91,19 +105,25 @@ class Layout(NamedTuple):
 
     def name_at(self, group: str, i: int) -> str:
         """Return the name of the array that number `i` of a group belongs to."""
-        return next(n for n in GROUPS[group] if self.places[n].start <= i < self.places[n].stop)
+        places = [(name, self.places[name]) for name in GROUPS[group]]
+        return next((n for n, one in places if one.start <= i < one.stop), "values of the supports")
 
-    def grouped(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return the groups of arrays."""
-        groups = self.empty()
+    def grouped(
+        self, arrays: Mapping[str, NDArray[Any]], supports: Sequence[Any]
+    ) -> dict[str, NDArray[Any]]:
+        """Return the groups of arrays and of what `supports` returns."""
+        groups = self.empty(len(supports[-1]))
         for name, array in self.arrays(groups).items():
             array[...] = arrays[name]
+        for array, given in zip(self.supports(groups), supports, strict=True):
+            array[...] = given
         return groups
 
 
-def dtype_of(group: str) -> str:
+@cache
+def dtype_of(group: str) -> Any:
     """Return the type of a group's numbers."""
-    return ARRAYS[GROUPS[group][0]].type
+    return np.dtype(ARRAYS[GROUPS[group][0]].type)
 
 
 def arrays_of(plan: Plan, state: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,8 @@ from drift.models._tracker.tables import FAMILIES
 
 __all__ = ["Plan"]
 
+_OTHERS = sum(map(len, FAMILIES.values()))
+
 
 class Plan(NamedTuple):
     """Parameters of a tracker.
@@ -42,4 +44,4 @@ class Plan(NamedTuple):
     @property
     def n_members(self) -> int:
         """Number of all members."""
-        return self.n_experts + sum(map(len, FAMILIES.values()))
+        return self.n_experts + _OTHERS

@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.guard import Guard
 from drift.models._store.rows import Row
 from drift.models._tracker import tables as c
-from drift.models._tracker.check import check_state
+from drift.models._tracker.check import PLAIN, check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference import (
     FAMILIES,
@@ -198,26 +198,25 @@ class TrackerCore:
         sizes = len(s.classes), len(s.supports), len(s.common)
         shape = Shape(plan.n_members, plan.n_experts, *sizes, bool(s.pairs), s.sparse)
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
+        supports = (
+            [*map(len, numbers)],
+            np.concatenate([*numbers, []]),
+            np.concatenate([*values, []]),
+        )
         stored = {
-            "arrays": layout_of(shape).grouped(vars(s)),
-            "supports": {
-                "sizes": np.array([len(slot) for slot in numbers], np.int32),
-                "numbers": np.concatenate([*numbers, []]).astype(np.int32),
-                "values": np.concatenate([*values, []]).astype(np.float32),
-            },
+            "arrays": layout_of(shape).grouped(vars(s), supports),
+            "slots": len(s.supports),
+            "values": len(supports[-1]),
             **{name: getattr(s, name) for name in _FIELDS},
         }
         return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
 
     def _restore(self, state: dict[str, Any], *, auto: bool) -> None:
-        arrays = check_state(self.plan, state).arrays(state["arrays"])
-        supports, s = state["supports"], State(**arrays, plan=self.plan, auto=auto).copy()
+        layout = check_state(self.plan, state, PLAIN)
+        s = State(**layout.arrays(state["arrays"]), plan=self.plan, auto=auto).copy()
         vars(s).update({name: copy(state[name]) for name in _FIELDS})
-        ends = np.cumsum(supports["sizes"]).tolist()
-        slots = [slice(end - n, end) for end, n in zip(ends, supports["sizes"], strict=True)]
-        s.supports = [
-            (supports["numbers"][slot].copy(), supports["values"][slot].astype(float))
-            for slot in slots
-        ]
+        sizes, numbers, values = layout.supports(state["arrays"])
+        slots = [slice(end - n, end) for end, n in zip(np.cumsum(sizes), sizes, strict=True)]
+        s.supports = [(numbers[slot].copy(), values[slot].astype(float)) for slot in slots]
         self._state = s
         self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None

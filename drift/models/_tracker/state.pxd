@@ -56,6 +56,9 @@ cdef extern from "core.h":
         uint64_t draws
 
 
+cdef void *address(array) except NULL
+
+
 cdef class State:
     cdef DriftTracker t
     cdef list blocks
@@ -65,3 +68,5 @@ cdef class State:
     cdef size_t size(self)
     cdef int reserve_slots(self, int n) except -1
     cdef int exchange(self, layout, dict groups, bint inward) except -1
+    cdef int n_values(self) noexcept
+    cdef int read_supports(self, list supports) except -1

@@ -188,16 +188,17 @@ cdef class State:
 
     def stored(self, layout):
         """Return copies of the stored arrays by group, of the sizes of a `layout.Layout`."""
-        found = layout.empty()
-        self.exchange(layout, found, False)
-        return found
+        groups = layout.empty(self.n_values())
+        self.exchange(layout, groups, False)
+        self.read_supports(layout.supports(groups))
+        return groups
 
     def restore(self, layout, dict groups):
         """Copy checked groups of arrays into reserved memory."""
         self.exchange(layout, {name: np.ascontiguousarray(group) for name, group in groups.items()}, True)
 
     cdef int exchange(self, layout, dict groups, bint inward) except -1:
-        """Copy between the memory and contiguous groups, each with the arrays of `GROUPS` in order."""
+        """Copy between the memory and contiguous groups, which begin with the arrays of `GROUPS` in order."""
         cdef int i, k, shape[4], room[4], sizes[DRIFT_N_DIMENSIONS]
         cdef char *places[DRIFT_N_ARRAYS]  # by group
         cdef char *own
@@ -220,35 +221,47 @@ cdef class State:
             places[k] += size
         return 0
 
-    def supports(self):
-        """Return the supports by slot: sizes, and concatenated features and values."""
+    cdef int n_values(self) noexcept:
+        """Number of the supports' values."""
         cdef int i, n = 0
-        cdef DriftSupports *s = &self.t.supports
-        sizes = np.empty(self.t.n_used, np.int32)
-        cdef int32_t *size = <int32_t *>address(sizes)
         for i in range(self.t.n_used):
-            size[i] = s.sizes[i]
-            n += s.sizes[i]
-        numbers, values = np.empty(n, np.int32), np.empty(n)
-        cdef int32_t *number = <int32_t *>address(numbers)
-        cdef double *value = <double *>address(values)
-        for i in range(self.t.n_used):
-            drift_supports_read(s, i, number, value)
-            number += s.sizes[i]
-            value += s.sizes[i]
-        return {"sizes": sizes, "numbers": numbers, "values": values.astype(np.float32)}
+            n += self.t.supports.sizes[i]
+        return n
 
-    def restore_supports(self, dict supports):
+    def supports(self):
+        """Return the supports' sizes by slot, and concatenated features and values."""
+        cdef int n = self.n_values()
+        supports = [np.empty(self.t.n_used, np.int32), np.empty(n, np.int32), np.empty(n, np.float32)]
+        self.read_supports(supports)
+        return supports
+
+    cdef int read_supports(self, list supports) except -1:
+        """Read the supports into arrays of the right lengths."""
+        cdef int i
+        sizes, numbers, values = supports
+        exact = np.empty(len(values))
+        cdef int32_t *size = <int32_t *>address(sizes)
+        cdef int32_t *number = <int32_t *>address(numbers)
+        cdef double *value = <double *>address(exact)
+        for i in range(self.t.n_used):
+            size[i] = self.t.supports.sizes[i]
+            drift_supports_read(&self.t.supports, i, number, value)
+            number += size[i]
+            value += size[i]
+        values[:] = exact
+        return 0
+
+    def restore_supports(self, sizes, numbers, values):
         """Restore checked supports."""
-        cdef int i, count = <int>len(supports["sizes"])
-        kept = [np.array(supports[name], kind) for name, kind in (("sizes", np.int32), ("numbers", np.int32), ("values", np.float64))]
-        cdef const int32_t *sizes = <int32_t *>address(kept[0])
-        cdef const int32_t *numbers = <int32_t *>address(kept[1])
-        cdef const double *values = <double *>address(kept[2])
+        cdef int i, count = <int>len(sizes)
+        kept = [np.array(array, kind) for array, kind in ((sizes, np.int32), (numbers, np.int32), (values, np.float64))]
+        cdef const int32_t *size = <int32_t *>address(kept[0])
+        cdef const int32_t *number = <int32_t *>address(kept[1])
+        cdef const double *value = <double *>address(kept[2])
         self.reserve_slots(count)
         for i in range(count):
-            if drift_supports_add(&self.t.supports, i, numbers, values, sizes[i]):
+            if drift_supports_add(&self.t.supports, i, number, value, size[i]):
                 raise MemoryError("no room for supports")
-            numbers += sizes[i]
-            values += sizes[i]
+            number += size[i]
+            value += size[i]
         self.t.n_used = count

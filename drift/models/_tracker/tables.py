@@ -237,7 +237,8 @@ ARRAYS = {
 }
 
 #: Groups of the stored arrays: a state has all of a type one behind the other in one array, as to
-#: store and to check many small ones would take longer.
+#: store and to check many small ones would take longer. Behind those of int32 are the supports'
+#: sizes and features, behind those of float32 their values.
 GROUP_OF = {name: array.type for name, array in ARRAYS.items() if array.stored}
 GROUP_OF["covariances"] = "covariances"  # matrices, of which half is stored
 GROUPS = {
