@@ -19,9 +19,11 @@ abi3 = os.environ.get("DRIFT_ABI3") == "1"
 # No contraction into fused multiply-adds: a score is the same bits on every machine.
 # No bit depends on the last two: nothing looks at floating-point exceptions or errno, and a loop
 # with a comparison or a square root in it becomes vectors then.
-flags = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
+flags = ["-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 # A macro of Python that the limited API lacks is an error here, not where the module is loaded.
 flags.append("-Werror=implicit-function-declaration")
+if "-O" not in os.environ.get("CFLAGS", ""):
+    flags.append("-O3")  # comes last, and would overrule a level that is asked for
 if "CFLAGS" not in os.environ:
     flags.append("-g0")  # debug symbols, which Python's own flags ask for, take a third of the time
 if sys.platform == "win32":

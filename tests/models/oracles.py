@@ -89,7 +89,7 @@ class Twin:
         return False
 
     def f(self, t):
-        return float(np.sum(self.alpha * self.K[t, self.supports])) if self.supports else 0.0
+        return float((self.alpha * self.K[t, self.supports]).sum()) if self.supports else 0.0
 
     def pairs(self):
         return zip(self.supports, self.alpha, strict=True)
@@ -98,7 +98,7 @@ class Twin:
         """Scale of rounding errors in f(t): sum of |alpha_i k(x_i, x)|."""
         if not self.supports:
             return 0.0
-        return float(np.sum(np.abs(self.alpha * self.sizes[t, self.supports])))
+        return float(np.abs(self.alpha * self.sizes[t, self.supports]).sum())
 
     def step(self, t, y):
         score = self.f(t)
@@ -198,7 +198,7 @@ class VotedPerceptron(Perceptron):
         return np.array(self.votes) * (values if self.averaged else np.sign(values))
 
     def size(self, t):
-        return float(np.sum(np.abs(self.ballots(t))))
+        return float(np.abs(self.ballots(t)).sum())
 
     def step(self, t, y):
         score = float(np.sum(self.ballots(t)))
@@ -277,7 +277,7 @@ class SOP(Twin):
         return float(np.dot(self.alpha, self.dual(t)))
 
     def size(self, t):
-        return float(np.sum(np.abs(self.dual(t))))
+        return float(np.abs(self.dual(t)).sum())
 
     def mistake(self, t, y):
         if self.budget and len(self.supports) == self.budget:

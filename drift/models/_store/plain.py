@@ -61,6 +61,7 @@ class ColumnStore:
         self.free_squared = 0.0 if built_in else 1.0
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
+        #: Values by slot, and columns by slot; each dict and list is replaced, never changed.
         self.columns: list[dict[int, float]] = []
         self.free_columns: list[int] = []
         self.rows: list[list[int]] = []
@@ -301,7 +302,8 @@ class ColumnStore:
             self.squared.append(-1.0)
         self.rows[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
-            self.columns[self.vocabulary[name]][slot] = value / divisor if self.unit else value
+            j = self.vocabulary[name]
+            self.columns[j] = self.columns[j] | {slot: value / divisor if self.unit else value}
         self.weight[slot] = coefficient
         self.squared[slot] = float(self.point[1] > 0) if self.unit else self.point[1]
         self.n_added += 1
@@ -321,7 +323,7 @@ class ColumnStore:
         slot = self.order[i]
         del self.order[i], self.serials[i]
         for j in sorted(self.rows[slot], reverse=True):
-            del self.columns[j][slot]
+            self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
             if not self.columns[j]:
                 del self.vocabulary[self.names[j]]
                 self.names[j] = None
@@ -380,14 +382,10 @@ class ColumnStore:
 
     def content(self) -> dict[str, Any]:
         """Return all attributes, mutable ones copied, for the guard."""
-        nested = {
-            "columns": [dict(column) for column in self.columns],
-            "rows": [list(row) for row in self.rows],
-        }
-        flat = {
+        copied = {
             name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
         }
-        return vars(self) | flat | nested | {"calibration": copy.copy(self.calibration)}
+        return vars(self) | copied | {"calibration": copy.copy(self.calibration)}
 
     def coefficient(self, slot: int) -> float:
         """Coefficient of a support."""

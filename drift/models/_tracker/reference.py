@@ -23,7 +23,6 @@ from drift.models._tracker.reference_scales import (
     View,
     becomes_sparse,
     commit,
-    read,
     resized,
 )
 from drift.models._tracker.room import check_room
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.models._tracker.plan import Plan
-    from drift.types import Features, Label
+    from drift.types import Label
 
     Array = NDArray[Any]
 
@@ -226,9 +225,9 @@ class Linear:
     def scores(cls, s: State, point: Point) -> Array:
         """Inner products, and a bias."""
         view: View = getattr(point, cls.view)
-        cells = cls.cells(s, point)[..., : cls.descents + 2].astype(float)
-        products = cells[:, 1 + view.cells] * view.inputs[:, np.newaxis]
-        scores: Array = cells[:, 0] + products.sum(axis=1)
+        places, x = np.append(0, 1 + view.cells), np.append(1.0, view.inputs)
+        weights = cls.cells(s, point)[:, places, : cls.descents + 2].astype(float)
+        scores: Array = np.einsum("rcm,c->rm", weights, x)
         return scores
 
     @classmethod
@@ -278,8 +277,9 @@ class Splines:
     def scores(cls, s: State, point: Point) -> Array:
         """Weights of the knots around the values, times their basis values; and a bias."""
         view: View = getattr(point, cls.view)
-        cells, x = cls.cells(s, point)[:, 0].astype(float), view.basis * view.scales
-        scores: Array = cells[:, 0] + np.einsum("rie,i->re", cells[:, 1 + view.knots], x)
+        places, x = np.append(0, 1 + view.knots), np.append(1.0, view.basis * view.scales)
+        weights = cls.cells(s, point)[:, 0, places].astype(float)
+        scores: Array = np.einsum("rie,i->re", weights, x)
         return scores
 
     @classmethod
@@ -450,9 +450,9 @@ class Prediction(NamedTuple):
         return int(self.probabilities.argmax()) if len(self.probabilities) else -1
 
 
-def predict(s: State, x: Features, deviations: Array | None = None) -> Prediction:
-    """Read an example and predict its class; `deviations` are a ticket's."""
-    point, n_classes = read(s, x, deviations), len(s.classes)
+def predict(s: State, point: Point) -> Prediction:
+    """Predict an example's class."""
+    n_classes = len(s.classes)
     scores = np.hstack([family.scores(s, point) for family in FAMILIES])
     gates = softmax(scores @ s.gates.T).T
     probabilities = s.maps @ apply_maps(gates, n_classes) if n_classes else np.zeros(0)

@@ -24,16 +24,21 @@ from drift.models._tracker.reference import (
     ticket_deviations,
     update,
 )
-from drift.models._tracker.reference_scales import update_context
+from drift.models._tracker.reference_scales import read, update_context
 from drift.models._tracker.room import no_room
 from drift.models._tracker.tickets import Snapshot, Tickets
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from numpy.typing import NDArray
+
     from drift.models._store.rows import Rows
     from drift.models._tracker.plan import Plan
+    from drift.models._tracker.reference_scales import Point
     from drift.types import Features, Label
+
+    Array = NDArray[Any]
 
 __all__ = ["TrackerCore"]
 
@@ -88,12 +93,20 @@ class TrackerCore:
         self.guard.run(self._read, x)
 
     def _read(self, x: Features) -> Prediction:
-        prediction = predict(self._state, x)
-        ticket = None if self.tickets is None else self.tickets.last_ticket(prediction.point.key)
-        if ticket is not None:  # which has updated the running means
-            prediction = predict(self._state, x, ticket_deviations(self._state, ticket))
-        self._prediction = prediction
-        return prediction
+        self._prediction = predict(self._state, self._point(x, learnt=False))
+        return self._prediction
+
+    def _point(self, x: Features, *, learnt: bool) -> Point:
+        """Return an example as it was predicted last, or as it was first if its label comes."""
+        tickets = self.tickets
+        if tickets is None:
+            return read(self._state, x)
+
+        def recall(key: int) -> Array | None:
+            ticket = (tickets.find(key) if learnt else None) or tickets.last_ticket(key)
+            return None if ticket is None else ticket_deviations(self._state, ticket)
+
+        return read(self._state, x, recall)
 
     def _issue_ticket(self) -> None:
         """Keep one ticket of the example, however often it is predicted in a row."""
@@ -133,13 +146,11 @@ class TrackerCore:
 
     def _learn(self, x: Features, y: Label, w: float) -> int:
         check_class(y)
-        before = self._state
-        prediction = self._read(x)
-        key, waiting = prediction.point.key, bool(self.tickets)
+        before, point = self._state, self._point(x, learnt=True)
+        key, waiting = point.key, bool(self.tickets)
         ticket = self.tickets.find(key) if self.tickets is not None else None
         evidence = evidence_of(before, ticket, waiting=waiting)
-        if ticket is not None:
-            prediction = predict(before, x, ticket_deviations(before, ticket))
+        prediction = predict(before, point)
         try:
             after = update(before, prediction, y, w, evidence)
         except MemoryError:
@@ -147,7 +158,7 @@ class TrackerCore:
                 raise
             size = sum(getattr(before, family.weights[0])[0].nbytes for family in FAMILIES)
             raise no_room(y, len(before.classes) + 1, size) from None
-        self._state, self._prediction = after, None
+        self._state, self._prediction = after, prediction
         if self.tickets is not None:
             self.tickets.last = None
         if before.sparse != after.sparse and self.tickets is not None:

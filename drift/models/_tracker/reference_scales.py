@@ -17,13 +17,14 @@ from drift.models._tracker import tables as c
 from drift.models._tracker.names import NUMBER_BITS, STEP, hash_of, mix
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from numpy.typing import NDArray
 
     from drift.types import Features
 
     Array = NDArray[Any]
+    Recall = Callable[[int], Array | None]
 
 __all__ = [
     "NO_CONTEXT",
@@ -81,7 +82,7 @@ class Point(NamedTuple):
     updates, squares
         The state's arrays after the example, and what it adds to the sums of squared norms.
     key, deviations
-        The key of its ticket, and its deviations from the running means.
+        The key of its ticket, 0 unless labels are late; its deviations from the running means.
     """
 
     numbers: Array
@@ -102,13 +103,14 @@ class Point(NamedTuple):
         return float(self.values @ self.values)
 
 
-def read(s: Any, x: Features, deviations: Array | None = None) -> Point:
+def read(s: Any, x: Features, recall: Recall | None = None) -> Point:
     """Return an example as a tracker's state scales it; FeatureError for what cannot be learnt.
 
-    `deviations` from the running means replace those of now, for an example of an earlier time.
+    Where labels are late, `recall` returns an example's deviations from the running means when it
+    was predicted, by its key, or None for those of now.
     """
     values = values_of(x)
-    return _read_sparse(s, values) if s.sparse else _read_dense(s, values, deviations)
+    return _read_sparse(s, values, recall) if s.sparse else _read_dense(s, values, recall)
 
 
 def update_context(s: Any, point: Point) -> None:
@@ -243,43 +245,46 @@ def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
     return Standardised(z, ~missing & ~rare, f)
 
 
-def _read_dense(s: Any, values: dict[Hashable, float], given: Array | None) -> Point:
+def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) -> Point:
     """Standardise the features; a missing value becomes 0 and has no curve."""
     old = set(s.names)
     new = in_order([name for name, v in values.items() if name not in old and v == v])
     names = s.names + new[: max(c.DENSE_NAMES - len(old), 0)]
-    n, absent = s.sums[c.EXAMPLES] + 1.0, np.array([name not in values for name in names], bool)
-    raw = x = np.array([values.get(name, math.nan) for name in names], float)
-    z, curved, f = _standardise(resized(s.features, len(names), 0), x, absent, n)
-    n_values = sum(v == v != 0.0 for v in values.values())
-    pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
-    plain, squares = _view(z, curved, s.sums[c.SQUARES], n, pairs=pairs)
-    some = np.flatnonzero(plain.inputs)
-    updates = {"features": f, "common": np.zeros(len(names), np.int32)}
-    context, context_squares = NO_CONTEXT, 0.0
-    deviations = np.zeros((0, len(c.HORIZONS)))
-    means = resized(s.means, min(len(names), c.CONTEXT), 0)
+    d, n = len(names), s.sums[c.EXAMPLES] + 1.0
+    absent = np.array([name not in values for name in names], bool)
+    x, key = np.array([values.get(name, math.nan) for name in names], float), 0
+    if recall is not None:
+        given = zip(names, x.tolist(), strict=True)
+        key = _key({hash_of(name) >> (64 - NUMBER_BITS): v for name, v in given if v == v})
+    features, means = resized(s.features, d, 0), resized(s.means, min(d, c.CONTEXT), 0)
     statistics = resized(s.deviation_statistics, len(means), 0)
-    if 0 < len(names) <= c.CONTEXT:
+    deviations = np.zeros((0, len(c.HORIZONS)))
+    if 0 < d <= c.CONTEXT:
         # Deviations from the means of earlier values: weighted sums over their sums of weights.
         mean, weight = means[..., 0], means[..., 1]
-        x = np.where(absent, math.nan, x)[:, np.newaxis]
-        deviations = x - mean / np.where(weight > 0.0, weight, math.nan)
+        deviations = x[:, np.newaxis] - mean / np.where(weight > 0.0, weight, math.nan)
         deviations = deviations.astype(np.float32).astype(float)  # as in tickets
-        if given is not None:
-            later = np.full(deviations.size - len(given), math.nan)  # of names since then
-            deviations = np.append(given, later).reshape(deviations.shape)
-        flat = statistics.reshape(-1, len(c.FEATURE))
-        scaled = _standardise(flat, deviations.ravel(), np.zeros(deviations.size, bool), n)
-        both = np.column_stack([z, scaled.z.reshape(deviations.shape)]).ravel()
-        curved = np.column_stack([curved, scaled.curved.reshape(deviations.shape)]).ravel()
+        recalled = None if recall is None else recall(key)
+        if recalled is not None:
+            later = np.full(deviations.size - len(recalled), math.nan)  # of names since then
+            deviations = np.append(recalled, later).reshape(deviations.shape)
+        step = np.stack([x[:, np.newaxis] - mean, 1.0 - weight], axis=-1)
+        step /= np.array(c.HORIZONS)[:, np.newaxis]
+        means = means + np.where(np.isnan(x)[:, np.newaxis, np.newaxis], 0.0, step)
+        features = np.concatenate([features, statistics.reshape(-1, len(c.FEATURE))])
+        absent = np.append(absent, np.zeros(deviations.size, bool))
+    z, curved, features = _standardise(features, np.append(x, deviations), absent, n)
+    n_values = sum(v == v != 0.0 for v in values.values())
+    pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
+    plain, squares = _view(z[:d], curved[:d], s.sums[c.SQUARES], n, pairs=pairs)
+    context, context_squares = NO_CONTEXT, 0.0
+    if len(deviations):
+        both, curved = (np.column_stack([a[:d], a[d:].reshape(d, -1)]).ravel() for a in (z, curved))
         context, context_squares = _view(both, curved, s.sums[c.CONTEXT_SQUARES], n, pairs=False)
-        statistics = scaled.statistics.reshape(statistics.shape)
-        step = np.stack([x - mean, 1.0 - weight], axis=-1) / np.array(c.HORIZONS)[:, np.newaxis]
-        means = means + np.where(np.isnan(x)[..., np.newaxis], 0.0, step)
+        statistics = features[d:].reshape(statistics.shape)
+    updates = {"features": features[:d], "common": np.zeros(d, np.int32)}
     updates |= {"means": means, "deviation_statistics": statistics}
-    given_values = {name: v for name, v in zip(names, raw.tolist(), strict=True) if v == v}
-    key = _key({hash_of(name) >> (64 - NUMBER_BITS): v for name, v in given_values.items()})
+    some = np.flatnonzero(plain.inputs)
     views = some, plain.inputs[some], plain, context
     norms = squares, context_squares
     return Point(*views, names, pairs, n_values, updates, key, norms, deviations)
@@ -331,7 +336,7 @@ def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
 # --- sparse rows ---------------------------------------------------------------------------------
 
 
-def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
+def _read_sparse(s: Any, values: dict[Hashable, float], recall: Recall | None) -> Point:
     """Divide by the norm; number features by hash, and standardise common ones."""
     slots: dict[int, float] = {}
     for name, v in values.items():
@@ -351,5 +356,5 @@ def _read_sparse(s: Any, values: dict[Hashable, float]) -> Point:
     cells, at = np.unique(numbers * c.HASH_SLOTS >> NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(cells, inputs, *_NO_CURVES)
-    updates, key = {"features": f}, _key(slots)
+    updates, key = {"features": f}, 0 if recall is None else _key(slots)
     return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(slots), updates, key)

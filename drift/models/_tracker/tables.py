@@ -6,6 +6,7 @@ imports nothing of the package.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 __all__ = [
@@ -268,6 +269,7 @@ def sizes_of(names: int, *, pairs: bool, sparse: bool) -> dict[str, int]:
     }
 
 
+@cache
 def n_knots(names: int, *, pairs: bool) -> int:
     """Return the number of a spline's weights over so many dense features.
 
