@@ -32,7 +32,9 @@ def same_slots(cores):
     state, other = cores[0].state(), [j.tolist() for j, _ in cores[1]._state.supports]
     layout = layout_of(Shape.of(cores[0].plan, state))
     sizes, numbers = layout.supports(state["arrays"])[:2]
-    return sizes.tolist() == [*map(len, other)] and numbers.tolist() == [*chain.from_iterable(other)]
+    return sizes.tolist() == [*map(len, other)] and numbers.tolist() == [
+        *chain.from_iterable(other)
+    ]
 
 
 def compare(cores, stream, *, weights=(1.0,), unmet=(), most=1e-6):
