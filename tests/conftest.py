@@ -4,7 +4,6 @@ import gc
 import itertools
 import os
 import random
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -61,33 +60,45 @@ def covering(combinations, strength):
                 yield i
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
     """Leave to the fast suite, of tests marked `covering`, a sample of combinations.
 
     Without the extension every model is many times as slow: there a sample has every value once,
-    that of any test with parameters, and what is marked `compiled` is left out.
+    that of any test with parameters.
 
-    The longest start first, so that the last one to end is short: notebooks, and tests with a real
-    broker, which share one process and one broker.
+    The others are slow, and not collected where slow tests are left out: they are half of all.
+    """
+    result = yield
+    mark, calls = metafunc.definition.get_closest_marker("covering"), metafunc._calls
+    if calls and (mark or not compiled):
+        left_out = {"slow"} if compiled else {"slow", "compiled"}
+        own = {one.name for one in metafunc.definition.iter_markers()}
+        fast = [one for one in calls if left_out.isdisjoint(own | {m.name for m in one.marks})]
+        values = [{k: repr(v) for k, v in one.params.items()} for one in fast]
+        strength = mark.args[0] if mark and compiled else 1
+        chosen = {id(fast[i]) for i in covering(values, strength)} if fast else set()
+        for one in calls:
+            if id(one) not in chosen:
+                one.marks.append(pytest.mark.slow.mark)
+        if "not slow" in metafunc.config.option.markexpr:
+            metafunc._calls = [one for one in calls if id(one) in chosen] or calls
+    return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Start the longest first, so that the last one to end is short.
+
+    They are notebooks, and tests with a real broker, which share one process and one broker.
+
+    Without the extension, what is marked `compiled` is left to the slow ones.
     """
     for long in ("kafka", "notebooks"):
         items.sort(key=lambda item: item.get_closest_marker(long) is None)
-    families = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("compiled") and not compiled:
+        if not compiled and item.get_closest_marker("compiled"):
             item.add_marker("slow")
-        mark = item.get_closest_marker("covering")
-        if mark or (not compiled and hasattr(item, "callspec")):
-            strength = mark.args[0] if mark and compiled else 1
-            if not item.get_closest_marker("slow"):
-                families[item.function, strength].append(item)
-    for (_, strength), family in families.items():
-        values = [{k: repr(v) for k, v in item.callspec.params.items()} for item in family]
-        chosen = set(covering(values, strength))
-        for i, item in enumerate(family):
-            if i not in chosen:
-                item.add_marker("slow")
 
 
 @pytest.fixture
