@@ -59,6 +59,7 @@ def test_a_file_becomes_tables(drift, tmp_path):
     assert {"nb", "lbp", "majority"} <= set(names)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
     asked = ["--time", "day", "--rows", "100", "--delay", "late", "--windows", "4"]
     asked += ["--models", "LBP(budget=9, kernel=Linear()),own:make", "--shuffled", "10"]
