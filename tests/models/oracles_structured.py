@@ -40,6 +40,7 @@ def tagging_argmax(x, score, exclude=None):
     return best_of(taggings(x), score, exclude)
 
 
+@functools.cache
 def tagging_kernel(pair, other):
     return float(features(*pair) @ features(*other))
 

@@ -504,6 +504,18 @@ class Cosine:
         return dot / (sq_a * sq_b) ** 0.5
 
 
+def test_what_the_plain_store_saves_before_an_update_stays_as_it_was():
+    store = plain.ColumnStore(Linear())
+    store.add({"a": 1.0, "b": 2.0}, 1.0)
+    added = store.content()
+    store.add({"a": 3.0, "c": 1.0}, 1.0)
+    evicted = store.content()
+    store.evict(0)
+    assert (added["columns"], added["rows"]) == ([{0: 1.0}, {0: 2.0}], [[0, 1]])
+    assert evicted["columns"] == [{0: 1.0, 1: 3.0}, {0: 2.0}, {1: 1.0}]
+    assert evicted["rows"] == [[0, 1], [0, 2]]
+
+
 @pytest.mark.usefixtures("tolerance")
 def test_free_slots_are_not_shown_to_a_users_kernel():
     supports = SupportSet(Cosine())

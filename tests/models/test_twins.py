@@ -6,7 +6,7 @@ import lzma
 import numpy as np
 import pytest
 from cases import CASES, KERNELS
-from oracles import naive_gram, naive_kernel
+from oracles import naive_gram, naive_kernel, near
 from scipy import sparse
 from streams import STREAMS, random_stream
 from test_multiclass import CASES as MULTICLASS
@@ -42,7 +42,7 @@ def assert_same(model, trace, examples, tolerance, weights=None):
             continue
         score, size, mistakes, supports = step
         found = model.decision_function_one(x)
-        assert abs(found - score) <= tolerance * size, f"score of example {t}"
+        assert near(found, score, tolerance * size), f"score of example {t}"
         model.learn_one(x, y, w)
         assert model.n_mistakes == mistakes, f"mistake at example {t}"
         assert model.n_supports == supports, f"supports after example {t}"
