@@ -71,17 +71,18 @@ def pytest_collection_modifyitems(items):
     The longest start first, so that the last one to end is short: notebooks, and tests with a real
     broker, which share one process and one broker.
     """
-    for long in ("kafka", "notebooks"):
-        items.sort(key=lambda item: item.get_closest_marker(long) is None)
+    # Reversed, as of marks of one name the closest counts.
+    marks = {item: {m.name: m for m in [*item.iter_markers()][::-1]} for item in items}
+    items.sort(key=lambda item: ("notebooks" not in marks[item], "kafka" not in marks[item]))
     families = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("compiled") and not compiled:
+    for item, own in marks.items():
+        if "compiled" in own and not compiled:
             item.add_marker("slow")
-        mark = item.get_closest_marker("covering")
-        if mark or (not compiled and hasattr(item, "callspec")):
-            strength = mark.args[0] if mark and compiled else 1
-            if not item.get_closest_marker("slow"):
-                families[item.function, strength].append(item)
+        elif "slow" not in own and (
+            "covering" in own or (not compiled and hasattr(item, "callspec"))
+        ):
+            strength = own["covering"].args[0] if "covering" in own and compiled else 1
+            families[item.function, strength].append(item)
     for (_, strength), family in families.items():
         values = [{k: repr(v) for k, v in item.callspec.params.items()} for item in family]
         chosen = set(covering(values, strength))
