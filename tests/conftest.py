@@ -105,6 +105,7 @@ def pytest_collection_modifyitems(items):
 def unrendered():
     """Leave empty files of figures, which take longer to render than the rest of a test."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda _: None)
         patch.setattr("matplotlib.figure.Figure.savefig", lambda _, path, **__: Path(path).touch())
         yield
 

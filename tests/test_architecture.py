@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -64,12 +65,17 @@ OWNERS = {
 }
 
 
-def modules():
+@cache
+def trees():
+    """The package's Python files by name, parsed."""
+    result = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.name == "__main__.py":  # two lines that start the command line
             continue
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        yield ".".join(part for part in parts if part != "__init__"), ast.parse(path.read_text())
+        name = ".".join(part for part in parts if part != "__init__")
+        result[name] = ast.parse(path.read_text("utf-8"))
+    return result
 
 
 def imports(tree):
@@ -80,9 +86,9 @@ def imports(tree):
             yield node.module
 
 
-def test_imports_continuee_way():
+def test_imports_go_one_way():
     wrong = []
-    for module, tree in modules():
+    for module, tree in trees().items():
         part = [*module.split("."), "drift"][1]
         for name in imports(tree):
             other = name.split(".")[1] if name.startswith("drift.") else part
@@ -127,18 +133,18 @@ def compiled_imports(text, known):
         yield from result & known or {module} & known
 
 
+@cache
 def all_imports():
     """Of each file of the package those that it imports, of types only and in Cython, too.
 
     What a file is compiled from, with all that is included, counts as that file, and so do stubs.
     """
-    trees = dict(modules())
     files = [path for path in PACKAGE.rglob("*.py*") if path.suffix in {".pyx", ".pxd", ".pyi"}]
     named = {
         path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files
     }
-    known = trees.keys() | set(named.values())
-    edges = {name: set(imported(tree, name.split("."), known)) for name, tree in trees.items()}
+    known = trees().keys() | set(named.values())
+    edges = {name: set(imported(tree, name.split("."), known)) for name, tree in trees().items()}
     for path, name in named.items():
         text = path.read_text("utf-8")
         if path.suffix == ".pyi":
@@ -211,7 +217,7 @@ def test_the_picture_has_the_arrows():
 def test_consumers_know_models_only_as_what_a_checkpoint_holds():
     knowing = {
         module
-        for module, tree in modules()
+        for module, tree in trees().items()
         if module.startswith("drift.consumers")
         and any(name.startswith("drift.models") for name in imports(tree))
     }
@@ -222,19 +228,19 @@ def test_consumers_know_models_only_as_what_a_checkpoint_holds():
 
 
 def without_types(tree):
-    """The imports that happen at run time."""
-    tree.body = [
+    """What happens at run time."""
+    body = [
         node
         for node in tree.body
         if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     ]
-    return tree
+    return ast.Module(body, [])
 
 
 def test_each_heavy_library_has_one_owner():
     wrong = [
         f"{module} imports {name}"
-        for module, tree in modules()
+        for module, tree in trees().items()
         for name in imports(without_types(tree))
         if module not in OWNERS.get(name.split(".")[0], {module})
     ]

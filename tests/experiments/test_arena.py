@@ -322,6 +322,7 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     assert [panel.get_xscale() for panel in figure.axes] == ["log", "log"]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_is_brought_up_to_date(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     kept = tmp_path / "docs" / "arena.md"

@@ -256,6 +256,7 @@ def test_failed_runs_are_listed_after_the_others():
     assert table["error"].tolist()[-1] == 0.0  # of one row
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_shuffled_copy_is_no_other_stream():
     alone = compare(naive_bayes.GaussianNB(), PHISHING, folds=2, jobs=1)
     both = compare(naive_bayes.GaussianNB(), PHISHING, folds=2, shuffled=10, jobs=1)

@@ -52,6 +52,7 @@ def test_the_table_has_means_and_deviations(results):
     assert rows["Perceptron"]["runs"] == 3
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_it_leaves_a_folder_and_continues_from_it(tmp_path, documents):
     few = {"jobs": 1, "output": tmp_path}
     first = permuted(documents, "a", CONTENDERS, permutations=1, **few)
