@@ -194,7 +194,7 @@ def settle(one):
 # --- the same model ------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.integers(0, 10**6), st.booleans(), st.sampled_from([0, 4 << 20]), st.sampled_from([0, 60])
 )
