@@ -266,8 +266,11 @@ def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
 
 @pytest.mark.parametrize("name", ["LBP", "RBSOP", "OneVsRest(LBP)", "MRBP, classes", *TRACKERS])
 def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name, tolerance):
-    if name in TRACKERS and tolerance == 1e-9:
+    plain = tolerance == 1e-9
+    if plain and name in TRACKERS:
         pytest.skip("without memory numpy's errstate ends the interpreter")
+    if plain and sys.version_info >= (3, 12):
+        pytest.skip("without memory for a traceback this interpreter never returns from Python")
     testing = pytest.importorskip("_testcapi", reason="an interpreter without its own tests")
     model, rest = learnt(name)
     cases = [(model, *next((x, y) for x, y in rest if model.predict_one(x) != y))]
