@@ -171,7 +171,7 @@ def test_a_label_that_names_no_class_is_refused(case):
     for x, label in STREAMS["words"]():
         model.learn_one(x, label)
     before = pickle.dumps(model)
-    for y in (["news"], None, float("nan"), pd.NA, Decimal("nan"), np.datetime64("NaT")):
+    for y in (["news"], None, float("nan"), pd.NA, Decimal("nan"), np.datetime64("NaT", "s")):
         message = "list, which is unhashable" if isinstance(y, list) else "is missing"
         with pytest.raises(LabelError, match=message):
             model.learn_one({"f0": 1.0}, y)
