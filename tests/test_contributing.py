@@ -104,9 +104,9 @@ def test_the_shared_tests_find_and_pass_an_algorithm_that_follows_the_steps(tmp_
 
 # --- a member of the Tracker ---------------------------------------------------------------------
 
-#: What every member is held to, but for what other members do, and for combinations that would
-#: take longer: the two cores are compared with a budget of 3, on streams that bring classes and
-#: names late, and on a row that turns both to sparse rows.
+#: Every member must pass these tests. Tests of other members are left out. The two cores are
+#: compared with a budget of 3 alone, on streams that bring classes and names late, and on a row
+#: that turns both to sparse rows.
 STREAMS = "(late or growing or tiny or wide)"
 SHARED = ["-k", f"not (few_names or that_lag or knots) and (-3] and {STREAMS} or not cores_agree[)"]
 SHARED += [

@@ -27,7 +27,7 @@ _PROCESSES.set_forkserver_preload(
 
 def kill_at(point, function, *arguments):
     """Call a function in another process, and see SIGKILL end that at the point."""
-    environment = dict(os.environ)  # of which a fixture may set some after the first fork
+    environment = dict(os.environ)  # The server keeps the one that it was started with.
     process = _PROCESSES.Process(target=_run, args=(point, environment, function, arguments))
     process.start()
     process.join(60)
@@ -50,7 +50,7 @@ def save(path):
 
 
 def save_models(path):
-    """Claim a partition of a folder, and save models of five keys, of which one is in memory."""
+    """Claim a partition, and save models of five keys; memory holds one model at a time."""
     key, folder = ("t", 0), CheckpointFolder(path)
     epoch, checkpoint = folder.claim(key)
     models = KeyedModels(models_in(folder.folder(key), epoch, checkpoint.models), 1)
