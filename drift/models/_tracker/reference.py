@@ -346,7 +346,9 @@ def learn_gates(s: State, scores: Array, number: int, weights: Any, walks: Any) 
     """Step each gate's extended Kalman filter of its weights, which follow a random walk.
 
     Minus the gradient of a gate's log loss in its weights is ``u z``: `u` is the probability of the
-    other classes, `z` the label's scores minus the mean scores of the others.
+    other classes, `z` the label's scores minus the mean scores of the others, each weighted by its
+    probability. With two classes `z` are the members' log-odds, but for the sign, and the step
+    ``P u z / (1 + u (1 - u) z' P z)`` is that of a Kalman filter of a logistic regression.
     """
     probabilities = softmax(scores @ s.gates.T).T
     if len(scores) == 1:
