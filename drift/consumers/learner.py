@@ -14,7 +14,7 @@ from drift.consumers.answers import UNSEEN, Answer, text_of
 from drift.consumers.checkpoints.agreement import advice, swapped
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.options import final_step
+from drift.consumers.options import final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
@@ -203,7 +203,7 @@ class Learner:
         ConfigurationError
             If it has labels from a topic of their own, and this one has not, or the other way.
         """
-        if (checkpoint.models is not None) != self.is_keyed:
+        if (checkpoint.models is not None) != is_keyed(self.codec):
             models = "one model" if checkpoint.models is None else "a model for each key"
             raise ConfigurationError(
                 f"checkpoint {checkpoint.id} has {models}: go on so, or start with another folder "
@@ -300,11 +300,6 @@ class Learner:
     def join_state(self) -> Callable[[], tuple[dict[str, Any], bytes]] | None:
         """Return what gives what a checkpoint keeps of late labels; None where there are none."""
         return None
-
-    @property
-    def is_keyed(self) -> bool:
-        """Whether each key has its own model."""
-        return False
 
     def models_state(self) -> Callable[[], Lineage] | None:
         """Return what writes the models of keys, and returns their lineage; None without."""
