@@ -21,8 +21,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
 from drift.consumers.feed import Feed, largest_record
 from drift.consumers.keyed import KeyedLearner, KeyedModels
-from drift.consumers.late import LateLearner
-from drift.consumers.learner import Learner
+from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder, Partition
     from drift.consumers.codec import Codec
+    from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Place
     from drift.consumers.records import Message
@@ -433,11 +433,9 @@ class Worker:
         return claim
 
     def _new_learner(self, key: Partition, epoch: int, checkpoint: Checkpoint | None) -> Learner:
-        options = self.options
-        given = self.model.clone(), self.codec, Metrics.of(options, key[1]), options
-        if not is_keyed(self.codec):
-            return LateLearner(*given) if options.labels else Learner(*given)
-        folder = self.folder
+        model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
+        if not is_keyed(codec):
+            return learner_of(model, codec, options)
         lineage = () if checkpoint is None else checkpoint.models or ()
         if checkpoint is not None and checkpoint.is_signed and folder.key is None:
             raise CheckpointError(
@@ -446,7 +444,7 @@ class Worker:
             )
         store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
-        return KeyedLearner(*given, models)
+        return KeyedLearner(model, codec, Metrics.of(options, key[1]), options, models)
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
