@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.checkpoints.models import models_in
-from drift.consumers.claim import Claim
+from drift.consumers.claim import ClaimedModel
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -125,7 +125,7 @@ class Worker:
         self.options = options
         self.metrics = WorkerMetrics()
         self.assignment = Assignment()
-        self._claims: dict[Partition, Claim] = {}
+        self._claims: dict[Partition, ClaimedModel] = {}
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
         self._in_time = True  # whether all was taken whose turn had come
@@ -279,7 +279,7 @@ class Worker:
         self._in_time = True
         return sum(self._take_of(claim) for claim in list(self._claims.values()))
 
-    def _take_of(self, claim: Claim) -> int:
+    def _take_of(self, claim: ClaimedModel) -> int:
         learner, learnt = claim.learner, 0
         until = time.monotonic() + self._patience / len(self._claims)
         try:
@@ -408,7 +408,7 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, key: Partition) -> Claim:
+    def _take_over(self, key: Partition) -> ClaimedModel:
         identity = self._identity()
         epoch, checkpoint = self.folder.claim(key, identity)
         learner = self._new_learner(key, epoch, checkpoint)
@@ -429,7 +429,7 @@ class Worker:
             "%s: epoch %d, checkpoint %s, offsets %s",
             *(key, epoch, learner.checkpoint, learner.offsets),
         )
-        claim = self._claims[key] = Claim(Feed(learner, self._consumer))
+        claim = self._claims[key] = ClaimedModel(Feed(learner, self._consumer))
         return claim
 
     def _new_learner(self, key: Partition, epoch: int, checkpoint: Checkpoint | None) -> Learner:
@@ -530,11 +530,11 @@ class Worker:
             if key in self._claims and claim.learner.since_checkpoint:
                 self._save(claim)
 
-    def _save(self, claim: Claim) -> bool:
+    def _save(self, claim: ClaimedModel) -> bool:
         """Write a checkpoint; say whether it is there."""
         return self._begin_save(claim) and self._end_save(claim)
 
-    def _begin_save(self, claim: Claim) -> bool:
+    def _begin_save(self, claim: ClaimedModel) -> bool:
         """Start a checkpoint, once the broker has all that was sent because of what is in it."""
         if not self._end_save(claim):
             return False
@@ -566,7 +566,7 @@ class Worker:
         claim.begin_saving(self._writer.submit(write), offsets)
         return True
 
-    def _end_save(self, claim: Claim) -> bool:
+    def _end_save(self, claim: ClaimedModel) -> bool:
         """Wait for the checkpoint that is being written; say whether it is there, or none was.
 
         Whoever is refused takes over anew what it still has after the next poll. A worker that was
@@ -585,7 +585,7 @@ class Worker:
                 log.info("%s", metrics.line(), extra={"metrics": metrics})
         return True
 
-    def _refuse_save(self, claim: Claim, error: CheckpointError) -> bool:
+    def _refuse_save(self, claim: ClaimedModel, error: CheckpointError) -> bool:
         """Continue without a checkpoint, as on a full disk, unless another worker has the model."""
         key = claim.learner.key
         if isinstance(error, FencedError):
