@@ -21,9 +21,9 @@ from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, newest, stored
 from drift.consumers.checkpoints.checkpoint import verify
-from drift.consumers.checkpoints.file_format import Description, describe, load, naming
+from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.objects import place
-from drift.consumers.checkpoints.rollback import id_of, plan, when
+from drift.consumers.checkpoints.rollback import plan, when
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -232,7 +232,6 @@ class Rollback(_Signed, Client):
 
 
 def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
-
     if members := _lazy.members(group, options):
         raise ConsumerError(
             f"{', '.join(members)} in the group {group}: stop its workers first. A killed worker, "
