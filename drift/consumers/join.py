@@ -301,7 +301,7 @@ class Join:
     # --- what becomes too old ------------------------------------------------------------------
 
     def orphans(self, time: int | None = None) -> list[Early]:
-        """Yield the labels that waited for too long, or have no room.
+        """Forget and return the labels that waited for too long, or have no room.
 
         Parameters
         ----------
