@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.feed import Feed
     from drift.consumers.learner import Learner
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
 __all__ = ["ClaimedModel"]
 

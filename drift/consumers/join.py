@@ -44,8 +44,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from drift.consumers.order import Place
-    from drift.consumers.records import Headers
+    from drift.consumers.records import Headers, Place
     from drift.types import Label
 
 __all__ = ["STORED", "Early", "Id", "Join", "JoinOptions", "Waiting"]

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
-    from drift.consumers.records import Source
+    from drift.consumers.records import Place, Source
     from drift.types import Features, Label
 
 __all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
@@ -180,10 +179,10 @@ class Learner:
         self.metrics = metrics
         self.options = options
         self.checkpoint: str | None = None
-        self.offsets: dict[tuple[str, int], int] = {}
+        self.offsets: dict[Place, int] = {}
         self.key = metrics.topic, metrics.partition
         self.epoch = 0
-        self.leader_epochs: dict[tuple[str, int], int] = {}
+        self.leader_epochs: dict[Place, int] = {}
         self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
         self.clocks: dict[Place, Clock] = {}
@@ -268,13 +267,13 @@ class Learner:
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
-    def skip_to(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+    def skip_to(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
         """Continue at an offset, with nothing to learn before it, and save that."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
-    def start(self, first: Mapping[tuple[str, int], int]) -> None:
+    def start(self, first: Mapping[Place, int]) -> None:
         """Start partitions that no checkpoint knows."""
         self.offsets.update(first)
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place, Run
-    from drift.consumers.records import Message
+    from drift.consumers.order import Run
+    from drift.consumers.records import Message, Place
     from drift.types import Features
 
 __all__ = ["Replica"]

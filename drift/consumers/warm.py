@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
 __all__ = ["refuse_learnt", "warm"]
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Place
 
 __all__ = ["Worker"]
 

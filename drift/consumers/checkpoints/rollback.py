@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
 __all__ = ["Rollback", "plan", "when"]
 
