@@ -385,7 +385,7 @@ class Worker:
         self._note_trouble(key)
 
     def _retry(self, key: Partition, error: CheckpointError | UnavailableError) -> None:
-        """Raise an error of a claim, unless it may pass, as those of saves may."""
+        """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
