@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.client.topics import Reader
     from drift.consumers.codec import Codec
-    from drift.consumers.order import Place
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Place
     from drift.types import Label
 
 __all__ = ["LateFigure"]

@@ -172,7 +172,6 @@ def drift_models() -> dict[str, Callable[..., Any]]:
 
 
 def _named(name: str) -> Callable[..., Any]:
-
     if "." in name:
         written = ":".join(name.rsplit(".", 1))
         raise ParameterError(f"{name!r} has no colon between module and class: write {written!r}")

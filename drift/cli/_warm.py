@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
 __all__ = ["history_of", "start_offsets"]
 

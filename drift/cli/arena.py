@@ -40,5 +40,4 @@ class Arena(Experiment):
         return self.output or Path("results", f"arena{'-quick' * self.quick}")
 
     def _run(self) -> None:
-
         self.show(_lazy.arena(**self.settings()))

@@ -6,7 +6,6 @@ import json
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,14 +15,14 @@ from drift._checks import counted
 from drift._options import option
 from drift.cli import _lazy, _named
 from drift.cli._client import Client, read_key
-from drift.cli._command import Command
+from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, newest, stored
 from drift.consumers.checkpoints.checkpoint import verify
-from drift.consumers.checkpoints.file_format import Description, describe, load, naming
+from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.objects import place
-from drift.consumers.checkpoints.rollback import id_of, plan, when
+from drift.consumers.checkpoints.rollback import plan, when
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ __all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Verify"]
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
 #: Lines about examples that are left out; the others are counted.
 _LINES = 10
-_warn = partial(click.echo, err=True)
 _Row = TypeVar("_Row")
 
 
@@ -54,7 +52,7 @@ class Show(Command):
     def _run(self) -> None:
         folder = place(self.file)
         if folder.is_dir():
-            for _, header in newest(folder, _warn):
+            for _, header in newest(folder, warn):
                 click.echo(_line(header))
         else:
             with naming(self.file):
@@ -70,8 +68,8 @@ class List(Command):
     json: bool = option("Print an object of JSON a line.", default=False)
 
     def _run(self) -> None:
-        for partition, _ in newest(place(self.folder), _warn):
-            for one in stored(partition, _warn):
+        for partition, _ in newest(place(self.folder), warn):
+            for one in stored(partition, warn):
                 click.echo(json.dumps(_entry(partition, one)) if self.json else _listed(one.header))
 
 
@@ -110,7 +108,7 @@ class Adopt(_Signed):
     )
 
     def _run(self) -> None:
-        headers = dict(newest(place(self.folder), _warn))
+        headers = dict(newest(place(self.folder), warn))
         for partition, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
             click.echo(
@@ -161,7 +159,7 @@ class Init(Learning):
             nonlocal left
             left += 1
             if left <= _LINES:
-                _warn(f"left out: {self.history}: {number}: {problem or 'it has no label'}")
+                warn(f"left out: {self.history}: {number}: {problem or 'it has no label'}")
 
         with _lazy.bar(len(history)) as advance:
             checkpoint = _lazy.warm(
@@ -212,7 +210,7 @@ class Rollback(_Signed, Client):
         if len(models) > 1:
             names = ", ".join(str(one.path) for one in models)
             raise ParameterError(f"{self.folder} has several models, give one of {names}")
-        rollback = plan(models[0], self.to, keep_offsets=self.keep_offsets, warn=_warn)
+        rollback = plan(models[0], self.to, keep_offsets=self.keep_offsets, warn=warn)
         rollback.check(key)
         for line in rollback.lines():
             click.echo(line)
@@ -232,7 +230,6 @@ class Rollback(_Signed, Client):
 
 
 def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
-
     if members := _lazy.members(group, options):
         raise ConsumerError(
             f"{', '.join(members)} in the group {group}: stop its workers first. A killed worker, "

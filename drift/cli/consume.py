@@ -60,7 +60,6 @@ class Consume(Learning):
             log.info("stopped")
 
     def _worker(self, settings: Settings) -> consumers.Worker:
-
         options, shadow = settings.worker, settings.shadow
         if options.allow_pickle and options.key_file is None:
             log.warning(

@@ -51,7 +51,6 @@ class Demo(Command):
     rate: float = option("Examples a second.", 250.0, least=0, above=True)
 
     def _run(self) -> None:
-
         stream = pick("newswire", None, _ROWS, _SHIFTS, 0)
         with tempfile.TemporaryDirectory() as folder, testing.MockKafka() as broker:
             broker.create_topic(_TOPIC, _PARTITIONS)
@@ -77,7 +76,6 @@ def _work(clients: dict[str, Any], folder: str) -> None:
 
 
 def _options() -> consumers.WorkerOptions:
-
     return consumers.WorkerOptions(
         topic=_TOPIC,
         group="demo",
@@ -102,7 +100,6 @@ class _Show:
         self._stopping = threading.Event()
 
     def run(self, rate: float) -> None:
-
         figure = _lazy.ErrorFigure()
         sending = threading.Thread(target=self._send, args=(rate,))
         try:

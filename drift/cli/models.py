@@ -15,5 +15,4 @@ class Models(Command):
     """Say which model to take, and list all: parameters, memory, time of an update, paper."""
 
     def _run(self) -> None:
-
         _lazy.Console(width=80).print(_lazy.listing())

@@ -40,7 +40,6 @@ class Reproduce(Experiment):
         return self.output or Path("results", f"{self.name}{'-quick' * self.quick}")
 
     def _run(self) -> None:
-
         if self.name is None:
             _lazy.Console().print(_lazy.reproductions(_lazy.REPRODUCTIONS))
         else:

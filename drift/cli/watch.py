@@ -90,7 +90,6 @@ class Watch(Client):
 
     @staticmethod
     def _reader(topic: str, options: dict[str, Any]) -> Reader:
-
         reader = _lazy.Reader(topic, options)
         if not reader.partitions:
             missing = f"there is no topic {topic}, or this user may not see it"

@@ -80,7 +80,8 @@ def _share(number: int) -> float:
 def _bound(n: float, total: float, deviations: float, variance: float, odds: float) -> float:
     """Return an upper bound on the mean of numbers from 0 to 1, which fails with exp(-odds).
 
-    `deviations` are their squares from guesses made before each, `spread` guesses their mean.
+    `deviations` is the sum of their squared distances from guesses made before each, `variance` a
+    guess of the mean of these.
     """
     step = min(0.5, math.sqrt(2 * odds / (n * variance)))
     return (total + (odds - (math.log1p(-step) + step) * deviations) / step) / n

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.order import Place
-    from drift.consumers.records import Source
+    from drift.consumers.records import Place, Source
 
 __all__ = ["Assignment", "State", "first_offset", "offset_behind_gap"]
 

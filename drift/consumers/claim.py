@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.feed import Feed
     from drift.consumers.learner import Learner
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
-__all__ = ["Claim"]
+__all__ = ["ClaimedModel"]
 
 
 class _Saving(NamedTuple):
@@ -26,7 +26,7 @@ class _Saving(NamedTuple):
     taken: int
 
 
-class Claim:
+class ClaimedModel:
     """A learner, what comes for it, and its checkpoint that is being written.
 
     Parameters

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from drift.consumers.client.consumer import GroupConsumer
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
-    from drift.consumers.order import Place
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Place
 
 __all__ = ["Feed", "largest_record"]
 

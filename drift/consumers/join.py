@@ -44,8 +44,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from drift.consumers.order import Place
-    from drift.consumers.records import Headers
+    from drift.consumers.records import Headers, Place
     from drift.types import Label
 
 __all__ = ["STORED", "Early", "Id", "Join", "JoinOptions", "Waiting"]
@@ -301,7 +300,7 @@ class Join:
     # --- what becomes too old ------------------------------------------------------------------
 
     def orphans(self, time: int | None = None) -> list[Early]:
-        """Yield the labels that waited for too long, or have no room.
+        """Forget and return the labels that waited for too long, or have no room.
 
         Parameters
         ----------

@@ -38,12 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyedLearner", "KeyedModels"]
 
-#: Models that are written in one transaction.
-_MANY = 250
-
 
 @dataclass
-class _Saving:
+class _Unwritten:
     """What a checkpoint has that is not in the store yet."""
 
     version: int
@@ -107,8 +104,8 @@ class KeyedModels:
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
         self._live: OrderedDict[str, Any] = OrderedDict()  # the last one was asked for last
         self._dirty: set[str] = set()  # of those, what has changed since it was written
-        self._left: dict[str, tuple[bytes, str]] = {}  # which are to be written
-        self._saving: _Saving | None = None
+        self._left: dict[str, tuple[bytes, str]] = {}  # have left, and are to be written
+        self._unwritten: _Unwritten | None = None
         self._lock = threading.Lock()  # of what is being saved
 
     def __len__(self) -> int:
@@ -126,7 +123,7 @@ class KeyedModels:
         model = self._live.get(key)
         if model is not None:
             self._live.move_to_end(key)
-            if self._saving is not None:
+            if self._unwritten is not None:
                 self._encode_first(key)
             return model
         stored = self._stored(key)
@@ -155,19 +152,19 @@ class KeyedModels:
         """
         while len(self._live) > self.most:
             key, model = self._live.popitem(last=False)
-            if self._saving is not None:
+            if self._unwritten is not None:
                 self._encode_first(key)
             if key in self._dirty:
                 self._left[key] = self._encode(model)
                 self._dirty.remove(key)
-                if (saving := self._saving) is not None:
-                    saving.outdated.add(key)
+                if (unwritten := self._unwritten) is not None:
+                    unwritten.outdated.add(key)
             self._write_left()
         self._write_left()  # what a checkpoint has given back, too
 
     def _write_left(self) -> None:
-        while len(self._left) >= _MANY:
-            rows = dict(islice(self._left.items(), _MANY))
+        while len(self._left) >= self._store.at_once:
+            rows = dict(islice(self._left.items(), self._store.at_once))
             self._store.write(self._store.version, rows)
             for key in rows:
                 del self._left[key]
@@ -176,10 +173,10 @@ class KeyedModels:
         """Return the bytes of a model that is not in memory."""
         if key in self._left:
             return self._left[key]
-        if (saving := self._saving) is not None:
+        if (unwritten := self._unwritten) is not None:
             with self._lock:
-                if key in saving.rows and key not in saving.outdated:
-                    return saving.rows[key]
+                if key in unwritten.rows and key not in unwritten.outdated:
+                    return unwritten.rows[key]
         return self._store.load(key)
 
     # --- checkpoints ---------------------------------------------------------------------------
@@ -193,55 +190,55 @@ class KeyedModels:
         self._take_back()
         models = {key: self._live[key] for key in self._dirty}
         left = {key: row for key, row in self._left.items() if key not in models}
-        self._saving = _Saving(self._store.advance(), models, left, set())
+        self._unwritten = _Unwritten(self._store.advance(), models, left, set())
         self._dirty, self._left = set(), {}
-        return partial(self._write, self._saving)
+        return partial(self._write, self._unwritten)
 
     def _take_back(self) -> None:
         """Have what was not written, as the disk was full, written for the next checkpoint."""
-        saving, self._saving = self._saving, None
-        if saving is None:
+        unwritten, self._unwritten = self._unwritten, None
+        if unwritten is None:
             return
-        self._dirty |= saving.models.keys() & self._live.keys()
-        for key, row in saving.rows.items():
+        self._dirty |= unwritten.models.keys() & self._live.keys()
+        for key, row in unwritten.rows.items():
             if key in self._live:
                 self._dirty.add(key)
-            elif key not in saving.outdated:
+            elif key not in unwritten.outdated:
                 self._left[key] = row
 
     def _encode_first(self, key: str) -> None:
         """Encode a model that may change, or leave, before it was written."""
-        saving = self._saving
-        if saving is not None and key in saving.models:
+        unwritten = self._unwritten
+        if unwritten is not None and key in unwritten.models:
             with self._lock:
-                if key in saving.models:
-                    saving.encode(key, self._encode)
+                if key in unwritten.models:
+                    unwritten.encode(key, self._encode)
 
-    def _write(self, saving: _Saving) -> Lineage:
+    def _write(self, unwritten: _Unwritten) -> Lineage:
         store = self._store
         try:
             store.refresh()
-            while rows := self._some(saving):
-                store.write(saving.version, rows)
+            while rows := self._next_rows(unwritten):
+                store.write(unwritten.version, rows)
                 with self._lock:
                     for key in rows:
-                        del saving.rows[key]
-            lineage = store.finish(saving.version)
+                        del unwritten.rows[key]
+            lineage = store.finish(unwritten.version)
             store.sweep()
         except UnavailableError as problem:
             raise CheckpointError(str(problem)) from problem
         with self._lock:
-            if self._saving is saving:
-                self._saving = None
+            if self._unwritten is unwritten:
+                self._unwritten = None
         return lineage
 
-    def _some(self, saving: _Saving) -> dict[str, tuple[bytes, str]]:
-        while saving.models and len(saving.rows) < _MANY:
+    def _next_rows(self, unwritten: _Unwritten) -> dict[str, tuple[bytes, str]]:
+        while unwritten.models and len(unwritten.rows) < self._store.at_once:
             with self._lock:
-                if saving.models:
-                    saving.encode(next(iter(saving.models)), self._encode)
+                if unwritten.models:
+                    unwritten.encode(next(iter(unwritten.models)), self._encode)
         with self._lock:
-            return dict(islice(saving.rows.items(), _MANY))
+            return dict(islice(unwritten.rows.items(), self._store.at_once))
 
     def close(self) -> None:
         """Close the store."""
@@ -273,11 +270,6 @@ class KeyedLearner(Learner):
         self.models = models
         self._key = ""
         self._own: Any = None  # the model of the key; None before it has learnt
-
-    @property
-    def is_keyed(self) -> bool:
-        """Whether each key has a model of its own."""
-        return True
 
     def take(self, message: Message) -> list[Outgoing]:
         """Predict and learn a message by the model of its key; see `Learner.take`."""

@@ -14,6 +14,7 @@ from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Early, Join, Waiting
 from drift.consumers.learner import NO_FAULT_OF_IT, Learner, attempt, decoded
+from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing, Position
 from drift.errors import CheckpointError, ConsumerError, MessageError
 
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
-    from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Source
     from drift.types import Label
 
-__all__ = ["LateLearner", "identified"]
+__all__ = ["LateLearner", "identified", "learner_of"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -265,3 +265,9 @@ class LateLearner(Learner):
         """Return the codec's paths of the ids of features and labels, if known."""
         paths = getattr(self.codec, "id_paths", None)
         return ["", ""] if paths is None else [f" at {path!r}" for path in paths]
+
+
+def learner_of(model: Any, codec: Codec, options: WorkerOptions) -> Learner:
+    """Return the learner of one model, by labels in its messages or from a topic of their own."""
+    kind = LateLearner if options.labels else Learner
+    return kind(model, codec, Metrics.of(options), options)

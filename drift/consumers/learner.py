@@ -14,7 +14,7 @@ from drift.consumers.answers import UNSEEN, Answer, text_of
 from drift.consumers.checkpoints.agreement import advice, swapped
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.options import final_step
+from drift.consumers.options import final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
-    from drift.consumers.records import Source
+    from drift.consumers.records import Place, Source
     from drift.types import Features, Label
 
 __all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
@@ -180,10 +179,10 @@ class Learner:
         self.metrics = metrics
         self.options = options
         self.checkpoint: str | None = None
-        self.offsets: dict[tuple[str, int], int] = {}
+        self.offsets: dict[Place, int] = {}
         self.key = metrics.topic, metrics.partition
         self.epoch = 0
-        self.leader_epochs: dict[tuple[str, int], int] = {}
+        self.leader_epochs: dict[Place, int] = {}
         self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
         self.clocks: dict[Place, Clock] = {}
@@ -203,7 +202,7 @@ class Learner:
         ConfigurationError
             If it has labels from a topic of their own, and this one has not, or the other way.
         """
-        if (checkpoint.models is not None) != self.is_keyed:
+        if (checkpoint.models is not None) != is_keyed(self.codec):
             models = "one model" if checkpoint.models is None else "a model for each key"
             raise ConfigurationError(
                 f"checkpoint {checkpoint.id} has {models}: go on so, or start with another folder "
@@ -268,13 +267,13 @@ class Learner:
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
-    def skip_to(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+    def skip_to(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
         """Continue at an offset, with nothing to learn before it, and save that."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
-    def start(self, first: Mapping[tuple[str, int], int]) -> None:
+    def start(self, first: Mapping[Place, int]) -> None:
         """Start partitions that no checkpoint knows."""
         self.offsets.update(first)
 
@@ -300,11 +299,6 @@ class Learner:
     def join_state(self) -> Callable[[], tuple[dict[str, Any], bytes]] | None:
         """Return what gives what a checkpoint keeps of late labels; None where there are none."""
         return None
-
-    @property
-    def is_keyed(self) -> bool:
-        """Whether each key has its own model."""
-        return False
 
     def models_state(self) -> Callable[[], Lineage] | None:
         """Return what writes the models of keys, and returns their lineage; None without."""

@@ -24,15 +24,15 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from drift.consumers.records import Place
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from drift.consumers.records import Message
 
-__all__ = ["Clock", "Order", "Place", "Run", "Runs", "sort_key"]
+__all__ = ["Clock", "Order", "Run", "Runs", "sort_key"]
 
-#: A partition: topic and number.
-Place: TypeAlias = tuple[str, int]
 #: How far each partition was when the order next fell back in time; those that moved.
 Run: TypeAlias = dict[Place, int]
 

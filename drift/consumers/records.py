@@ -12,6 +12,7 @@ __all__ = [
     "Headers",
     "Message",
     "Outgoing",
+    "Place",
     "Position",
     "RawName",
     "Source",
@@ -24,6 +25,8 @@ __all__ = [
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
+#: A partition: topic and number.
+Place: TypeAlias = tuple[str, int]
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 
@@ -45,16 +48,16 @@ class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
 class Source(Protocol):
     """What may be asked of the topics: `drift.consumers.client.consumer.GroupConsumer`."""
 
-    def reread(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
+    def reread(self, place: Place, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
 
-    def committed(self, place: tuple[str, int]) -> int | None:
+    def committed(self, place: Place) -> int | None:
         """Offset that the group has committed, None without."""
 
-    def bound(self, place: tuple[str, int], start: str) -> int:
+    def bound(self, place: Place, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
 
-    def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
+    def position(self, place: Place) -> tuple[int, int] | None:
         """Offset of what comes next, and the leader epoch of what is before it."""
 
 

@@ -6,9 +6,7 @@ import heapq
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.codec import JsonCodec
-from drift.consumers.late import LateLearner
-from drift.consumers.learner import Learner
-from drift.consumers.metrics import Metrics
+from drift.consumers.late import learner_of
 from drift.consumers.options import refuse_keyed
 from drift.consumers.order import Clock, sort_key
 from drift.consumers.shadow import Shadow
@@ -17,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from drift.consumers.codec import Codec
+    from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place, Run
-    from drift.consumers.records import Message, Outgoing
+    from drift.consumers.order import Run
+    from drift.consumers.records import Message, Outgoing, Place
 
 __all__ = ["in_order", "relearn"]
 
@@ -106,10 +105,9 @@ def relearn(  # noqa: PLR0913
     >>> learner.offsets, learner.metrics.examples
     ({('news', 0): 2}, 2)
     """
-    kind = LateLearner if options.labels else Learner
     codec = JsonCodec() if codec is None else codec
     refuse_keyed(codec, "relearn")
-    learner = kind(model, codec, Metrics.of(options), options)
+    learner = learner_of(model, codec, options)
     learner.shadow = None if shadow is None else Shadow(shadow)
     sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]
     return learner, sent

@@ -24,9 +24,8 @@ from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.codec import JsonCodec
 from drift.consumers.feed import Feed, largest_record
-from drift.consumers.late import LateLearner
-from drift.consumers.learner import Learner, answer_of
-from drift.consumers.metrics import Metrics
+from drift.consumers.late import learner_of
+from drift.consumers.learner import answer_of
 from drift.consumers.options import prepare_folder, refuse_keyed
 from drift.consumers.order import sort_key
 from drift.consumers.records import Gap
@@ -38,9 +37,10 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
+    from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place, Run
-    from drift.consumers.records import Message
+    from drift.consumers.order import Run
+    from drift.consumers.records import Message, Place
     from drift.types import Features
 
 __all__ = ["Replica"]
@@ -210,7 +210,7 @@ class Replica:
         refuse_keyed(self.codec, "serving")
         prepare_folder(folder, options, self.codec)
         self.folder = folder
-        self.options = replace(options, predictions=None, orphans=None)
+        self.options = replace(options, predictions=None, orphans=None, alarm_level=0)
         self.key = options.topic, options.partition
         self.starts = 0
         self.trouble: str | None = None
@@ -407,8 +407,7 @@ class Replica:
 
     def _start(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""
-        kind = LateLearner if self.options.labels else Learner
-        learner = kind(None, self.codec, Metrics(*self.key), self.options)
+        learner = learner_of(None, self.codec, self.options)
         learner.restore(checkpoint)
         _check_served(learner.model)
         learner.read_again(self._consumer, self.folder.path)

@@ -38,7 +38,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
     from drift.types import Label
 
 __all__ = ["PairedTest", "Shadow", "promotion"]

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.codec import Example, JsonCodec
-from drift.consumers.late import LateLearner
-from drift.consumers.learner import Learner, attempt
-from drift.consumers.metrics import Metrics
+from drift.consumers.late import learner_of
+from drift.consumers.learner import attempt
 from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
@@ -19,8 +18,9 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
+    from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
 __all__ = ["refuse_learnt", "warm"]
 
@@ -111,9 +111,8 @@ def warm(  # noqa: PLR0913
     shadow = prepared_shadow(shadow, folder, options, codec)
     refuse_learnt(folder, options)
     key = options.topic, options.partition
-    kind = LateLearner if options.labels else Learner
     options = replace(options, alarm_level=0)  # alarms are about what comes
-    learner = kind(model.clone(), codec, Metrics.of(options), options)
+    learner = learner_of(model.clone(), codec, options)
     learner.configuration = dict(folder.configuration or {})
     learner.shadow = None if shadow is None else Shadow(shadow.clone())
     for number, one in enumerate(history, 1):

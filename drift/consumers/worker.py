@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.checkpoints.models import models_in
-from drift.consumers.claim import Claim
+from drift.consumers.claim import ClaimedModel
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -21,8 +21,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
 from drift.consumers.feed import Feed, largest_record
 from drift.consumers.keyed import KeyedLearner, KeyedModels
-from drift.consumers.late import LateLearner
-from drift.consumers.learner import Learner
+from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder, Partition
     from drift.consumers.codec import Codec
+    from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Place
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Place
 
 __all__ = ["Worker"]
 
@@ -125,7 +124,7 @@ class Worker:
         self.options = options
         self.metrics = WorkerMetrics()
         self.assignment = Assignment()
-        self._claims: dict[Partition, Claim] = {}
+        self._claims: dict[Partition, ClaimedModel] = {}
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
         self._in_time = True  # whether all was taken whose turn had come
@@ -279,7 +278,7 @@ class Worker:
         self._in_time = True
         return sum(self._take_of(claim) for claim in list(self._claims.values()))
 
-    def _take_of(self, claim: Claim) -> int:
+    def _take_of(self, claim: ClaimedModel) -> int:
         learner, learnt = claim.learner, 0
         until = time.monotonic() + self._patience / len(self._claims)
         try:
@@ -386,7 +385,7 @@ class Worker:
         self._note_trouble(key)
 
     def _retry(self, key: Partition, error: CheckpointError | UnavailableError) -> None:
-        """Raise an error of a claim, unless it may pass, as those of saves may."""
+        """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
@@ -408,7 +407,7 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, key: Partition) -> Claim:
+    def _take_over(self, key: Partition) -> ClaimedModel:
         identity = self._identity()
         epoch, checkpoint = self.folder.claim(key, identity)
         learner = self._new_learner(key, epoch, checkpoint)
@@ -429,15 +428,13 @@ class Worker:
             "%s: epoch %d, checkpoint %s, offsets %s",
             *(key, epoch, learner.checkpoint, learner.offsets),
         )
-        claim = self._claims[key] = Claim(Feed(learner, self._consumer))
+        claim = self._claims[key] = ClaimedModel(Feed(learner, self._consumer))
         return claim
 
     def _new_learner(self, key: Partition, epoch: int, checkpoint: Checkpoint | None) -> Learner:
-        options = self.options
-        given = self.model.clone(), self.codec, Metrics.of(options, key[1]), options
-        if not is_keyed(self.codec):
-            return LateLearner(*given) if options.labels else Learner(*given)
-        folder = self.folder
+        model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
+        if not is_keyed(codec):
+            return learner_of(model, codec, options)
         lineage = () if checkpoint is None else checkpoint.models or ()
         if checkpoint is not None and checkpoint.is_signed and folder.key is None:
             raise CheckpointError(
@@ -446,7 +443,7 @@ class Worker:
             )
         store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
-        return KeyedLearner(*given, models)
+        return KeyedLearner(model, codec, Metrics.of(options, key[1]), options, models)
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
@@ -532,11 +529,11 @@ class Worker:
             if key in self._claims and claim.learner.since_checkpoint:
                 self._save(claim)
 
-    def _save(self, claim: Claim) -> bool:
+    def _save(self, claim: ClaimedModel) -> bool:
         """Write a checkpoint; say whether it is there."""
         return self._begin_save(claim) and self._end_save(claim)
 
-    def _begin_save(self, claim: Claim) -> bool:
+    def _begin_save(self, claim: ClaimedModel) -> bool:
         """Start a checkpoint, once the broker has all that was sent because of what is in it."""
         if not self._end_save(claim):
             return False
@@ -568,7 +565,7 @@ class Worker:
         claim.begin_saving(self._writer.submit(write), offsets)
         return True
 
-    def _end_save(self, claim: Claim) -> bool:
+    def _end_save(self, claim: ClaimedModel) -> bool:
         """Wait for the checkpoint that is being written; say whether it is there, or none was.
 
         Whoever is refused takes over anew what it still has after the next poll. A worker that was
@@ -587,7 +584,7 @@ class Worker:
                 log.info("%s", metrics.line(), extra={"metrics": metrics})
         return True
 
-    def _refuse_save(self, claim: Claim, error: CheckpointError) -> bool:
+    def _refuse_save(self, claim: ClaimedModel, error: CheckpointError) -> bool:
         """Continue without a checkpoint, as on a full disk, unless another worker has the model."""
         key = claim.learner.key
         if isinstance(error, FencedError):

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from river import compose, naive_bayes, preprocessing
 
 from drift import _format
-from drift.consumers import CheckpointFolder, WorkerOptions, keyed
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import chain
-from drift.consumers.checkpoints import models as stored
 from drift.consumers.checkpoints.models import models_in
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
+from drift.consumers.checkpoints.rows import ModelStore
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS, OBJECTS_POINTS
 from drift.consumers.keyed import KeyedLearner, KeyedModels
@@ -113,8 +113,7 @@ pytestmark = pytest.mark.usefixtures("stores")
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr(keyed, "_MANY", 2)
-    monkeypatch.setattr(stored, "_MANY", 2)
+    monkeypatch.setattr(ModelStore, "at_once", 2)
     monkeypatch.setattr(chain, "_PART", 1_000)  # two models
 
 

@@ -13,6 +13,7 @@ from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.models import models_in
 from drift.consumers.checkpoints.rollback import plan
+from drift.consumers.checkpoints.rows import ModelStore
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.crash_points import (
     CHECKPOINT_POINTS,
@@ -186,7 +187,7 @@ OF_OBJECTS = [(point, 5) for point in (*MODELS_POINTS[1:], *OBJECTS_POINTS, "che
     indirect=["root"],
 )
 def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, root, monkeypatch, point, count):
-    monkeypatch.setattr("drift.consumers.keyed._MANY", 2)
+    monkeypatch.setattr(ModelStore, "at_once", 2)
     monkeypatch.setattr("drift.consumers.checkpoints.chain._PART", 2_000)
     one = worker(topics, root)
     with Abort(point, count=count), pytest.raises(Aborted):
@@ -268,7 +269,7 @@ def test_a_worker_frozen_before_it_opens_the_models_goes_on(topics, tmp_path, mo
 
 def test_a_worker_that_was_fenced_takes_over_anew(topics, root, monkeypatch, caplog):
     """Whether it finds out as a model leaves its memory, or by its checkpoint."""
-    monkeypatch.setattr("drift.consumers.keyed._MANY", 1)
+    monkeypatch.setattr(ModelStore, "at_once", 1)
     every = 40 if str(root).startswith("s3:") else 10**6  # a file tells who writes to it
     one = worker(topics, root, most=1, checkpoint_every=every, checkpoint_seconds=10**6)
     until(one, lambda: sum(offsets(one).values()) > 40)

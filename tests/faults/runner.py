@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drift.consumers import CheckpointFolder, WorkerOptions, keyed
+from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import chain
 from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
+from drift.consumers.checkpoints.rows import ModelStore
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.crash_points import (
     CHECKPOINT_POINTS,
@@ -196,7 +197,7 @@ def main(text: str) -> None:
     _obey(root, [*steps(keyed=is_keyed), *claim_steps(keyed=is_keyed)])
     _redeliver()
     _keep_order(root / "order")
-    keyed._MANY, chain._PART = _LEAVE, _PART
+    ModelStore.at_once, chain._PART = _LEAVE, _PART
     worker = Worker(
         model(seed),
         folder(root, seed),

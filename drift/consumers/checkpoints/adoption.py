@@ -9,6 +9,7 @@ from drift.consumers.checkpoints.file_format import (
     Description,
     check_signature,
     describe,
+    id_of,
     load,
     naming,
     seal,
@@ -160,8 +161,7 @@ def rewrite(
         header, payload = changed(old)
     if header["offsets"] == old.header["offsets"]:
         # Else messages are learnt again or skipped, which the logs do not show.
-        before = f"{old.header['epoch']}-{old.header['sequence']}"
-        partition.append_order(epoch, 1, order_line(f"{epoch}-1", before, []))
+        partition.append_order(epoch, 1, order_line(f"{epoch}-1", id_of(old.header), []))
     header |= {"epoch": epoch, "sequence": 1}
     header.pop("restores", None)
     partition.write(epoch, 1, seal(header, payload, key))

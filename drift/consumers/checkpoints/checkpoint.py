@@ -29,6 +29,8 @@ from drift.models._state import codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from drift.consumers.records import Place
+
 __all__ = [
     "Checkpoint",
     "decode_model",
@@ -94,15 +96,15 @@ class Checkpoint:
     """
 
     model: Any
-    offsets: Mapping[tuple[str, int], int]
+    offsets: Mapping[Place, int]
     epoch: int = 0
     sequence: int = 0
     configuration: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     time: float = field(default_factory=clock.time)
     identity: Mapping[str, str] = field(default_factory=dict)
-    leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    clocks: Mapping[tuple[str, int], Clock] = field(default_factory=dict)
+    leader_epochs: Mapping[Place, int] = field(default_factory=dict)
+    clocks: Mapping[Place, Clock] = field(default_factory=dict)
     join: tuple[Mapping[str, Any], bytes] | None = None
     shadow: tuple[Any, Mapping[str, Any]] | None = None
     promotions: Sequence[Mapping[str, Any]] = ()
@@ -193,11 +195,11 @@ def to_bytes(
     return seal(header, parts, key)
 
 
-def _entries(numbers: Mapping[tuple[str, int], int]) -> list[list[Any]]:
+def _entries(numbers: Mapping[Place, int]) -> list[list[Any]]:
     return [[topic, partition, n] for (topic, partition), n in sorted(numbers.items())]
 
 
-def _numbers(entries: list[list[Any]]) -> dict[tuple[str, int], int]:
+def _numbers(entries: list[list[Any]]) -> dict[Place, int]:
     return {(topic, partition): n for topic, partition, n in entries}
 
 

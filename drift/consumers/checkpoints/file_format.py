@@ -20,7 +20,7 @@ from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
     from drift.consumers.checkpoints.objects import ObjectPath
@@ -29,6 +29,7 @@ __all__ = [
     "Description",
     "check_signature",
     "describe",
+    "id_of",
     "load",
     "naming",
     "seal",
@@ -139,6 +140,11 @@ def _check_shadow(header: dict[str, Any]) -> None:
 
 def _has(one: Any, kinds: dict[str, type]) -> bool:
     return isinstance(one, dict) and all(isinstance(one.get(n), k) for n, k in kinds.items())
+
+
+def id_of(header: Mapping[str, Any]) -> str:
+    """Return a checkpoint's identifier: epoch and sequence."""
+    return f"{header['epoch']}-{header['sequence']}"
 
 
 def check_signature(description: Description | _format.Frame, key: bytes | None) -> None:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
     from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.order import Clock, Run
+    from drift.consumers.records import Place
 
 __all__ = ["CheckpointFolder", "Claim"]
 
@@ -310,12 +311,12 @@ class CheckpointFolder:
         partition: Partition,
         epoch: int,
         model: Any,
-        offsets: Mapping[tuple[str, int], int],
+        offsets: Mapping[Place, int],
         metrics: Mapping[str, Any] | None = None,
         *,
         identity: Mapping[str, str] | None = None,
-        leader_epochs: Mapping[tuple[str, int], int] | None = None,
-        clocks: Mapping[tuple[str, int], Clock] | None = None,
+        leader_epochs: Mapping[Place, int] | None = None,
+        clocks: Mapping[Place, Clock] | None = None,
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
         runs: Sequence[Run] = (),
         previous: str | None = None,

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFile", "models_in"]
 
-#: Keys that are looked at in one transaction.
-_MANY = 500
-
 _TABLES = """
 create table if not exists claim (epoch integer not null, version integer not null);
 create table if not exists saved (version integer primary key);
@@ -153,6 +150,6 @@ class ModelFile(ModelStore):
         found = [(0, "")]
         while found:
             with self._transaction() as db:
-                found = db.execute(rows, [found[-1][0], _MANY]).fetchall()
+                found = db.execute(rows, [found[-1][0], self.at_once]).fetchall()
                 self._prune(db, [*{key for _, key in found}])
         self._is_swept = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import moment
 from drift.consumers.checkpoints.adoption import check_key, stored
-from drift.consumers.checkpoints.file_format import Description, seal
+from drift.consumers.checkpoints.file_format import Description, id_of, seal
 from drift.consumers.checkpoints.journal import order_line
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError, ParameterError
@@ -18,17 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.order import Place
+    from drift.consumers.records import Place
 
-__all__ = ["Rollback", "id_of", "plan", "when"]
+__all__ = ["Rollback", "plan", "when"]
 
 #: Where a model continues: from the newest checkpoint, if the offsets are kept.
 _WHERE = ("offsets", "leader_epochs", "clocks", "identity")
-
-
-def id_of(header: Mapping[str, Any]) -> str:
-    """Return a checkpoint's identifier: epoch and sequence."""
-    return f"{header['epoch']}-{header['sequence']}"
 
 
 def when(header: Mapping[str, Any]) -> datetime:

@@ -83,6 +83,8 @@ class ModelStore(ABC):
     """
 
     version: int
+    #: Keys of one transaction, at most.
+    at_once = 250
     #: Numbers in each entry of a lineage.
     width: int
     #: What to do about a database that is damaged, and about a model that is.

@@ -33,7 +33,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.record.util import encode_varint
 
 if TYPE_CHECKING:
-    from drift.consumers.records import Headers
+    from drift.consumers.records import Headers, Place
 
 __all__ = ["Batch", "Batches"]
 
@@ -155,11 +155,11 @@ class Batches:
         self._producer = producer
         self._accumulator = producer._accumulator  # noqa: SLF001
         self._largest: int = producer.config["max_request_size"]
-        self._open: dict[tuple[str, int], tuple[Any, Batch]] = {}
+        self._open: dict[Place, tuple[Any, Batch]] = {}
 
     def add(
         self,
-        place: tuple[str, int],
+        place: Place,
         key: bytes | None,
         value: bytes | None,
         headers: Headers,

@@ -31,7 +31,7 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Place
 
 __all__ = ["GroupConsumer", "LeadAssignor", "LoneConsumer", "connect", "identity", "read"]
 
@@ -67,7 +67,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
     return made
 
 
-def read(consumer: Any, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
+def read(consumer: Any, seconds: float) -> Iterator[tuple[Place, list[Message]]]:
     """Wait for messages of what `connect` returned; by partition, in the order of their offsets."""
     for place, messages in consumer.poll(timeout_ms=int(1000 * seconds)).items():
         yield tuple(place), messages
@@ -170,7 +170,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         assignment: Assignment,
         *,
         leave: Callable[[], None],
-        lose: Callable[[list[tuple[str, int]]], None],
+        lose: Callable[[list[Place]], None],
         largest: int = workarounds.LARGEST,
         partition: int | None = None,
         shared: bool = False,
@@ -206,7 +206,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- messages ------------------------------------------------------------------------------
 
-    def poll(self, seconds: float) -> Iterator[tuple[tuple[str, int], list[Message]]]:
+    def poll(self, seconds: float) -> Iterator[tuple[Place, list[Message]]]:
         """Wait for messages; by partition, in the order of their offsets."""
         try:
             if not self._subscribed and not self._subscribe():
@@ -267,7 +267,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                     "below that, or leave --partition out to learn them all"
                 )
 
-    def reread(self, place: tuple[str, int], offset: int) -> tuple[list[Message], int]:
+    def reread(self, place: Place, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
         partition = kafka.TopicPartition(*place)
         if self._second is None:
@@ -305,7 +305,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def start(self, place: tuple[str, int], offset: int, leader_epoch: int = -1) -> None:
+    def start(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
         """Start a partition at an offset.
 
         If the leader epoch of the message before is known, `poll` raises `Gap` if the log no longer
@@ -315,16 +315,16 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer.resume(kafka.TopicPartition(*place))
         self.assignment.start(place)
 
-    def hold(self, places: Iterable[tuple[str, int]]) -> None:
+    def hold(self, places: Iterable[Place]) -> None:
         """Pause partitions until they start again."""
         for place in self.assignment.hold(places):
             self.pause(place)
 
-    def pause(self, place: tuple[str, int]) -> None:
+    def pause(self, place: Place) -> None:
         """Pause fetching of a partition."""
         self.consumer.pause(kafka.TopicPartition(*place))
 
-    def committed(self, place: tuple[str, int]) -> int | None:
+    def committed(self, place: Place) -> int | None:
         """Return the group's committed offset, or None."""
         with asking():
             offset: int | None = self.consumer.committed(
@@ -332,14 +332,14 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             )
         return offset
 
-    def bound(self, place: tuple[str, int], start: str) -> int:
+    def bound(self, place: Place, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
         partition = kafka.TopicPartition(*place)
         ask = self.consumer.beginning_offsets if start == "earliest" else self.consumer.end_offsets
         with asking():
             return int(ask([partition], timeout_ms=1000 * _OFFSETS)[partition])
 
-    def position(self, place: tuple[str, int]) -> tuple[int, int] | None:
+    def position(self, place: Place) -> tuple[int, int] | None:
         """The next offset, after markers of transactions, which are no messages.
 
         With the leader epoch of the message before; None for a partition that is not assigned.
@@ -366,11 +366,11 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         """Return the identity of the topics, as far as the broker has it."""
         return identity(self.consumer, self.topics)
 
-    def read_at(self, place: tuple[str, int]) -> float:
+    def read_at(self, place: Place) -> float:
         """Return the time of the last fetch of a partition; -inf before one."""
         return self.consumer.drift_read.get(place, -math.inf)  # type: ignore[no-any-return]
 
-    def ended_at(self, place: tuple[str, int]) -> float:
+    def ended_at(self, place: Place) -> float:
         """Return when a partition was last at its end; -inf if never.
 
         By its position, as transactions leave markers that are no messages.
@@ -380,12 +380,12 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             return -math.inf
         return self.read_at(place)
 
-    def lag(self, place: tuple[str, int], offset: int) -> int | None:
+    def lag(self, place: Place, offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""
         end = self.consumer.highwater(kafka.TopicPartition(*place))
         return None if end is None else max(0, end - offset)
 
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+    def commit(self, offsets: Mapping[Place, int]) -> None:
         """Commit offsets, so that tools show the group's lag."""
         try:
             self.consumer.commit_async(
@@ -435,7 +435,7 @@ class LoneConsumer(GroupConsumer):
         """Whether the broker has the topics, which then have an identity."""
         return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
 
-    def assign(self, places: Iterable[tuple[str, int]]) -> None:
+    def assign(self, places: Iterable[Place]) -> None:
         """Read these partitions, each from the offset of `start`."""
         self.consumer.assign([kafka.TopicPartition(*place) for place in places])
         self._subscribed = True

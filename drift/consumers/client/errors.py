@@ -7,7 +7,7 @@ refused             settings or rights, by client or broker          ends a work
 passing             what kafka-python calls retriable                tried again for the patience,
                                                                      then `UnavailableError`, 1
 unreadable          a damaged message, a codec that is missing       `ConsumerError`, 2
-gone                offsets or leader epochs that the log lacks      `Gap`: see `Worker.on_gap`
+gone                offsets or leader epochs that the log lacks      `Gap`: see `WorkerOptions`
 anything else                                                        ends a worker, exit code 1
 ==================  ===============================================  ==============================
 """

@@ -60,6 +60,8 @@ from drift.consumers.records import CutValue, Message, Position, RawName
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from drift.consumers.records import Place
+
 __all__ = [
     "CONSUMER",
     "LARGEST",
@@ -203,7 +205,7 @@ def join_again(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-def seek(consumer: Any, place: tuple[str, int], offset: int, leader_epoch: int) -> None:
+def seek(consumer: Any, place: Place, offset: int, leader_epoch: int) -> None:
     """Seek to an offset, after a message of that leader epoch; parked records are dropped."""
     partition = TopicPartition(*place)
     position = OffsetAndMetadata(offset, "", leader_epoch)

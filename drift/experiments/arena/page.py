@@ -8,7 +8,6 @@ import numpy as np
 
 from drift.experiments.arena.published import PUBLISHED, SOURCES
 from drift.experiments.arena.standings import OWN, SETTLED
-from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.tables import BASELINES
 
 if TYPE_CHECKING:
@@ -67,8 +66,7 @@ def page_of(standings: Standings) -> str:
     standings
         Of all streams, or of some.
     """
-    real = [name for name in standings.streams if STREAMS[name].source]
-    generated = [name for name in standings.streams if not STREAMS[name].source]
+    real, generated = (standings.of_kind(real=is_real) for is_real in (True, False))
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
     shown = {
         **{f"Real streams, labels {_when(delay)}": (real, delay) for delay in delays},
@@ -127,7 +125,7 @@ def losses(standings: Standings) -> str:
     headings = ["stream", OWN, "better", "its error", "points", *BASELINES]
     counts = []
     for real, kind in ((True, "real"), (False, "generated")):
-        streams = [name for name in standings.streams if bool(STREAMS[name].source) is real]
+        streams = standings.of_kind(real=real)
         lost = sum(row[0] in streams for row in rows)
         counts.append(f"{lost} of {len(streams)} {kind} streams")
     late = [

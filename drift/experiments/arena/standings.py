@@ -96,6 +96,10 @@ class Standings:
         there = {row["stream"] for row in self.rows}
         return [name for name in STREAMS if name in there]
 
+    def of_kind(self, *, real: bool) -> list[str]:
+        """Names of the real streams, or of the generated ones, in the arena's order."""
+        return [name for name in self.streams if bool(STREAMS[name].source) is real]
+
     @cached_property
     def models(self) -> list[str]:
         """Names of the models, in the arena's order."""
@@ -116,7 +120,7 @@ class Standings:
         the number of these pairs alone; beside it stand the mean errors of both.
         """
         all_pairs: list[Record] = []
-        streams = [s for s in self.streams if bool(STREAMS[s].source) is real]
+        streams = self.of_kind(real=real)
         for other in (one for one in self.models if one != OWN and not self.aside(one)):
             shared = {
                 s: errors
@@ -157,7 +161,7 @@ class Standings:
                 losses.append(row | {"gap": ours - rivals[best]})
         return sorted(losses, key=lambda row: -row["gap"])
 
-    def costs(self, *, real: bool | None = None) -> tuple[list[str], list[Record]]:
+    def costs(self, *, real: bool) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
         The models are those that ended well on half of the streams or more, but for those that
@@ -167,9 +171,9 @@ class Standings:
         Parameters
         ----------
         real
-            Whether to take real streams, or generated ones; None: both.
+            Whether to take real streams, or generated ones.
         """
-        streams = [s for s in self.streams if real in {None, bool(STREAMS[s].source)}]
+        streams = self.of_kind(real=real)
         ended = {
             model: evaluated
             for model in self.models

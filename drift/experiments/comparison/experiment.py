@@ -52,9 +52,6 @@ __all__ = ["COMPARISON", "Settings", "baselines", "compare", "runs_of"]
 #: Features of a stream that are named.
 _NAMED = 50
 
-#: Features of a stream that are named.
-_NAMED = 50
-
 
 def baselines() -> dict[str, Contender]:
     """Return what runs always: the last label that came, and the one that came most often."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COSTS", "MEASURES", "RECOVERY", "Measure", "Outcome", "measure", "recoveries"]
 
+#: River's, whose functions have no types.
+metrics: Any = import_module("river.metrics")
+
 
 class Measure(NamedTuple):
     """How a measure is shown."""
@@ -92,8 +95,6 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
     >>> found["error"], found["auc"]
     (0.5, 1.0)
     """
-    metrics: Any = import_module("river.metrics")
-
     values: dict[str, float | None] = dict.fromkeys(MEASURES)
     truth, predicted, probabilities = outcome
     if not truth:

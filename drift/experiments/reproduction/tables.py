@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.experiments.results import Results
 
-__all__ = ["BASELINES", "PAPER", "TRACKING", "chunk_table"]
+__all__ = ["PAPER", "TRACKING", "WITHOUT_BUDGET", "chunk_table"]
 
 #: Columns that have a mean and a deviation: what of a record, and the digits.
 _COLUMNS: dict[str, tuple[Callable[[Record], float], int]] = {
@@ -42,8 +42,8 @@ _COLUMNS: dict[str, tuple[Callable[[Record], float], int]] = {
 _STREAM = ("error", "supports", "megabytes", "microseconds")
 _ORDERS = ("error", "test_error", "supports", "updates", "seconds")
 _EPOCH = ("test_error", "mistakes", "updates", "supports")
-#: Models without budget, each the baseline of its budget versions: the columns of Table I.
-BASELINES = ("Perceptron", "SOP")
+#: Models without budget, which have versions with one: the columns of Table I.
+WITHOUT_BUDGET = ("Perceptron", "SOP")
 _SECOND_ORDER = ("SOP", "RBSOP", "LBSOP")
 _FIGURES = "drift.experiments.reproduction.figures"
 
@@ -165,7 +165,7 @@ PAPER = Kind(
 
 def _chunk_records(results: Results) -> list[Record]:
     alone = [one for one in results.records if len(one["targets"]) == 1]
-    return [record for record in alone if record["model"] in BASELINES]
+    return [record for record in alone if record["model"] in WITHOUT_BUDGET]
 
 
 def _row(records: Sequence[Record]) -> Record:

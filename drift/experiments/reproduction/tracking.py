@@ -13,7 +13,7 @@ from drift.errors import ParameterError
 from drift.experiments.reproduction.problem import Part
 from drift.experiments.reproduction.runs import run_of
 from drift.experiments.reproduction.setting import Setting
-from drift.experiments.reproduction.tables import BASELINES, TRACKING
+from drift.experiments.reproduction.tables import TRACKING, WITHOUT_BUDGET
 from drift.experiments.runner import conduct
 from drift.kernels import DEFAULT_KERNEL
 from drift.streams import load, tracking_groups
@@ -170,7 +170,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     # The paper's Table I: a fresh model on each chunk. Where the target stays, that is the stream.
     runs += [
         (model, run_of(Setting(model, kernel=kernel), replace(part, chunk=chunk)))
-        for model in BASELINES
+        for model in WITHOUT_BUDGET
         if model in chosen
         for part in parts
         if len(part.shifting.targets) > 1

@@ -188,9 +188,10 @@ def _check_tickets(plan: Plan, state: Any) -> None:
     _check((rows > 0).all() and (n_deviations >= 0).all(), "sizes in the tickets")
     expected = _HEAD + 4 * (rows * plan.n_members + n_deviations)
     _check((expected == sizes).all(), "sizes in the tickets")
-    for start, size, n in zip(starts.tolist(), sizes.tolist(), n_deviations.tolist(), strict=True):
-        numbers = np.frombuffer(data[start + _HEAD : start + size].tobytes(), np.float32)
-        _check(np.isfinite(numbers[: len(numbers) - n]).all(), "scores in the tickets")
+    for start, n_scores in zip(starts.tolist(), (rows * plan.n_members).tolist(), strict=True):
+        first = start + _HEAD
+        scores = np.frombuffer(data[first : first + 4 * n_scores].tobytes(), np.float32)
+        _check(np.isfinite(scores).all(), "scores in the tickets")
 
 
 def _check_arrays(plan: Plan, state: dict[str, Any], checks: Checks) -> Layout:

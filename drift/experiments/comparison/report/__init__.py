@@ -288,7 +288,7 @@ def _table(
     lines = []
     for row in rows:
         cells = [_cell(one, row[one.key], first=i == 0) for i, one in enumerate(columns)]
-        kind = ' class="baseline"' if row.get("model") in {"no change", "majority"} else ""
+        kind = ' class="baseline"' if row.get("model") in BASELINES else ""
         lines.append(f"<tr{kind}>{''.join(cells)}</tr>")
     # What is wider than the screen is scrolled to, by keys as well.
     name = escape(caption)
