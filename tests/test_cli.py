@@ -172,6 +172,7 @@ def test_type_checkers_know_what_commands_import_late():
         assert getattr(_lazy, name) is not None
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_track_prints_tables_and_says_where_the_files_are(drift, tmp_path):
     shown = drift(*QUICK)
     assert shown.exit_code == 0, shown.stderr
@@ -179,7 +180,7 @@ def test_track_prints_tables_and_says_where_the_files_are(drift, tmp_path):
     assert "in results/track-newswire: " in shown.stdout
     assert "97 of 97 runs" in shown.stderr
     folder = tmp_path / "results" / "track-newswire"
-    assert (folder / "error_vs_budget.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "error_vs_budget.png").exists()
 
 
 @pytest.mark.usefixtures("unrendered")

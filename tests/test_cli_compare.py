@@ -44,6 +44,7 @@ def runs(folder):
     return {record["model"]: record for record in map(json.loads, lines)}
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_file_becomes_tables(drift, tmp_path):
     shown = drift("sales.csv", "--target", "sold", "--models", "nb,lbp", "--jobs", "1")
     assert shown.exit_code == 0, shown.output

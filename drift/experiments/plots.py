@@ -255,9 +255,13 @@ def _name_points(
     centres = panel.transData.transform([*others, *(text.xy for text in texts)])
     hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
     for text in texts:
+        boxes = {}  # without the line to the point
+        for side, alignment in (6, "left"), (-6, "right"):
+            text.set(position=(side, 0), horizontalalignment=alignment)
+            boxes[side] = Text.get_window_extent(text)
         for place in _PLACES:
             text.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
-            box = Text.get_window_extent(text)  # without the line to the point
+            box = boxes[place[0]].translated(0, place[1] * figure.dpi / 72)
             inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
             if inside and not box.count_overlaps(hidden):
                 break

@@ -2,9 +2,18 @@ import numpy as np
 import pytest
 
 from drift.experiments import TRACKING, Results
+from drift.experiments.comparison import statistics
 from drift.streams import Documents
 
 TOPICS = ("a", "b", "c", "d")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_samples():
+    """Draw 500 samples, not 10,000, in the Bayesian test of two models, which are most of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "_SAMPLES", 500)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -385,6 +385,7 @@ def test_copies_of_a_source_count_once():
     assert pair["median_difference"] == pytest.approx((-0.05 - 0.1) / 2)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_what_there_is_not_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="no stream 'spa': did you mean 'spam'"):
         arena(tmp_path, streams=["spa"])

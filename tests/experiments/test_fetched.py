@@ -203,6 +203,7 @@ def test_another_file_than_the_one_that_was_measured_is_refused(openml):
         arena_streams._named("elecNormNew", entry)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_folder_keeps_to_the_stream_that_it_has_runs_of(openml, tmp_path):
     electricity = {"streams": ["elecNormNew"], "models": ["PA"], "jobs": 1}
     openml(151, ELECTRICITY, "class")
@@ -212,6 +213,7 @@ def test_a_folder_keeps_to_the_stream_that_it_has_runs_of(openml, tmp_path):
         arena(tmp_path / "out", **electricity)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_what_cannot_be_fetched_says_what_to_do(river, tmp_path, monkeypatch):
     river("Keystroke", KEYSTROKE, served=False)
     wanted = (
@@ -245,6 +247,7 @@ def test_what_came_instead_is_not_read(river, archive):
         STREAMS["sms" if archive else "keystroke"].make()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_they_run_only_by_name(tmp_path, monkeypatch):
     made = []
     for name, entry in STREAMS.items():

@@ -127,11 +127,11 @@ def test_beyond_the_papers_settings_are_the_pages(stream, gamma, decay):
 
 @pytest.mark.usefixtures("small")
 def test_several_targets_are_requested_one_after_the_other():
-    few = {"models": ["River NoChangeClassifier"], "rows": 400, "jobs": 1}
+    few = {"models": ["River NoChangeClassifier"], "rows": 200, "jobs": 1}
     (record,) = reproduce("beyond-reuters-shifts", **few).records
     assert record["target"] == "earn, then acq, then money-fx, then crude"
-    x = np.random.default_rng(3).random((400, 5))[:, 0]
-    labels = np.floor(4 * x) == np.repeat(range(4), 100)
+    x = np.random.default_rng(3).random((200, 5))[:, 0]
+    labels = np.floor(4 * x) == np.repeat(range(4), 50)
     # The first prediction is None, every other one the label before.
     assert record["mistakes"] == 1 + (labels[1:] != labels[:-1]).sum()
 
@@ -160,7 +160,7 @@ def small(monkeypatch):
 
     def load(stream, _, n, *_more):
         rng = np.random.default_rng(3)
-        X = rng.random((400, 5))
+        X = rng.random((200, 5))
         names = ("-1", "+1", "3") if stream in TWO_CLASSES else TOPICS.get(stream, "abcdef")
         labels = [names[k] for k in (X[:, 0] * len(names)).astype(int)]
         documents = Documents.from_arrays(X, labels, name=stream)
@@ -185,7 +185,7 @@ def test_the_quick_form_of_each_runs(name, tmp_path):
     one = REPRODUCTIONS[name]
     assert list(records_of(results)) == list(one.contenders)
     assert {len(records) for records in records_of(results).values()} == {1}
-    assert results.settings["rows"] == 400
+    assert results.settings["rows"] == 200
     assert (results.settings["test_rows"] is not None) == one.tested
     assert len(list(tmp_path.glob("*.svg"))) == (2 if one.as_stream else 1)
 

@@ -139,6 +139,8 @@ def test_it_leaves_a_folder(folder, results, of_the_paper):
         *("error_vs_budget.png", "error_vs_budget.svg"),
         *("error_over_time.png", "error_over_time.svg"),
     }
+    for name in results.figures:
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     with (folder / "table.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(results.rows("table"))
     with (folder / "claims.csv").open() as file:
