@@ -4,7 +4,6 @@ import gc
 import itertools
 import os
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,10 +48,6 @@ def pytest_cmdline_main(config):
         option.numprocesses = min((os.cpu_count() or 1) + 2, 8)
         if option.dist == "no":
             option.dist = "worksteal"  # whose workers start with a part each, in order
-        # What one process has compiled the others read, even where Python is told to keep none of
-        # it, as in many containers: else each worker compiles all tests in each run.
-        sys.dont_write_bytecode = False
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def covering(combinations, strength):
