@@ -38,9 +38,9 @@ __all__ = [
     "update_context",
 ]
 
-#: Columns of the statistics.
-_MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
-_STEPS, _RECENT, PRESENT, _SINCE, _ZERO = range(6, len(c.FEATURE))
+#: Columns of the statistics that others than `_update_statistics` read.
+_MEAN, _VARIANCE, _COUNT, _SHARE = range(4)
+PRESENT, _SINCE, _ZERO = range(8, len(c.FEATURE))
 
 
 class View(NamedTuple):
