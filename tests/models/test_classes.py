@@ -1,6 +1,7 @@
 """Rows of arrays under several classes: skipped or learnt, they equal the loop over rows."""
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -73,18 +74,18 @@ def as_dicts(X):
     return [{j: v for j, v in enumerate(x) if v} for x in X.tolist()]
 
 
-def loop(model, X, y):
+def loop(model, rows, y):
     predictions = []
-    for x, label in zip(as_dicts(X), y, strict=True):
+    for x, label in zip(rows, y, strict=True):
         predictions.append(model.predict_one(x))
         model.learn_one(x, label)
     return predictions
 
 
-def in_two_batches(model, X, y, first):
+def in_two_batches(model, X, rows, y, first):
     """Models that learnt the rows one by one and in two batches, which are the same."""
     one, many = model.clone(), model.clone()
-    expected = loop(one, X, y.tolist())
+    expected = loop(one, rows, y.tolist())
     predictions = [*many.predict_learn_many(X[:first], y[:first])]
     predictions += [*many.predict_learn_many(X[first:], y[first:])]
     assert predictions == expected
@@ -100,7 +101,7 @@ def in_two_batches(model, X, y, first):
 def test_a_batch_is_the_loop(name, kernel, kind):
     X, y = batch(kind)
     one, many = (MODELS[name](KERNELS[kernel]) for _ in range(2))
-    expected = loop(one, X, y)
+    expected = loop(one, as_dicts(X), y)
     predictions = [
         *many.predict_learn_many(X[:1], y[:1]),
         *many.predict_learn_many(sparse.csr_array(X[1:60]), y[1:60]),
@@ -162,7 +163,19 @@ def test_rows_of_more_columns_than_are_summed_at_once(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 1600))
     X[rng.random(X.shape) > np.linspace(0.05, 1.5, 1600)] = 0.0  # of every density
-    in_two_batches(model, X, rng.integers(4, size=200), 150)  # which nobody can learn
+    in_two_batches(model, X, as_dicts(X), rng.integers(4, size=200), 150)  # which nobody can learn
+
+
+@cache  # for one model after the other
+def wide_rows():
+    """Rows as an array and as dicts, and which of them have a label that nobody can learn."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(640, 1500))
+    dense = np.linspace(0.0, 2.0, 1500)
+    X[:500][rng.random((500, 1500)) > dense] = 0.0  # of every density
+    X[500:560][rng.random((60, 1500)) > dense[::-1]] = 0.0  # columns turn dense and sparse
+    X[600:620] = X[580:600]
+    return X, as_dicts(X), rng.random(640) < 0.5
 
 
 @pytest.mark.skipif(not compiled, reason="only compiled code has windows")
@@ -180,15 +193,10 @@ def test_rows_of_more_columns_than_are_summed_at_once(model):
     ids=lambda model: repr(model)[:30],
 )
 def test_rows_whose_columns_do_not_fit_a_cache(model, classes):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(640, 1500))
-    dense = np.linspace(0.0, 2.0, 1500)
-    X[:500][rng.random((500, 1500)) > dense] = 0.0  # of every density
-    X[500:560][rng.random((60, 1500)) > dense[::-1]] = 0.0  # columns turn dense and sparse
-    X[600:620] = X[580:600]
+    X, rows, unlearnable = wide_rows()
     y = (X[:, 1499] > 0) + (X[:, 1498] > 1.0) * (classes - 2)
-    y[rng.random(640) < 0.5] = 0  # which nobody can learn
+    y[unlearnable] = 0
     model = getattr(model, "model", model) if classes == 2 else model
-    one, many = in_two_batches(model, X, y, 450)
-    assert many.predict_many(X[300:]).tolist() == [one.predict_one(x) for x in as_dicts(X[300:])]
+    one, many = in_two_batches(model, X, rows, y, 450)
+    assert many.predict_many(X[300:]).tolist() == [one.predict_one(x) for x in rows[300:]]
     assert pickle.dumps(many) == pickle.dumps(one)

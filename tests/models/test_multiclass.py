@@ -16,7 +16,7 @@ from drift.kernels import Linear, Polynomial
 from drift.models import MIRA, MRBP, PassiveAggressive, ProjectronPlusPlus
 
 
-def clusters(labels, n=120, seed=0, *, drift=False):
+def clusters(labels, n=105, seed=0, *, drift=False):
     """Noisy points around a centre for each label; with `drift` the labels change centres."""
     rng = random.Random(seed)
     centres = [{f"f{j}": rng.random() for j in range(10) if rng.random() < 0.6} for _ in labels]
@@ -45,7 +45,7 @@ def degenerate(n=120, seed=1):
 STREAMS = {
     "words": lambda: clusters(["red", "green", "blue", "white", "black"]),
     "digits": lambda: clusters(list(range(6)), seed=2),
-    "drifting": lambda: clusters([-1, 1, "other", True, "none"], seed=3, drift=True),
+    "drifting": lambda: clusters([-1, 1, "other", True, "none"], 120, seed=3, drift=True),
     "degenerate": degenerate,
 }
 

@@ -33,7 +33,7 @@ def tagger(tolerance=0.0, **parameters):
     return StructuredProjectron(tagging_kernel, tagging_argmax, tolerance, **parameters)
 
 
-def tagged(n=120, seed=0):
+def tagged(n=80, seed=0):
     """Sequences of up to four positions whose labels depend on each other."""
     rng = random.Random(seed)
     for _ in range(n):
@@ -72,7 +72,7 @@ def check(model, twin, examples, outputs, weights=None):
 def test_a_tagger_is_its_twin(tolerance, squared):
     model = tagger(tolerance, squared=squared)
     check(model, Tagger(tagging_argmax, tolerance, squared=squared), tagged(), taggings)
-    assert 0 < model.n_mistakes < 120
+    assert 0 < model.n_mistakes < 80
     assert model.n_supports <= SIZE
 
 
@@ -85,7 +85,7 @@ def test_repeats_do_no_harm(tolerance, examples):
     assert np.linalg.matrix_rank(rows) == model.n_supports
 
 
-def multiclass_examples(kind, n=120):
+def multiclass_examples(kind, n=80):
     rng = random.Random(5)
     pool = [{}, {"a": 1.0}, {"a": 0.7, "b": 0.4}, {"b": 1.0}, {"a": 0.0}, {"b": 2.0, "c": 1.0}]
     for _ in range(n):
@@ -231,7 +231,7 @@ def learnt(n=60, tolerance=0.4):
 
 
 def test_it_learns_to_tag():
-    model, test = learnt(120), list(tagged(200, seed=9))
+    model, test = learnt(80), list(tagged(100, seed=9))
     wrong = [r != s for x, y in test for r, s in zip(model.predict_one(x), y, strict=True)]
     assert sum(wrong) < 0.25 * len(wrong)  # the first guess, "a" throughout, has two thirds wrong
 

@@ -176,8 +176,9 @@ class AveragedTwin:
     def step(self, t, y):
         self.n_past += 1
         for s, c in self.hypothesis().items():
-            self.sums[s].update(c)
-            self.sizes[s].update({label: abs(a) for label, a in c.items()})
+            for label, a in c.items():
+                self.sums[s][label] += a
+                self.sizes[s][label] += abs(a)
         self.twin.step(t, y)
 
     def scores(self, t, labels):

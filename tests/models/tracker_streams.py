@@ -127,7 +127,7 @@ def tiny(n=120, seed=3):
         yield x, x["f0"] > 0
 
 
-LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), seed=6)}
+LATE = {"late classes": late_classes, "classes": partial(clusters, list(range(6)), 120, seed=6)}
 OWN = {
     "checkerboard": checkerboard,
     "constant": constant,

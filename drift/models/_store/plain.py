@@ -92,7 +92,8 @@ class ColumnStore:
         self.serial += 1
         features = as_dict(x)
         try:
-            values = {name: number(value) for name, value in features.items()}
+            # Most values are floats: to call `number` for each would take longer than the rest.
+            values = {n: v if type(v) is float else number(v) for n, v in features.items()}
             squares = [v * v for v in values.values() if v == v]
             squared = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
@@ -100,14 +101,10 @@ class ColumnStore:
         most = self.most if self._grows else LARGEST
         if not squared <= LARGEST or not self._self_kernel_of(squared) <= most:
             raise culprit(features, most=most)
-        columns = (
-            (self.vocabulary[n], v)
-            for n, v in values.items()
-            if n in self.vocabulary and v == v != 0
-        )
+        known = self.vocabulary
+        columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
         self.point = (sorted(columns), squared)
-        unknown = (v for n, v in values.items() if n not in self.vocabulary and v == v)
-        self.unknown = math.fsum(v * v for v in unknown)
+        self.unknown = math.fsum([v * v for n, v in values.items() if n not in known and v == v])
 
     def read_support(self, slot: int) -> None:
         """Read a support as the point."""
@@ -227,12 +224,12 @@ class ColumnStore:
         return dots
 
     def _row(self) -> list[float]:
-        dots = self._dots()
-        squared = (self.free_squared if s < 0.0 else s for s in self.squared)
-        if type(self.kernel) is RBF and self.kernel.gamma * self.point[1] > FAR:
-            return [math.exp(-self.kernel.gamma * self._distance(s)) for s in range(len(dots))]
-        pairs = zip(dots, squared, strict=True)
-        return [float(self.kernel(dot, s, self.point[1])) for dot, s in pairs]
+        dots, kernel, own = self._dots(), self.kernel, self.point[1]
+        if type(kernel) is RBF and kernel.gamma * own > FAR:
+            return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
+        free = self.free_squared
+        pairs = zip(dots, self.squared, strict=True)
+        return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
 
     def _distance(self, slot: int) -> float:
         """Squared distance between the point and a support, feature by feature.

@@ -9,6 +9,7 @@ the state and then replaces it, so that it is atomic. `reference_scales.py` read
 from __future__ import annotations
 
 import math
+from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -225,9 +226,8 @@ class Linear:
     def scores(cls, s: State, point: Point) -> Array:
         """Inner products, and a bias."""
         view: View = getattr(point, cls.view)
-        places, x = np.append(0, 1 + view.cells), np.append(1.0, view.inputs)
-        weights = cls.cells(s, point)[:, places, : cls.descents + 2].astype(float)
-        scores: Array = np.einsum("rcm,c->rm", weights, x)
+        weights = cls.cells(s, point)[:, view.cells, : cls.descents + 2].astype(float)
+        scores: Array = np.einsum("rcm,c->rm", weights, view.inputs)
         return scores
 
     @classmethod
@@ -237,7 +237,7 @@ class Linear:
         setattr(s, cls.weights[0], rows)
         if view is NO_CONTEXT:
             return
-        places, x = np.append(0, 1 + view.cells), np.append(1.0, view.inputs)
+        places, x = view.cells, view.inputs
         cells, bias = rows[:, places].astype(float), c.SPARSE_BIAS**2 if s.sparse else 1.0
         gradients = step.gradients[:, np.newaxis] * x[:, np.newaxis]
         rates = c.DESCENT_SPARSE if s.sparse else c.DESCENT_DENSE
@@ -277,9 +277,8 @@ class Splines:
     def scores(cls, s: State, point: Point) -> Array:
         """Weights of the knots around the values, times their basis values; and a bias."""
         view: View = getattr(point, cls.view)
-        places, x = np.append(0, 1 + view.knots), np.append(1.0, view.basis * view.scales)
-        weights = cls.cells(s, point)[:, 0, places].astype(float)
-        scores: Array = np.einsum("rie,i->re", weights, x)
+        weights = cls.cells(s, point)[:, 0, view.knots].astype(float)
+        scores: Array = np.einsum("rie,i->re", weights, view.heights)
         return scores
 
     @classmethod
@@ -291,18 +290,19 @@ class Splines:
         setattr(s, cls.weights[0], rows)
         if view is NO_CONTEXT:
             return
-        places = np.append(0, 1 + view.knots)
-        basis, x = np.append(1.0, view.basis), np.append(1.0, view.basis * view.scales)
-        cells = rows[:, :, places].astype(float)
+        cells, x = rows[:, :, view.knots].astype(float), view.heights
         for k, walk in enumerate(c.SPLINE_WALKS):
-            filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * basis)
-        rows[:, :, places] = cells
+            filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * view.basis)
+        rows[:, :, view.knots] = cells
+
+
+_sizes_of = cache(c.sizes_of)
 
 
 def sizes_after(s: State, point: Point) -> dict[str, int]:
     """Return the dimensions after the example."""
     names = len(s.common) if s.sparse else len(point.names)
-    return c.sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
+    return _sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
 
 
 class ContextLinear(Linear):
@@ -328,7 +328,7 @@ FAMILIES: tuple[Any, ...] = (Kernels, Linear, Splines, ContextLinear, ContextSpl
 def softmax(scores: Array, most: float = math.inf) -> Array:
     """Probabilities by class; log-odds in a single row are clipped at `most`."""
     if len(scores) == 1:
-        half = np.clip(scores, -most, most) / 2.0
+        half = scores.clip(-most, most) / 2.0
         scores = np.concatenate([-half, half])
     powers = np.exp(scores - scores.max(axis=0))
     probabilities: Array = powers / powers.sum(axis=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,33 +38,33 @@ __all__ = [
     "update_context",
 ]
 
-#: Columns of the statistics.
-_MEAN, _VARIANCE, _COUNT, _SHARE, _LEVEL, _LAST = range(6)
-_STEPS, _RECENT, PRESENT, _SINCE, _ZERO = range(6, len(c.FEATURE))
+#: Columns of the statistics that others than `_update_statistics` read.
+_MEAN, _VARIANCE, _COUNT, _SHARE = range(4)
+PRESENT, _SINCE, _ZERO = range(8, len(c.FEATURE))
 
 
 class View(NamedTuple):
-    """What linear experts and splines read of an example.
+    """What linear experts and splines read of an example: first the bias, an input of 1.
 
     Parameters
     ----------
     cells, inputs
-        Cells of the linear experts and their inputs, without the bias.
-    knots, basis, scales
-        Knots of the splines, without the bias; the value of each knot's basis function; and one
-        over the root of the number of curves, or of surfaces.
+        Cells of the linear experts and their inputs.
+    knots, basis, heights
+        Knots of the splines; the value of each knot's basis function; and that over the root of the
+        number of curves, or of surfaces.
     """
 
     cells: Array
     inputs: Array
     knots: Array
     basis: Array
-    scales: Array
+    heights: Array
 
 
 #: Sparse rows have no curves, and wide rows have no context.
-_NO_CURVES = np.zeros(0, int), np.zeros(0), np.zeros(0)
-NO_CONTEXT = View(np.zeros(0, int), np.zeros(0), *_NO_CURVES)
+_NO_CURVES = np.zeros(1, int), np.ones(1), np.ones(1)
+NO_CONTEXT = View(np.zeros(1, int), np.ones(1), *_NO_CURVES)
 
 
 class Point(NamedTuple):
@@ -95,7 +96,7 @@ class Point(NamedTuple):
     updates: dict[str, Array]
     key: int
     squares: tuple[float, float] = (0.0, 0.0)
-    deviations: Array = NO_CONTEXT.inputs
+    deviations: Array = np.zeros(0)
 
     @property
     def squared(self) -> float:
@@ -178,14 +179,13 @@ def _update_statistics(f: Array, x: Array) -> Array:
     They restart where errors have long exceeded the deviation by far, or where steps between values
     have become far smaller than they were.
     """
-    given, f = ~np.isnan(x), f.copy()
-    x = np.where(given, x, f[:, _LAST])
-    mean, variance, count = f[:, _MEAN], f[:, _VARIANCE], f[:, _COUNT]
-    error, step = x - mean, np.where(count > 0.0, x - f[:, _LAST], 0.0)
+    mean, variance, count, share, level, last, steps, recent, present, since, zero = f.T
+    given = ~np.isnan(x)
+    x = np.where(given, x, last)
+    error, step = x - mean, np.where(count > 0.0, x - last, 0.0)
     rate = np.maximum(1.0 / (count + 1.0), c.STATISTICS_RATE)
     far = np.where((count >= c.WARM_UP) & (variance > 0.0), c.OUTLIER * np.sqrt(variance), math.inf)
-    error = np.clip(error, -far, far)
-    steps, recent, level = f[:, _STEPS], f[:, _RECENT], f[:, _LEVEL]
+    error = error.clip(-far, far)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         u = (1.0 - c.LEVEL_RATE) * level + c.LEVEL_RATE * (error**2 / variance)
     level = np.where(variance > 0.0, u, level)
@@ -199,10 +199,9 @@ def _update_statistics(f: Array, x: Array) -> Array:
     variance[variance <= 1e-24 * mean**2] = 0.0  # rounding
     count, level = np.where(restarts, 2.0, count), np.where(restarts, 0.0, level)
     steps = np.where(restarts, recent, steps)
-    zero, present = np.maximum(f[:, _ZERO], x == 0.0), f[:, PRESENT] + (x != 0.0)
-    share, since = f[:, _SHARE], f[:, _SINCE]
-    new = (mean, variance, count, share, level, x, steps, recent, present, since, zero)
-    return np.where(given[:, np.newaxis], np.stack(new, axis=1), f)
+    zero, present = np.maximum(zero, x == 0.0), present + (x != 0.0)
+    new = [mean, variance, count, share, level, x, steps, recent, present, since, zero]
+    return np.where(given, np.array(new), f.T).T.copy()
 
 
 def _z_scores(x: Array, mean: Array, variance: Array) -> Array:
@@ -284,8 +283,8 @@ def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) ->
         statistics = features[d:].reshape(statistics.shape)
     updates = {"features": features[:d], "common": np.zeros(d, np.int32)}
     updates |= {"means": means, "deviation_statistics": statistics}
-    some = np.flatnonzero(plain.inputs)
-    views = some, plain.inputs[some], plain, context
+    some = np.flatnonzero(plain.inputs[1:])
+    views = some, plain.inputs[1 + some], plain, context
     norms = squares, context_squares
     return Point(*views, names, pairs, n_values, updates, key, norms, deviations)
 
@@ -299,19 +298,21 @@ def _key(values: dict[int, float]) -> int:
 def _view(z: Array, curved: Array, squares: float, n: float, *, pairs: bool) -> tuple[View, float]:
     """Return the members' view of standardised values, and their squared norm."""
     squared = float(z @ z)
-    inputs = (z / math.sqrt((squares + squared) / n + 1e-9)).astype(np.float32).astype(float)
-    view = View(np.arange(len(z)), inputs, *_hats(np.flatnonzero(curved), z, pairs=pairs))
-    return view, squared
+    inputs = np.append(1.0, z / math.sqrt((squares + squared) / n + 1e-9))
+    inputs = inputs.astype(np.float32).astype(float)
+    hats = _hats(np.flatnonzero(curved), z, pairs=pairs)
+    return View(np.arange(len(inputs)), inputs, *hats), squared
 
 
 def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]:
-    """Return the knots around the values of these features, their basis values and scales."""
+    """Return the knots around the values of these features, their basis values and heights."""
     number = number[number < c.SPLINED]
     below, left, right = _knots(z[number], c.KNOTS)
-    firsts = np.array([c.n_knots(j, pairs=pairs) - 1 for j in number.tolist()], int)
-    knots = np.add.outer(firsts + below, [0, 1]).ravel()
-    basis = np.stack([left, right], axis=1).ravel()
-    scales = np.full(len(basis), 1.0 / math.sqrt(max(len(number), 1)))
+    firsts = _first_knots(pairs=pairs)[number]
+    knots = np.append(0, np.add.outer(firsts + below, [0, 1]))
+    basis = np.append(1.0, np.array([left, right]).T)
+    heights = basis * (1.0 / math.sqrt(max(len(number), 1)))
+    heights[0] = 1.0
     number = number[number < c.PAIRED]
     if pairs and len(number) > 1:
         below, left, right = _knots(z[number], c.PAIR_KNOTS)
@@ -320,15 +321,22 @@ def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]
         first += c.PAIR_KNOTS * (c.PAIR_KNOTS * number[i] + below[j]) + below[i]
         corners = np.add.outer(first, [0, 1, c.PAIR_KNOTS, c.PAIR_KNOTS + 1])
         sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
-        knots, basis = np.append(knots, corners), np.append(basis, np.stack(sides, axis=1))
-        scales = np.append(scales, np.full(corners.size, 1.0 / math.sqrt(len(i))))
-    return knots, basis, scales
+        values = np.array(sides).T.ravel()
+        knots, basis = np.append(knots, corners), np.append(basis, values)
+        heights = np.append(heights, values * (1.0 / math.sqrt(len(i))))
+    return knots, basis, heights
+
+
+@cache
+def _first_knots(*, pairs: bool) -> Array:
+    """Return the first knot of each feature's curve."""
+    return np.array([c.n_knots(j, pairs=pairs) for j in range(c.SPLINED)])
 
 
 def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
     """Return the knot below each value, and the basis values of that knot and the next."""
     most = (knots - 1) / 4.0
-    place = most * np.clip(z, -2.0, 2.0) + 2.0 * most
+    place = most * z.clip(-2.0, 2.0) + 2.0 * most
     below = np.minimum(place.astype(int), knots - 2)
     return below, below + 1 - place, place - below
 
@@ -355,6 +363,6 @@ def _read_sparse(s: Any, values: dict[Hashable, float], recall: Recall | None) -
     numbers, unit = numbers[some], unit[some]
     cells, at = np.unique(numbers * c.HASH_SLOTS >> NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
-    plain = View(cells, inputs, *_NO_CURVES)
+    plain = View(np.append(0, 1 + cells), np.append(1.0, inputs), *_NO_CURVES)
     updates, key = {"features": f}, 0 if recall is None else _key(slots)
     return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(slots), updates, key)
