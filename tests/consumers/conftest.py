@@ -14,6 +14,9 @@ from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
 from tools.kafka.security import SecureBroker
 
+#: The broker of this process, once it has been started.
+BROKER = pytest.StashKey()
+
 
 @pytest.fixture(autouse=True)
 def _unsynced(monkeypatch):
@@ -73,18 +76,36 @@ def broker(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory):
-    """A real Kafka broker that starts here, where its jars have been fetched.
-
-    One for all tests, as to start it takes longer than they do.
-    """
-    if not tool.fetched():
-        pytest.skip("no Kafka: python tools/kafka/broker.py fetch")
+def _kafka_broker(tmp_path_factory):
     with SecureBroker(tmp_path_factory.mktemp("kafka")) as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
+def kafka_broker(request):
+    """A real Kafka broker that starts here, where its jars have been fetched.
+
+    One for all tests, as to start it takes longer than they do. After the last of them it stops, as
+    one that is idle takes a twentieth of a core.
+    """
+    if not tool.fetched():
+        pytest.skip("no Kafka: python tools/kafka/broker.py fetch")
+    broker = request.getfixturevalue("_kafka_broker")
+    if broker.pid is None:  # it had stopped, and another process left some tests to this one
+        broker.start()
+    request.config.stash[BROKER] = broker
+    return broker
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Stop the broker after the last test that needs it."""
+    yield
+    if BROKER in item.config.stash and not (nextitem and nextitem.get_closest_marker("kafka")):
+        item.config.stash[BROKER].stop()
+
+
+@pytest.fixture
 def kafka_address(request):
     """Where a real Kafka broker answers: DRIFT_KAFKA's, else the one that starts here."""
     return os.environ.get("DRIFT_KAFKA") or request.getfixturevalue("kafka_broker").address
