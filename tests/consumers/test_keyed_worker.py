@@ -33,7 +33,8 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import everything, send, with_topics
+from tests.consumers.test_worker import with_topics
+from tests.consumers.topics import everything, send
 
 pytestmark = pytest.mark.usefixtures("stores")
 
@@ -134,7 +135,7 @@ def assert_exact(path, *, prior=True):
 
 def assert_published(broker, *, prior=True):
     """Each prediction was sent, whether once or again, and each dead letter."""
-    sent = [(r.key.decode(), json.loads(r.value)) for r in everything(broker, "out")]
+    sent = [(r.key().decode(), json.loads(r.value())) for r in everything(broker, "out")]
     expected = {}
     for place in LOGS:
         expected |= loop(place, prior)[2]
@@ -143,7 +144,7 @@ def assert_published(broker, *, prior=True):
     }
     letters = {
         (int(h["drift.partition"]), int(h["drift.offset"]))
-        for h in (dict(letter.headers) for letter in everything(broker, "dead"))
+        for h in (dict(letter.headers()) for letter in everything(broker, "dead"))
     }
     assert letters == {(partition, offset) for partition in range(2) for offset in POISON}
 

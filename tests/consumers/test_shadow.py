@@ -139,7 +139,7 @@ def messages(n=240):
             {"label": sum(map(len, features)) % 2 == 0} if t % 7 else {}
         )
         value = b"{" if t % 50 == 3 else json.dumps(body).encode()
-        yield Message(Position("t", 0, t), None, value, timestamp=1000 * t)
+        yield Message(Position("t", 0, t), None, value, timestamp=1000 * (t + 1))
 
 
 def loop(log, at=None, by_hand=(), model=None, shadow=None):
