@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from drift.consumers.assignment import Assignment
-from drift.consumers.checkpoints import objects
+from drift.consumers.checkpoints import objects, rows
 from drift.consumers.checkpoints.rows import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
@@ -22,6 +22,7 @@ BROKER = pytest.StashKey()
 def _unsynced(monkeypatch):
     """Leave files to the system's memory: no test takes the power away."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(rows, "_SYNCHRONOUS", "off")
 
 
 @pytest.fixture

@@ -44,10 +44,10 @@ POISON = {20: b'{"features": {"a": 1}, "label": true}', 33: b"{", 60: b'{"custom
 
 
 def log(partition):
-    """Messages of six customers of a partition, three of them poison."""
+    """Messages of six customers of a partition, some in a row of each; three are poison."""
     made = []
     for n in range(COUNT):
-        key = f"c{partition}-{n * n % 11 % 7}"
+        key = f"c{partition}-{(n // 3) ** 2 % 11 % 7}"
         features = {f"w{(7 * n + k * k) % 13}": 1.0 + k for k in range(3)}
         label = None if n % 17 == 3 else (len(key) + n // 27 + n) % 3 == 0
         value = CODEC.encode(Example(features, label, key=key))
