@@ -153,6 +153,10 @@ def root(request, tmp_path):
 
 @pytest.fixture
 def bucket(s3):
-    """A place in its own bucket in that store, which is well again after the test."""
-    yield f"s3://{uuid.uuid4().hex}/root"
+    """A bucket of that store, which is empty, and the store well, again after the test.
+
+    One for all tests, as a client of another takes as long as a test.
+    """
+    yield "s3://bucket/root"
+    s3.objects.clear()
     s3.lose, s3.delay, s3.answers = 0.0, 0.0, None
