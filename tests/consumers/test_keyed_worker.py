@@ -26,7 +26,7 @@ from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, MessageError
 from drift.models import LBP
 from drift.models._state.codec import encode
-from drift.testing import Abort, Aborted, patient_assignor
+from drift.testing import Abort, Aborted
 from tests.consumers.stepping import close, kill, until
 
 pytest.importorskip("kafka")
@@ -209,8 +209,7 @@ def test_two_workers_share_the_partitions(broker, root, caplog):
     send(broker, half)
 
     def member():
-        strategy = [patient_assignor(1.0)]
-        consumer = {"partition_assignment_strategy": strategy, "session_timeout_ms": 8000}
+        consumer = broker.group_args | {"session_timeout_ms": 4000}
         return worker(broker, root, most=100, consumer=consumer)
 
     one = member()

@@ -837,19 +837,19 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
 
     claimed = PartitionFolder.claim
     monkeypatch.setattr(PartitionFolder, "claim", claim)
-    one = worker(topics, tmp_path, session=SHORT)
+    one = worker(topics, tmp_path)
     finish(one)
     assert_exact(tmp_path)
     assert caplog.text.count("tried again") == 1
     claims.clear()
-    idle = worker(topics, tmp_path, session=SHORT)
+    idle = worker(topics, tmp_path, "later")
     until(idle, lambda: idle.metrics.partitions == 2)
     assert len(claims) == 4
     assert idle.metrics.problems() == []  # though there is nothing to save
     close(idle)
     claims.clear()
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
-    impatient = worker(topics, tmp_path, session=SHORT)
+    impatient = worker(topics, tmp_path, "later still")
     with pytest.raises(UnavailableError, match="cannot be written"):
         work(impatient, 1)
     impatient._close()
@@ -858,7 +858,7 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
 def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, monkeypatch):
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
     broker.create_topic("t")
-    messages = log(0, 40)
+    messages = log(0, 15)
     send(broker, messages)
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
     assert one._consumer.consumer.config["max_poll_records"] > len(messages)
@@ -938,7 +938,8 @@ def test_one_worker_learns_all_and_another_goes_on_when_it_leaves(broker, tmp_pa
 
     def member():
         strategy = [patient_assignor(1.0, of=LeadAssignor())]
-        return worker(broker, tmp_path, consumer={"partition_assignment_strategy": strategy})
+        given = {"partition_assignment_strategy": strategy}
+        return worker(broker, tmp_path, session=SESSION // 2, consumer=given)  # they wait for it
 
     one = member()
     work(one, 200)
