@@ -46,11 +46,14 @@ def loop(model, examples):
     return model.to_bytes(), predictions
 
 
+STREAM = list(drifting_stream(60))
+
+
 @st.composite
 def streams(draw):
     """Examples, some of them without a label and some with a weight."""
     rng = random.Random(draw(st.integers(0, 999)))
-    examples = [(x, y if rng.random() < 0.8 else None) for x, y in drifting_stream(60)]
+    examples = [(x, y if rng.random() < 0.8 else None) for x, y in STREAM]
     return [one if rng.random() < 0.7 else (*one, rng.choice([0, 0.5, 2.0])) for one in examples]
 
 

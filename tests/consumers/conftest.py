@@ -7,18 +7,22 @@ from collections import defaultdict
 import pytest
 
 from drift.consumers.assignment import Assignment
-from drift.consumers.checkpoints import objects
+from drift.consumers.checkpoints import objects, rows
 from drift.consumers.checkpoints.rows import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
 from tools.kafka.security import SecureBroker
 
+#: The broker of this process, once it has been started.
+BROKER = pytest.StashKey()
+
 
 @pytest.fixture(autouse=True)
 def _unsynced(monkeypatch):
     """Leave files to the system's memory: no test takes the power away."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(rows, "_SYNCHRONOUS", "off")
 
 
 @pytest.fixture
@@ -73,18 +77,36 @@ def broker(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory):
-    """A real Kafka broker that starts here, where its jars have been fetched.
-
-    One for all tests, as to start it takes longer than they do.
-    """
-    if not tool.fetched():
-        pytest.skip("no Kafka: python tools/kafka/broker.py fetch")
+def _kafka_broker(tmp_path_factory):
     with SecureBroker(tmp_path_factory.mktemp("kafka")) as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
+def kafka_broker(request):
+    """A real Kafka broker that starts here, where its jars have been fetched.
+
+    One for all tests, as to start it takes longer than they do. After the last of them it stops, as
+    one that is idle takes a twentieth of a core.
+    """
+    if not tool.fetched():
+        pytest.skip("no Kafka: python tools/kafka/broker.py fetch")
+    broker = request.getfixturevalue("_kafka_broker")
+    if broker.pid is None:  # it had stopped, and another process left some tests to this one
+        broker.start()
+    request.config.stash[BROKER] = broker
+    return broker
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Stop the broker after the last test that needs it."""
+    yield
+    if BROKER in item.config.stash and not (nextitem and nextitem.get_closest_marker("kafka")):
+        item.config.stash[BROKER].stop()
+
+
+@pytest.fixture
 def kafka_address(request):
     """Where a real Kafka broker answers: DRIFT_KAFKA's, else the one that starts here."""
     return os.environ.get("DRIFT_KAFKA") or request.getfixturevalue("kafka_broker").address
@@ -131,6 +153,10 @@ def root(request, tmp_path):
 
 @pytest.fixture
 def bucket(s3):
-    """A place in its own bucket in that store, which is well again after the test."""
-    yield f"s3://{uuid.uuid4().hex}/root"
+    """A bucket of that store, which is empty, and the store well, again after the test.
+
+    One for all tests, as a client of another takes as long as a test.
+    """
+    yield "s3://bucket/root"
+    s3.objects.clear()
     s3.lose, s3.delay, s3.answers = 0.0, 0.0, None

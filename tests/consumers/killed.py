@@ -7,17 +7,21 @@ import signal
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.keyed import KeyedModels
 from drift.models import LBP
 
-__all__ = ["kill_at", "save", "save_models"]
+__all__ = ["kill_at", "roll_back", "save", "save_models"]
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [
         "drift.consumers.checkpoints.folder",
         "drift.consumers.checkpoints.models",
+        "drift.consumers.checkpoints.rollback",
         "drift.consumers.keyed",
         "drift.models.budget",
         "pytest",  # Each process imports the program that the first one runs.
@@ -58,3 +62,8 @@ def save_models(path):
         models.changed(name, models.get(name) or checkpoint.model)
         models.leave()
     folder.prepare(key, epoch, checkpoint.model, {key: 0}, keyed=models.state())()
+
+
+def roll_back(folder, keep_offsets):
+    """Roll a partition's folder back to its first checkpoint."""
+    plan(files_in(place(folder)), "1-1", keep_offsets=keep_offsets).write(None)

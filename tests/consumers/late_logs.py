@@ -20,7 +20,7 @@ def logs(n=60, seed=0, partitions=(2, 3)):
     }
     labels = []
     for t in range(n):
-        time = 1000 * t
+        time = 1000 * (t + 1)
         x = {f"w{(7 * t + k * k + seed) % 23}": 1.0 + k for k in range(5)}
         name = rng.choice([t, f"é{t}", t - t % 7])
         value = json.dumps({"features": x, "id": name}, ensure_ascii=False).encode()
@@ -30,7 +30,7 @@ def logs(n=60, seed=0, partitions=(2, 3)):
             label["weight"] = 0.5
         for _ in range(rng.choice([0, 1, 1, 1, 1, 2])):
             delay = rng.choice([-1500, 0, 300, 4000, 9000, 15_000, 30_000]) + rng.randrange(900)
-            labels.append((max(0, time + delay), json.dumps(label).encode()))
+            labels.append((max(1, time + delay), json.dumps(label).encode()))
         if t % 13 == 0:
             labels.append((time, b'{"label": true}'))
     # Times that go back by seconds, as those of producers do.

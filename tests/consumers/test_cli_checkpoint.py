@@ -222,13 +222,14 @@ def test_labels_of_a_separate_topic_start_with_the_features(drift, broker, tmp_p
 
 @pytest.fixture
 def learnt(drift, broker):
-    """A folder with the checkpoints of two workers: of 10 messages and of 16."""
-    for count, begin in ((10, 0), (16, 10)):
+    """A folder with the checkpoints of a worker: of no message, of 10 and of 16."""
+    one = worker(broker)
+    for begin, count in ((0, 10), (10, 16)):
         produce(broker, "t", map(message, range(begin, count)), 0)
-        learn(broker, count)
-    ids = [json.loads(line)["id"] for line in drift("list", "c", "--json").output.splitlines()]
-    assert ids[-1].startswith("1-")
-    return ids
+        step(one, count)
+        one._save_new()
+    close(one)
+    return [one["id"] for one in entries(drift)]
 
 
 def back(drift, *more, **given):

@@ -40,10 +40,13 @@ LAST = {"keep_hourly": 0, "keep_daily": 0}
 POINTS = [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS]
 
 
+STREAM = list(drifting_stream(60))
+
+
 def model(n):
     """Model after n examples."""
     trained = LBP(5)
-    for x, y in list(drifting_stream(60))[:n]:
+    for x, y in STREAM[:n]:
         trained.learn_one(x, y)
     return trained
 

@@ -27,14 +27,15 @@ from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, MessageError
 from drift.models import LBP
 from drift.models._state.codec import encode
-from drift.testing import Abort, Aborted, patient_assignor
+from drift.testing import Abort, Aborted
 from tests.consumers.stepping import close, kill, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import everything, send, with_topics
+from tests.consumers.test_worker import with_topics
+from tests.consumers.topics import everything, send
 
 pytestmark = pytest.mark.usefixtures("stores")
 
@@ -44,10 +45,10 @@ POISON = {20: b'{"features": {"a": 1}, "label": true}', 33: b"{", 60: b'{"custom
 
 
 def log(partition):
-    """Messages of six customers of a partition, three of them poison."""
+    """Messages of six customers of a partition, some in a row of each; three are poison."""
     made = []
     for n in range(COUNT):
-        key = f"c{partition}-{n * n % 11 % 7}"
+        key = f"c{partition}-{(n // 3) ** 2 % 11 % 7}"
         features = {f"w{(7 * n + k * k) % 13}": 1.0 + k for k in range(3)}
         label = None if n % 17 == 3 else (len(key) + n // 27 + n) % 3 == 0
         value = CODEC.encode(Example(features, label, key=key))
@@ -135,7 +136,7 @@ def assert_exact(path, *, prior=True):
 
 def assert_published(broker, *, prior=True):
     """Each prediction was sent, whether once or again, and each dead letter."""
-    sent = [(r.key.decode(), json.loads(r.value)) for r in everything(broker, "out")]
+    sent = [(r.key().decode(), json.loads(r.value())) for r in everything(broker, "out")]
     expected = {}
     for place in LOGS:
         expected |= loop(place, prior)[2]
@@ -144,7 +145,7 @@ def assert_published(broker, *, prior=True):
     }
     letters = {
         (int(h["drift.partition"]), int(h["drift.offset"]))
-        for h in (dict(letter.headers) for letter in everything(broker, "dead"))
+        for h in (dict(letter.headers()) for letter in everything(broker, "dead"))
     }
     assert letters == {(partition, offset) for partition in range(2) for offset in POISON}
 
@@ -209,8 +210,7 @@ def test_two_workers_share_the_partitions(broker, root, caplog):
     send(broker, half)
 
     def member():
-        strategy = [patient_assignor(1.0)]
-        consumer = {"partition_assignment_strategy": strategy, "session_timeout_ms": 8000}
+        consumer = broker.group_args | {"session_timeout_ms": 4000}
         return worker(broker, root, most=100, consumer=consumer)
 
     one = member()

@@ -25,7 +25,8 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker  # after the check that there is a client
-from tests.consumers.test_worker import SESSION, everything, send
+from tests.consumers.test_worker import SESSION
+from tests.consumers.topics import everything, send
 
 #: Two partitions of features, three of labels; an id and its label need not be in like ones.
 LOGS = messages(logs())
@@ -119,11 +120,11 @@ def assert_published(broker, twin):
     """Each prediction, dead letter and orphan of the twin was sent, whether once or again."""
     got = {
         (body["topic"], body["partition"], body["offset"], body["predicted"], body["score"])
-        for body in (json.loads(record.value) for record in everything(broker, "out"))
+        for body in (json.loads(record.value()) for record in everything(broker, "out"))
     }
     assert got == {(*position, *prediction) for position, prediction in twin.predictions.items()}
     for topic, positions in (("dead", twin.dead), ("lost", twin.orphans)):
-        headers = [dict(record.headers) for record in everything(broker, topic)]
+        headers = [dict(record.headers()) for record in everything(broker, topic)]
         assert {
             (h["drift.topic"].decode(), int(h["drift.partition"]), int(h["drift.offset"]))
             for h in headers

@@ -101,12 +101,12 @@ class Topic:
 @pytest.mark.parametrize("swapped", [0, 1])
 def test_a_topic_that_is_read_faster_waits_for_the_other(sizes, swapped):
     one = figure(pending=2000)
-    predictions = Topic([prediction(n, n, True) for n in range(6000)], sizes[0])
-    labels = Topic([label(n ^ swapped, n % 4 > 0) for n in range(6000)], sizes[1])
+    predictions = Topic([prediction(n, n, True) for n in range(3000)], sizes[0])
+    labels = Topic([label(n ^ swapped, n % 4 > 0) for n in range(3000)], sizes[1])
     while predictions.rest or labels.rest:
         one.read(predictions, labels, 0)
         assert max(one.waiting, one._early) <= 1500
-    assert counted(one) == (6000, 6000, 1500, 0)
+    assert counted(one) == (3000, 3000, 750, 0)
 
 
 def test_topics_that_have_nothing_in_common_are_read_to_their_ends():

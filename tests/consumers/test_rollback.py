@@ -1,9 +1,5 @@
 """Rolling back: which checkpoint, its messages, and what a kill leaves."""
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +12,7 @@ from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.order import Clock
 from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP
+from tests.consumers import killed
 
 TP = ("news", 0)
 #: Noon of 2026-11-20, UTC.
@@ -226,28 +223,13 @@ def test_a_worker_that_claims_meanwhile_is_seen(folder, point):
 
 # --- kills -------------------------------------------------------------------------------------
 
-_CHILD = """
-import sys
-from drift.consumers.checkpoints.files import files_in
-from drift.consumers.checkpoints.objects import place
-from drift.consumers.checkpoints.rollback import plan
-plan(files_in(place(sys.argv[1])), "1-1", keep_offsets=sys.argv[2] == "keep").write(None)
-print("survived")
-"""
-
 
 @pytest.mark.parametrize("point", crash_points.ROLLBACK_POINTS)
 def test_a_kill_leaves_the_old_or_the_new_one(folder, point):
-    keep = "keep" if len(point) % 2 else "go back"
-    killed = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(folder.folder(TP)), keep],
-        env=os.environ | {"DRIFT_ABORT_AT": point},
-        capture_output=True,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    keep = len(point) % 2 == 1
+    killed.kill_at(point, killed.roll_back, str(folder.folder(TP)), keep)
     done = point in {"checkpoint.renamed", "rollback.written"}
-    new = (10, 30) if keep == "keep" else (10, 10)
+    new = (10, 30) if keep else (10, 10)
     assert state(folder)[:2] == (new if done else (30, 30))
     epoch, checkpoint = folder.claim(TP)
     folder.save(TP, epoch, model(50), {TP: 50}, previous=checkpoint.id)

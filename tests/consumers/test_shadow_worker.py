@@ -20,10 +20,8 @@ from tests.consumers.test_worker import SHORT
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka import KafkaProducer
-
-from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
+from tests.consumers.topics import everything, send
 
 KEY, PLACE = ("t", None), ("t", 0)
 LOG = list(messages())
@@ -38,14 +36,6 @@ def topics(broker):
     broker.create_topic("out")
     send(broker, LOG[:120])
     return broker
-
-
-def send(broker, log):
-    producer = KafkaProducer(**broker.client_args, linger_ms=60_000)
-    for message in log:
-        producer.send("t", message.value, partition=0, timestamp_ms=message.timestamp)
-    producer.flush()
-    producer.close()
 
 
 def worker(broker, folder, model=2, shadow=30, **more):
@@ -103,11 +93,9 @@ def test_a_worker_that_is_killed_about_a_promotion_continues_as_if_it_was_not(
     assert of_all(actual) == of_all(whole)
     assert [one["number"] for one in checkpoint.promotions] == [1]
     output = {}
-    with Reader("out", topics.client_args) as reader:
-        for message in reader.read(reader.ends()):
-            output.setdefault(int(message.key.split(b":")[-1]), set()).add(
-                json.loads(message.value)["predicted"]
-            )
+    for record in everything(topics, "out"):
+        offset, predicted = record.key().split(b":")[-1], json.loads(record.value())["predicted"]
+        output.setdefault(int(offset), set()).add(predicted)
     expected = loop(LOG[:120], AT)[0]
     assert [*output.values()] == [{one} for one in expected]
 

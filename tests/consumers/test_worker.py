@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from contextlib import nullcontext
+from functools import cache
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -37,7 +38,6 @@ from tests.consumers.twin_order import in_time
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
 from drift.consumers.client.consumer import LeadAssignor
@@ -49,6 +49,7 @@ from drift.consumers.client.topics import Reader
 from drift.consumers.feed import Feed
 from drift.consumers.worker import Worker
 from tests.consumers.test_workarounds import Latin
+from tests.consumers.topics import everything, send
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
 #: machine needs, and has whoever comes into a group after somebody else wait as long.
@@ -83,10 +84,10 @@ def log(partition, count=200):
 LOGS = {("t", partition): log(partition) for partition in range(2)}
 
 
-def loop(model, messages):
-    """What a plain loop over messages learns; return what it predicts of each."""
-    codec = JsonCodec()
-    predictions = {}
+@cache
+def loop(messages):
+    """What a plain loop over messages learns, and what it predicts of each."""
+    model, codec, predictions = LBP(budget=9), JsonCodec(), {}
     for message in messages:
         try:
             example = codec.decode(message.value)
@@ -94,18 +95,12 @@ def loop(model, messages):
             continue
         predictions[str(message.position)] = model.predict_one(example.features)
         model.learn_one(example.features, example.label)
-    return predictions
+    return encode(model), predictions
 
 
-def send(broker, messages):
-    """Append messages to their partitions, with their times."""
-    producer = KafkaProducer(**broker.client_args, linger_ms=60_000)
-    for message in messages:
-        topic, partition, _ = message.position
-        given = {"partition": partition, "timestamp_ms": message.timestamp}
-        producer.send(topic, message.value, key=b"", **given)
-    producer.flush(timeout=30)
-    producer.close(timeout=5)
+def learnt(logs):
+    """What a plain loop over logs learns."""
+    return loop(tuple(in_time(logs)))[0]
 
 
 def worker(broker, folder, group="g", session=SESSION, **options):
@@ -174,31 +169,22 @@ def newest(folder, key=KEY):
 
 def assert_exact(folder, logs=LOGS, key=KEY, **options):
     """The newest checkpoint is what a plain loop learns, and what its order and the logs give."""
-    plain, found = LBP(budget=9), newest(folder, key)
-    loop(plain, in_time(logs))
+    found = newest(folder, key)
     assert found.offsets == {place: own[-1].position.offset + 1 for place, own in logs.items()}
-    assert encode(found.model) == encode(plain)
+    assert encode(found.model) == learnt(logs)
     order = read_order(CheckpointFolder(folder).folder(key), found.id)
     again, _ = relearn(LBP(9), logs, order, WorkerOptions(topic="t", group="g", **options))
-    assert encode(again.model) == encode(plain)
+    assert encode(again.model) == learnt(logs)
     assert again.metrics.state() == found.metrics
-
-
-def everything(broker, topic):
-    """All records of a topic."""
-    with Reader(topic, broker.client_args) as reader:
-        count = sum(reader.ends().values())
-        records = []
-        while len(records) < count:
-            records += reader.poll(1.0)
-    return records
 
 
 def assert_published(broker):
     """Each prediction of a plain loop was sent, whether once or again, and each dead letter."""
-    got = {(r.key.decode(), json.loads(r.value)["predicted"]) for r in everything(broker, "out")}
-    assert got == set(loop(LBP(budget=9), in_time(LOGS)).items())
-    letters = [(dict(letter.headers), letter.value) for letter in everything(broker, "dead")]
+    got = {
+        (r.key().decode(), json.loads(r.value())["predicted"]) for r in everything(broker, "out")
+    }
+    assert got == set(loop(tuple(in_time(LOGS)))[1].items())
+    letters = [(dict(one.headers()), one.value()) for one in everything(broker, "dead")]
     assert {(int(h["drift.partition"]), int(h["drift.offset"]), v) for h, v in letters} == {
         (partition, offset, value) for partition in range(2) for offset, value in POISON.items()
     }
@@ -266,10 +252,10 @@ def test_a_crash_neither_forgets_nor_repeats_an_alarm(broker, tmp_path, monkeypa
     )
     close(other)
     events = everything(broker, "events")
-    (key,) = {record.key for record in events}
+    (key,) = {record.key() for record in events}
     assert 500 < int(key.decode().removeprefix("alarm:error:t:0:")) < 640
     # The group is another one after the crash, as its first member would be waited for.
-    assert len({record.value.replace(b'"later"', b'"g"') for record in events}) == 1
+    assert len({record.value().replace(b'"later"', b'"g"') for record in events}) == 1
     newest = CheckpointFolder(tmp_path).newest(("t", None))
     assert newest.metrics["alarmed"] == {"error": 1, "log_loss": 0}
 
@@ -286,9 +272,7 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
     one = worker(broker, tmp_path)
     work(one, 3)
     close(one)
-    plain = LBP(budget=9)
-    loop(plain, log(0, 2))
-    assert encode(newest(tmp_path).model) == encode(plain)
+    assert encode(newest(tmp_path).model) == learnt({("t", 0): log(0, 2)})
     with Reader("dead", broker.client_args) as dead, Reader("t", broker.client_args) as topic:
         [(letter, replayed)] = Replay(dead, topic)
     assert (letter.key, letter.value) == (b"key", first)
@@ -366,9 +350,8 @@ def test_a_partition_that_is_added_begins_at_its_beginning(topics, tmp_path, sta
     folder.save(KEY, epoch, LBP(budget=9), {("t", 0): 0})
     other = worker(topics, tmp_path, session=SHORT, start=start)
     finish(other)
-    plain, found = LBP(budget=9), newest(tmp_path)
-    loop(plain, in_time(LOGS))
-    assert encode(found.model) == encode(plain)
+    found = newest(tmp_path)
+    assert encode(found.model) == learnt(LOGS)
     assert found.metrics["examples"] == 400 - 2 * len(POISON)
 
 
@@ -409,7 +392,7 @@ def test_a_partition_that_there_is_not_is_refused(topics, tmp_path):
 
 @pytest.mark.parametrize("by", ["count", "bytes"])
 def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkeypatch, by):
-    """The one has thousands of records before the first of the other: it is paused, and sought."""
+    """The one has hundreds of records before the first of the other: it is paused, and sought."""
     ahead, again = 300, 100
     if by == "count":
         monkeypatch.setattr("drift.consumers.order._AHEAD", ahead)
@@ -419,8 +402,8 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
         monkeypatch.setattr("drift.consumers.order._AHEAD_BYTES", ahead * size)
         monkeypatch.setattr("drift.consumers.order._AGAIN_BYTES", again * size)
     broker.create_topic("t", partitions=2)
-    many = [message._replace(timestamp=message.position.offset) for message in log(0, 3000)]
-    few = [message._replace(timestamp=200 * n) for n, message in enumerate(log(1, 16))]
+    many = [one._replace(timestamp=1 + n) for n, one in enumerate(log(0, 1500))]
+    few = [one._replace(timestamp=1 + 200 * n) for n, one in enumerate(log(1, 8))]
     send(broker, many + few)
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
     held, start = [True], one._consumer.start
@@ -440,7 +423,7 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
     start(("t", 1), 0)
     most = 0
     end = time.monotonic() + 60
-    while offsets(one) != {("t", 0): 3000, ("t", 1): 16}:
+    while offsets(one) != {("t", 0): 1500, ("t", 1): 8}:
         assert time.monotonic() < end
         one.step(0.1)
         most = max(most, len(claim_of(one).feed.order.buffered(("t", 0))))
@@ -707,10 +690,10 @@ def test_a_checkpoint_is_of_when_it_was_begun(topics, tmp_path):
         assert sum(newest(tmp_path).offsets.values()) == 0
         pause.release()
         assert one._end_save(claim_of(one))
-    found, plain = newest(tmp_path), LBP(budget=9)
+    found = newest(tmp_path)
     assert found.offsets == begun
-    loop(plain, [m for m in in_time(LOGS) if m.position.offset < begun[m.position[:2]]])
-    assert encode(found.model) == encode(plain)
+    before = (m for m in in_time(LOGS) if m.position.offset < begun[m.position[:2]])
+    assert encode(found.model) == loop(tuple(before))[0]
     finish(one)
     assert_exact(tmp_path)
 
@@ -854,19 +837,19 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
 
     claimed = PartitionFolder.claim
     monkeypatch.setattr(PartitionFolder, "claim", claim)
-    one = worker(topics, tmp_path, session=SHORT)
+    one = worker(topics, tmp_path)
     finish(one)
     assert_exact(tmp_path)
     assert caplog.text.count("tried again") == 1
     claims.clear()
-    idle = worker(topics, tmp_path, session=SHORT)
+    idle = worker(topics, tmp_path, "later")
     until(idle, lambda: idle.metrics.partitions == 2)
     assert len(claims) == 4
     assert idle.metrics.problems() == []  # though there is nothing to save
     close(idle)
     claims.clear()
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
-    impatient = worker(topics, tmp_path, session=SHORT)
+    impatient = worker(topics, tmp_path, "later still")
     with pytest.raises(UnavailableError, match="cannot be written"):
         work(impatient, 1)
     impatient._close()
@@ -875,7 +858,7 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
 def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, monkeypatch):
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
     broker.create_topic("t")
-    messages = log(0, 40)
+    messages = log(0, 15)
     send(broker, messages)
     one = worker(broker, tmp_path, predictions=None, dead_letters=None)
     assert one._consumer.consumer.config["max_poll_records"] > len(messages)
@@ -955,7 +938,8 @@ def test_one_worker_learns_all_and_another_goes_on_when_it_leaves(broker, tmp_pa
 
     def member():
         strategy = [patient_assignor(1.0, of=LeadAssignor())]
-        return worker(broker, tmp_path, consumer={"partition_assignment_strategy": strategy})
+        given = {"partition_assignment_strategy": strategy}
+        return worker(broker, tmp_path, session=SESSION // 2, consumer=given)  # they wait for it
 
     one = member()
     work(one, 200)

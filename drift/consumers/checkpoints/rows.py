@@ -38,6 +38,8 @@ Row: TypeAlias = tuple[str, int, str, bytes, bytes]
 #: Seconds for which another process's transaction is waited for.
 _PATIENCE = 10.0
 
+#: A checkpoint must not outlast the rows that it names.
+_SYNCHRONOUS = "full"
 # An index of its own, as rows are some kilobytes: they are appended where there is room.
 _TABLE = """
 create table if not exists models (
@@ -115,9 +117,8 @@ class ModelStore(ABC):
                 # Of a new file: a model of some kilobytes takes one page or few.
                 self._db.execute("pragma page_size = 16384")
                 # Not WAL, which takes shared memory: workers on several machines share the folder.
-                # A checkpoint must not outlast the rows that it names, hence "full", the default.
                 self._db.execute("pragma journal_mode = truncate")
-                self._db.execute("pragma synchronous = full")
+                self._db.execute(f"pragma synchronous = {_SYNCHRONOUS}")
                 self._db.execute(_TABLE)
                 self._ranges = self._begin(lineage)
                 self.version = self._ranges[-1][1]
