@@ -48,7 +48,7 @@ CHANGES: dict[str, list[Edit]] = {
     "clip at 1e-4": _tables(
         "SCORE_LIMIT, LEAST_PROBABILITY = 30.0, 1e-3", "SCORE_LIMIT, LEAST_PROBABILITY = 30.0, 1e-4"
     ),
-    # Kernel experts.
+    # Kernel members.
     "insert always": _tables("INSERTION = 0.1", "INSERTION = 0.0"),
     "insert from 0.25": _tables("INSERTION = 0.1", "INSERTION = 0.25"),
     "evict at random": _tables("DRAWS = 16", "DRAWS = 1"),
@@ -69,7 +69,7 @@ CHANGES: dict[str, list[Edit]] = {
         "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 0.75",
         "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 1e-9",
     ),
-    # Linear experts.
+    # Linear members.
     "no slow descent": _tables(_RATES, _RATES.replace("(0.15,", "(0.0,").replace("(0.8,", "(0.0,")),
     "no fast descent": _tables(_RATES, _RATES.replace("1.5)", "0.0)").replace("8.0)", "0.0)")),
     "no AdaGrad": _tables(_RATES, _RATES.replace("0.25", "0.0")),

@@ -150,7 +150,7 @@ def _track(model: Any, x: dict[str, float], y: Any) -> tuple[float, bool, float]
 
 def _inside(model: Any, confident: NDArray[Any], shifts: tuple[int, ...]) -> dict[str, Any]:
     """What only the Tracker is asked: its members, and the probabilities that it has shown."""
-    best = min(model.experts, key=lambda member: member.error)
+    best = min(model.members, key=lambda member: member.error)
     rate = f", {best.rate:g}" * (best.rate > 0)
     starts = range(0, len(confident) - WINDOW + 1, WINDOW)
     calm = [s for s in starts if not any(s < shift < s + WINDOW for shift in shifts)]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._tracker.experts import Expert
+    from drift.models._tracker.members import Member
 
 ROWS, WINDOW = 2000, 200
 #: What each third of the stream asks of a point in the square.
 QUESTIONS = ("right of a diagonal?", "black on a 4 x 4 board?", "left of the diagonal?")
 
 
-def kind_of(member: Expert) -> str:
+def kind_of(member: Member) -> str:
     """Return what kind of member it is, over the features or beside their context."""
     if member.rate:
         return "kernels"
@@ -52,10 +52,10 @@ def run(model: Tracker) -> dict[str, NDArray[Any]]:
         wrong.append(model.predict_one(x) != y)
         model.learn_one(x, y)
         if t % WINDOW == 0:
-            counts.append([t * member.error for member in model.experts])
+            counts.append([t * member.error for member in model.members])
     errors = {"Tracker": np.reshape(wrong, (1, -1, WINDOW)).mean(axis=2)}
     members = np.diff(counts, axis=0, prepend=0).T / WINDOW
-    names = [kind_of(one) for one in model.experts]
+    names = [kind_of(one) for one in model.members]
     errors |= {kind: members[[kind == name for name in names]] for kind in dict.fromkeys(names)}
     return {kind: 100 * of_kind for kind, of_kind in errors.items()}
 

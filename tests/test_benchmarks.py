@@ -236,7 +236,7 @@ def test_the_tracker_is_measured_by_what_it_shows():
     assert losses[0] == -math.log(LEAST)
     assert (actual["mistakes"], actual["n_samples"]) == (wrong, 600)
     assert actual["log_loss"] == pytest.approx(np.mean(losses))
-    assert actual["best_member_error"] == pytest.approx(100 * min(e.error for e in model.experts))
+    assert actual["best_member_error"] == pytest.approx(100 * min(e.error for e in model.members))
 
 
 def test_the_page_has_the_means_of_a_streams_orders():

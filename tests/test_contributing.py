@@ -117,7 +117,7 @@ TESTS = [
         "_contract.py::test_a_weight_of_0_changes_nothing",
         "_contract.py::test_no_weight_is_too_large",
         "_contract.py::test_the_largest_parameters_and_weights_leave_all_finite",
-        "_contract.py::test_experts_are_a_table_of_what_each_would_have_done",
+        "_contract.py::test_members_are_a_table_of_what_each_would_have_done",
         "_contract.py::test_probabilities_are_those_of_the_classes_learnt",
         ".py::test_order_and_the_form_of_what_is_missing_make_no_difference",
         ".py::test_a_prediction_with_new_names_leaves_no_trace",

@@ -1,4 +1,4 @@
-"""The tracker: kernel experts, linear models and splines, mixed online."""
+"""The tracker: kernel members, linear models and splines, mixed online."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_classes
 from drift.models._store.guard import alone
 from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.built import TrackerCore
-from drift.models._tracker.experts import experts_of
+from drift.models._tracker.members import members_of
 from drift.models._tracker.plan import Plan
 from drift.models._tracker.tables import FAST_FORGETTING, LARGEST_PARAMETER, SLOW_FORGETTING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from drift.models._store.rows import Rows
     from drift.models._store.supports import Guard
-    from drift.models._tracker.experts import Experts
+    from drift.models._tracker.members import Members
     from drift.types import Features, Label
 
 __all__ = ["Tracker"]
@@ -45,14 +45,14 @@ class Tracker(OnlineClassifier):
     budget
         Largest number of supports, at least 1. Memory and time are linear in it.
     kernels
-        Kernels of the experts: 0 for the linear one, else `gamma` of ``exp(-gamma |a - b|^2)``, up
+        Kernels of the members: 0 for the linear one, else `gamma` of ``exp(-gamma |a - b|^2)``, up
         to 1e6.
     rates
         Their learning rates, up to 1e6.
     forgetting
-        Share of all coefficients that an insertion removes, times the budget: one expert for each.
+        Share of all coefficients that an insertion removes, times the budget: one member for each.
         None for 0.05 and ``0.75 * sqrt(budget) / rate``: large steps correct errors themselves, so
-        that fast experts need less forgetting.
+        that fast members need less forgetting.
     scale
         ``"dense"`` standardises each feature by its running mean and deviation, up to 4,096 names;
         the first 256 have curves. ``"sparse"`` divides each example by its norm. ``"auto"`` starts
@@ -130,12 +130,12 @@ class Tracker(OnlineClassifier):
         """Check the parameters."""
         kernels = check_numbers("kernels", self.kernels, most=LARGEST_PARAMETER)
         rates = check_numbers("rates", self.rates, above=True, most=LARGEST_PARAMETER)
-        experts = [(rate, share) for rate in rates for share in self._forgetting(rate)]
-        by_rate, by_forgetting = zip(*experts, strict=True)
+        kernel_members = [(rate, share) for rate in rates for share in self._forgetting(rate)]
+        by_rate, by_forgetting = zip(*kernel_members, strict=True)
         return Plan(self.budget, kernels, by_rate, by_forgetting, bool(self.late))
 
     def _forgetting(self, rate: float) -> list[float]:
-        """Shares of the coefficients that an insertion removes from the experts of a rate."""
+        """Shares of the coefficients that an insertion removes from the members of a rate."""
         if self.forgetting is None:
             forgotten = [
                 SLOW_FORGETTING / self.budget,
@@ -272,12 +272,12 @@ class Tracker(OnlineClassifier):
 
     @property
     @alone
-    def experts(self) -> Experts:
+    def members(self) -> Members:
         """The members, with their weights, errors and log losses.
 
         Returns
         -------
-        Experts
+        Members
             Named tuples that print as a table, in notebooks too; ``pandas.DataFrame`` accepts them.
 
         Examples
@@ -285,7 +285,7 @@ class Tracker(OnlineClassifier):
         >>> model = Tracker(kernels=(0, 2), rates=(1,), forgetting=(0,))
         >>> for a in range(9):
         ...     model.learn_one({"a": a}, a % 3 == 0)
-        >>> model.experts
+        >>> model.members
         kernel                    rate  forgetting   weight  error in %  log loss
         linear                       1           -    0.090        33.3     0.766
         RBF(2)                       1           -    0.098        33.3     0.714
@@ -300,7 +300,7 @@ class Tracker(OnlineClassifier):
         context, slow splines        -           -   -0.031        55.6     1.157
         context, fast splines        -           -   -0.030        55.6     1.159
         """
-        return experts_of(self._plan(), self._core.record())
+        return members_of(self._plan(), self._core.record())
 
     # --- the supports --------------------------------------------------------------------------
 

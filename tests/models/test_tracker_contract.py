@@ -49,7 +49,7 @@ def test_a_second_thread_gets_an_error():
         in_thread(lambda: model.learn_one({"a": 1.0}, "y", 0.5)),
         in_thread(lambda: model.learn_many([{"a": 1.0}], ["y"])),
         in_thread(lambda: model.predict_many([{"a": 1.0}])),
-        in_thread(lambda: model.experts),
+        in_thread(lambda: model.members),
     ]
     model._guard.release()
     assert {str(error) for error in errors} == {IN_USE}
@@ -95,7 +95,7 @@ def test_no_weight_is_too_large():
     for t, (x, y) in enumerate(random_stream(60)):
         model.learn_one(x, y, 1e100 if t % 3 == 0 else 1.0)
         assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
-    assert all(math.isfinite(row.weight) for row in model.experts)
+    assert all(math.isfinite(row.weight) for row in model.members)
 
 
 def test_what_fails_once_rows_are_sparse_changes_nothing(monkeypatch):
@@ -275,16 +275,16 @@ def test_a_vote_has_no_score():
 
 
 @pytest.mark.usefixtures("core")
-def test_experts_are_a_table_of_what_each_would_have_done():
+def test_members_are_a_table_of_what_each_would_have_done():
     model = Tracker(9)
-    rows = model.experts
+    rows = model.members
     n = 16 + sum(map(len, tables.FAMILIES.values()))
     assert [row.weight for row in rows] == pytest.approx([1 / n] * n)
     wrong = 0
     for t, (x, y) in enumerate(random_stream(100)):
         wrong += t > 1 and model.predict_one(x) != y
         model.learn_one(x, y)
-    rows = model.experts
+    rows = model.members
     gates, maps = (model._core.arrays()[name] for name in ("gates", "maps"))
     shares = maps[:8].sum(), maps[8:].sum()
     expected = shares[0] * gates[0] + shares[1] * gates[1]
@@ -355,7 +355,7 @@ def test_the_largest_parameters_and_weights_leave_all_finite(scale):
 
 # --- many classes -------------------------------------------------------------------------------
 
-#: Bytes of the linear experts' weights for a class over sparse rows: six floats for each slot.
+#: Bytes of the linear members' weights for a class over sparse rows: six floats for each slot.
 OF_A_CLASS = 6 * 4 * (1 + 2**14)
 
 

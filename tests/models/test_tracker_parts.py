@@ -45,7 +45,7 @@ def log_odds(chance):
 
 
 def biased(scores, **parameters):
-    """A model of two classes, over whose linear experts' biases there are other scores."""
+    """A model of two classes, over whose linear members' biases there are other scores."""
     model = tracker(**parameters)
     for y in ("no", "yes"):
         model.learn_one({}, y, NOTHING)
@@ -53,7 +53,7 @@ def biased(scores, **parameters):
 
 
 def saying(model, scores):
-    """The model with these biases of its linear experts."""
+    """The model with these biases of its linear members."""
 
     def change(linear):
         linear[0, 0, :4] = scores
@@ -145,7 +145,7 @@ def test_one_value_far_off_moves_the_mean_by_a_bounded_step():
 # --- members -------------------------------------------------------------------------------------
 
 
-def test_a_kernel_expert_makes_a_support_of_its_gradient():
+def test_a_kernel_member_makes_a_support_of_its_gradient():
     """Over sparse rows: the first example has no score, and the next that of one support."""
     model, kept = tracker("sparse"), 1.0 - 0.9 / 9
     model.learn_one({"a": 1.0}, "no")
@@ -159,9 +159,9 @@ def test_a_kernel_expert_makes_a_support_of_its_gradient():
     effective = actual["factors"] * actual["coefficients"][0].T
     assert effective[0].tolist() == pytest.approx([-0.25 * kept] * 2)
     # The first is no longer what it was when the second was read, before it faded.
-    for expert, kernel in enumerate((0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6)))):
+    for member, kernel in enumerate((0.6, math.exp(-2.0 * (2.0 - 2.0 * 0.6)))):
         p = 1.0 / (1.0 + math.exp(0.25 * kernel))
-        assert effective[1, expert] == pytest.approx(0.5 * (1.0 - p))
+        assert effective[1, member] == pytest.approx(0.5 * (1.0 - p))
 
 
 def test_a_kernel_is_exact_to_the_last_bits_of_float32():
@@ -216,7 +216,7 @@ def test_an_example_of_small_loss_is_no_support():
     assert model.n_supports == n + 1
 
 
-def test_the_steps_of_the_linear_experts():
+def test_the_steps_of_the_linear_members():
     """Over sparse rows, an input of 1: a gradient of -1/2, and a curvature of 1/4."""
     model = tracker("sparse")
     model.learn_one({"a": 3.0}, "no")

@@ -124,7 +124,7 @@ def test_a_row_of_many_new_names_turns_both_to_sparse_rows():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_linear_experts_that_lag_continue_from_others(n_classes):
+def test_linear_members_that_lag_continue_from_others(n_classes):
     """Words that mean another class in each hundred of examples; a tenth of the labels is wrong."""
     rng, stream = random.Random(4), []
     for t in range(300):

@@ -86,12 +86,12 @@ cdef class TrackerCore:
         """Memory of a new tracker."""
         cdef int k, n
         plan = self.plan
-        fixed = {"members": plan.n_members, "experts": plan.n_experts, "kernels": len(plan.kernels)}
+        fixed = {"members": plan.n_members, "kernel_members": plan.n_kernel_members, "kernels": len(plan.kernels)}
         state = State(LEAST | room | fixed)
         n = <int>len(plan.rates)
         for k in range(<int>fixed["kernels"]):
             state.t.widths[k] = plan.kernels[k]
-        for k in range(<int>fixed["experts"]):
+        for k in range(<int>fixed["kernel_members"]):
             state.t.rates[k], state.t.retention[k] = plan.rates[k % n], 1.0 - <double>plan.forgetting[k % n]
         for k, walk in enumerate(tables.LATE_WALKS if plan.late else tables.GATE_WALKS):
             state.t.walks[k] = walk
@@ -423,7 +423,7 @@ cdef class TrackerCore:
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         n_names = t.names if t.sparse else len(names)
-        shape = Shape(t.members, t.experts, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
+        shape = Shape(t.members, t.kernel_members, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
         return {
             "arrays": self.data.stored(layout_of(shape)), "slots": t.n_used, "values": self.data.n_values(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,

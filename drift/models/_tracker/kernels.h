@@ -1,10 +1,10 @@
-/* Kernel experts: one row of inner products gives kernels of several widths, over which each expert has coefficients. Slots
+/* Kernel members: one row of inner products gives kernels of several widths, over which each member has coefficients. Slots
    are padded to multiples of the lanes, so that every sum has a fixed order. */
 
 #ifndef DRIFT_KERNELS_H
 #define DRIFT_KERNELS_H
 
-static void drift_kernels_split(DriftTracker *t) { drift_split(t->coefficients, (size_t)t->experts * t->slots, 1, 1); }
+static void drift_kernels_split(DriftTracker *t) { drift_split(t->coefficients, (size_t)t->kernel_members * t->slots, 1, 1); }
 
 /* A squared distance from an inner product; 0 within rounding. */
 static DRIFT_INLINE double drift_distance(double squared, double other, double dot) {
@@ -47,8 +47,8 @@ DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__r
     }
 }
 
-/* Sums of coefficients times kernel values, for experts of the same kernel: four at a time, or one. With an array for
-   each expert, and indices that cannot wrap, compilers keep the sums in registers. */
+/* Sums of coefficients times kernel values, for members of the same kernel: four at a time, or one. With an array for
+   each member, and indices that cannot wrap, compilers keep the sums in registers. */
 DRIFT_CLONES static void drift_four_sums(double *out, const float *__restrict rows, const float *__restrict kernel,
                                         size_t stride, size_t n) {
     const float *__restrict second = rows + stride, *__restrict third = second + stride, *__restrict fourth = third + stride;
@@ -80,18 +80,18 @@ DRIFT_CLONES static double drift_one_sum(const float *__restrict row, const floa
     return sum[0];
 }
 
-static void drift_expert_sums(double *out, const float *rows, const float *kernel, int count, size_t stride, int n) {
+static void drift_kernel_sums(double *out, const float *rows, const float *kernel, int count, size_t stride, int n) {
     int e = 0;
     for (; count - e >= 4; e += 4) drift_four_sums(out + e, rows + e * stride, kernel, stride, (size_t)n);
     for (; e < count; e++) out[e] = drift_one_sum(rows + e * stride, kernel, n);
 }
 
-static inline float *drift_coefficients(const DriftTracker *t, int row, int expert) {
-    return t->coefficients + ((size_t)row * t->experts + expert) * t->slots;
+static inline float *drift_coefficients(const DriftTracker *t, int row, int member) {
+    return t->coefficients + ((size_t)row * t->kernel_members + member) * t->slots;
 }
 
 static void drift_kernels_scores(DriftTracker *t, double *scores) {
-    int n = t->n_used, per_kernel = t->experts / t->kernels;
+    int n = t->n_used, per_kernel = t->kernel_members / t->kernels;
     n = (n + DRIFT_LANES - 1) / DRIFT_LANES * DRIFT_LANES;
     if (n) drift_supports_dots(&t->supports, t->numbers, t->values, t->n_values, t->dots);
     drift_distances(t->distances, t->dots, t->squared, t->squared_norm, n);
@@ -105,16 +105,16 @@ static void drift_kernels_scores(DriftTracker *t, double *scores) {
     for (int r = 0; r < t->n_rows; r++) {
         double *row = scores + (size_t)r * t->members;
         for (int k = 0; k < t->kernels; k++)
-            drift_expert_sums(row + k * per_kernel, drift_coefficients(t, r, k * per_kernel), t->kernel_values + (size_t)k * t->slots,
+            drift_kernel_sums(row + k * per_kernel, drift_coefficients(t, r, k * per_kernel), t->kernel_values + (size_t)k * t->slots,
                               per_kernel, (size_t)t->slots, n);
-        for (int e = 0; e < t->experts; e++) row[e] *= t->factors[e];
+        for (int e = 0; e < t->kernel_members; e++) row[e] *= t->factors[e];
     }
 }
 
 /* Cost of evicting each support drawn: the change of the first gate's score, summed over kernels. */
 DRIFT_CLONES static void drift_costs(double *__restrict cost, const DriftTracker *t, const int32_t *__restrict slots) {
     double sum[DRIFT_DRAWS], size[DRIFT_DRAWS];
-    int per_kernel = t->experts / t->kernels;
+    int per_kernel = t->kernel_members / t->kernels;
     memset(cost, 0, DRIFT_DRAWS * sizeof *cost);
     for (int k = 0; k < t->kernels; k++) {
         memset(size, 0, sizeof size);
@@ -160,8 +160,8 @@ static uint64_t drift_choose_evicted(DriftTracker *t, int free, int32_t *numbers
 
 /* Add the evicted support's coefficients, times the kernel of the two, to its neighbour's, and empty its slot. */
 static void drift_merge(DriftTracker *t) {
-    int per_kernel = t->experts / t->kernels, from = t->evicted, to = t->nearest;
-    for (int e = 0; e < t->experts; e++) {
+    int per_kernel = t->kernel_members / t->kernels, from = t->evicted, to = t->nearest;
+    for (int e = 0; e < t->kernel_members; e++) {
         double width = t->widths[e / per_kernel], share = 0.0;
         if (to >= 0 && width == 0.0)
             share = t->dots[to] / (t->squared[to] > 1e-6 ? t->squared[to] : 1e-6);
@@ -177,13 +177,13 @@ static void drift_merge(DriftTracker *t) {
     t->squared[from] = 0.0;
 }
 
-/* Set a new support's coefficients: a gradient step of each expert. */
+/* Set a new support's coefficients: a gradient step of each member. */
 static void drift_kernels_learn(DriftTracker *t, int first, int number, double w, double loss) {
     (void)loss;
     if (t->inserted < 0) return;
     if (t->evicted >= 0) drift_merge(t);
     t->squared[t->inserted] = t->squared_norm;
-    for (int e = 0; e < t->experts; e++) {
+    for (int e = 0; e < t->kernel_members; e++) {
         double factor = t->factors[e] *= t->retention[e];
         for (int r = 0; r < t->n_rows; r++) {
             float *row = drift_coefficients(t, r, e);

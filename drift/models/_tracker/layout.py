@@ -26,8 +26,8 @@ class Shape(NamedTuple):
 
     Parameters
     ----------
-    members, experts
-        Numbers of members and of kernel experts.
+    members, kernel_members
+        Numbers of members and of kernel members among them.
     classes
         Number of classes met.
     slots
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
     """
 
     members: int
-    experts: int
+    kernel_members: int
     classes: int
     slots: int
     names: int
@@ -55,7 +55,7 @@ class Shape(NamedTuple):
         if sparse:
             names = max(np.size(state["arrays"]["int32"]) - slots - state["values"], 0)
         classes, pairs = len(state["classes"]), bool(state["pairs"])
-        return cls(plan.n_members, plan.n_experts, classes, slots, names, pairs, sparse)
+        return cls(plan.n_members, plan.n_kernel_members, classes, slots, names, pairs, sparse)
 
 
 class Layout(NamedTuple):
@@ -137,7 +137,7 @@ def layout_of(shape: Shape) -> Layout:
     rows = shape.classes + 1 if shape.classes > 2 else 1
     sizes = {
         "members": shape.members,
-        "experts": shape.experts,
+        "kernel_members": shape.kernel_members,
         "rows": rows,
         "slots": shape.slots,
         **sizes_of(shape.names, pairs=shape.pairs, sparse=shape.sparse),

@@ -1,7 +1,7 @@
-/* Linear experts: over the features, two by gradient descent, one by AdaGrad, one by a diagonal Kalman filter; over features
+/* Linear members: over the features, two by gradient descent, one by AdaGrad, one by a diagonal Kalman filter; over features
    beside their context, the last two.
 
-   A cell, of the bias or a feature, holds each expert's weight, AdaGrad's sum of squares, and the reduction of the filter's
+   A cell, of the bias or a feature, holds each member's weight, AdaGrad's sum of squares, and the reduction of the filter's
    variance below its prior. */
 
 #ifndef DRIFT_LINEAR_H
@@ -42,7 +42,7 @@ static DRIFT_INLINE void drift_linear_sums_of(double *__restrict out, const floa
     for (int c = 0; c < descents + 2; c++) out[c] = sum[c];
 }
 
-/* The same, compiled for either number of experts by gradient descent. */
+/* The same, compiled for either number of members by gradient descent. */
 DRIFT_CLONES static void drift_linear_sums(double *__restrict out, const float *__restrict weights, const int32_t *__restrict cells,
                                           const float *__restrict inputs, int n, int descents) {
     if (descents)

@@ -1,7 +1,7 @@
 """Hashes of names, for the features of sparse rows, which have no vocabulary.
 
 The first 31 bits of a name's hash are its number among the supports, where collisions are rare; the
-first 14 are the slot of its weights in the linear experts. Unlike Python's hashes of texts, they
+first 14 are the slot of its weights in the linear members. Unlike Python's hashes of texts, they
 are the same in every process.
 """
 

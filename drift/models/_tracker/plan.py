@@ -14,7 +14,7 @@ _OTHERS = sum(map(len, FAMILIES.values()))
 class Plan(NamedTuple):
     """Parameters of a tracker.
 
-    Kernel experts are numbered by kernel, then in the order of `rates`.
+    Kernel members are numbered by kernel, then in the order of `rates`.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Plan(NamedTuple):
     kernels
         0 for the linear kernel, else `gamma` of ``exp(-gamma |a - b|^2)``.
     rates
-        Learning rates of a kernel's experts.
+        Learning rates of a kernel's members.
     forgetting
         Share of their coefficients that an insertion removes.
     late
@@ -37,11 +37,11 @@ class Plan(NamedTuple):
     late: bool = False
 
     @property
-    def n_experts(self) -> int:
-        """Number of kernel experts."""
+    def n_kernel_members(self) -> int:
+        """Number of kernel members."""
         return len(self.kernels) * len(self.rates)
 
     @property
     def n_members(self) -> int:
         """Number of all members."""
-        return self.n_experts + _OTHERS
+        return self.n_kernel_members + _OTHERS

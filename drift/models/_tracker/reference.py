@@ -60,7 +60,12 @@ class State(SimpleNamespace):
 
 def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int = 0) -> State:
     """Return the state of a tracker that has learnt nothing."""
-    sizes = {"members": plan.n_members, "experts": plan.n_experts, "slots": 0, "rows": rows}
+    sizes = {
+        "members": plan.n_members,
+        "kernel_members": plan.n_kernel_members,
+        "slots": 0,
+        "rows": rows,
+    }
     sizes |= c.sizes_of(names, pairs=False, sparse=sparse)
     stored = {name: a for name, a in c.ARRAYS.items() if a.stored}
     s = State(**{name: np.zeros(a.sized(sizes), a.type) for name, a in stored.items()})
@@ -161,7 +166,7 @@ def distances(s: State, dots: Array, squared: float) -> Array:
 
 
 def kernel_values(plan: Plan, dots: Array, distance: Array) -> Array:
-    """Values of each expert's kernel, by slot."""
+    """Values of each member's kernel, by slot."""
     rbf = [np.where(w * distance < 40.0, np.exp(-w * distance), 0.0) for w in plan.kernels]
     values = [rbf[k] if w else dots for k, w in enumerate(plan.kernels)]
     return np.repeat(values, len(plan.rates), axis=0)
@@ -175,14 +180,14 @@ def choose_evicted(s: State) -> tuple[int, int, Array, int]:
     tuple[int, int, Array, int]
         The slot of the support drawn whose removal changes the first gate's score least; the slot
         of its nearest neighbour, or -1; the share of its coefficients that the neighbour absorbs,
-        by expert; and the state of the draws.
+        by member; and the state of the draws.
     """
     kernels, draws, slots = s.plan.kernels, s.draws, []
     live = [slot for slot in range(len(s.supports)) if slot != s.free]
     for _ in range(c.DRAWS):
         draws = (draws + STEP) % 2**64
         slots.append(live[(mix(draws) >> 32) * len(live) >> 32])
-    weights = s.gates[0, : s.plan.n_experts] * s.factors
+    weights = s.gates[0, : s.plan.n_kernel_members] * s.factors
     weighted = weights[:, np.newaxis] * s.coefficients[:, :, slots]
     sums = abs(weighted.reshape(len(weighted), len(kernels), -1, c.DRAWS).sum(axis=2)).sum(axis=0)
     norms = np.sqrt(s.squared[slots])
@@ -498,7 +503,7 @@ def update(before: State, prediction: Prediction, y: Label, w: float, evidence: 
     rows = slice(-len(scores), None)
     step, first = Step(w * residuals[rows], w * (p * (1.0 - p))[rows], losses, loss, before), 0
     for family, names in zip(FAMILIES, c.FAMILIES.values(), strict=True):
-        members = slice(first, first + (len(names) or s.plan.n_experts))
+        members = slice(first, first + (len(names) or s.plan.n_kernel_members))
         first = members.stop
         family.learn(s, point, step.of(members))
     commit(s, point, context_updated=late or not evidence.valid)

@@ -207,7 +207,7 @@ class TrackerCore:
         """Return the state of now, to be read on any thread."""
         s, plan = self._state.copy(), self.plan
         sizes = len(s.classes), len(s.supports), len(s.common)
-        shape = Shape(plan.n_members, plan.n_experts, *sizes, bool(s.pairs), s.sparse)
+        shape = Shape(plan.n_members, plan.n_kernel_members, *sizes, bool(s.pairs), s.sparse)
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
         supports = (
             [*map(len, numbers)],

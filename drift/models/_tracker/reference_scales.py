@@ -44,12 +44,12 @@ PRESENT, _SINCE, _ZERO = range(8, len(c.FEATURE))
 
 
 class View(NamedTuple):
-    """What linear experts and splines read of an example: first the bias, an input of 1.
+    """What linear members and splines read of an example: first the bias, an input of 1.
 
     Parameters
     ----------
     cells, inputs
-        Cells of the linear experts and their inputs.
+        Cells of the linear members and their inputs.
     knots, basis, heights
         Knots of the splines; the value of each knot's basis function; and that over the root of the
         number of curves, or of surfaces.

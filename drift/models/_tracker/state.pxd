@@ -48,7 +48,7 @@ cdef extern from "core.h":
         double *maps
         double *errors
         double *losses
-        int cells, classes, context, experts, hashed, inputs, kernels, knots, members, names, rows, slots
+        int cells, classes, context, hashed, inputs, kernel_members, kernels, knots, members, names, rows, slots
         DriftSupports supports
         DriftHats hats, context_hats
         int n_values, n_cells, n_context, sparse, n_classes, n_rows, n_used, inserted, evicted, nearest, prediction

@@ -23,7 +23,7 @@ __all__ = [
     "sizes_of",
 ]
 
-# --- kernel experts ------------------------------------------------------------------------------
+# --- kernel members ------------------------------------------------------------------------------
 
 #: Largest weight of an example, learning rate and `gamma`: beyond, float32 would overflow.
 LARGEST_PARAMETER = 1e6
@@ -32,14 +32,14 @@ LARGEST_PARAMETER = 1e6
 INSERTION = 0.1
 #: Decay of the running mean loss by example: it spans some thousand.
 LOSS_DECAY = 0.999
-#: Share of the coefficients that an insertion removes: times the budget, of experts that forget
+#: Share of the coefficients that an insertion removes: times the budget, of members that forget
 #: slowly; times the rate and the root of the budget, of the others. Large steps correct errors
 #: themselves, so that a high rate needs less forgetting.
 SLOW_FORGETTING, FAST_FORGETTING = 0.05, 0.75
 #: Number of supports drawn; the cheapest of them is evicted.
 DRAWS = 16
 
-# --- linear experts ------------------------------------------------------------------------------
+# --- linear members ------------------------------------------------------------------------------
 
 #: Weights of sparse rows, by hash; words that collide share one.
 HASH_SLOTS = 16384
@@ -115,7 +115,7 @@ COMMON_SHARE, FEW_EXAMPLES = 0.5, 8
 
 _LINEAR = ("slow SGD", "fast SGD", "AdaGrad", "Kalman")
 _SPLINES = ("slow splines", "fast splines")
-#: Families of members in order, with the members' names; kernel experts follow from the parameters.
+#: Families of members in order, with the members' names; kernel members follow from the parameters.
 #: Each family has a class in `reference.py`.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "kernels": (),
@@ -168,16 +168,16 @@ SUMS = (
     len(SUMS)
 )
 
-#: Every array. Dimensions: `members`; `experts`, the kernel experts, and their `kernels`; `rows`
+#: Every array. Dimensions: `members`; `kernel_members` and their `kernels`; `rows`
 #: of scores, one for two classes, else one for each and one for the next; `classes`, as many, at
-#: least two; `slots` of supports; `cells` of linear experts, the bias and one for each name or
+#: least two; `slots` of supports; `cells` of linear members, the bias and one for each name or
 #: hash; `knots` of splines, bias included; `names` of features, in sparse rows those that are
 #: standardised, whose hashes are `common`; `inputs` of an example, at least as many as names, and
 #: `hashed` as many in sparse rows; `sides` of a point on the splines; `context`, features that
 #: have one, and `context_cells`, `context_knots` and `context_sides` of the members over them.
 ARRAYS = {
-    "coefficients": Array("float32", ("rows", "experts", "slots")),
-    "factors": Array("float64", ("experts",)),
+    "coefficients": Array("float32", ("rows", "kernel_members", "slots")),
+    "factors": Array("float64", ("kernel_members",)),
     "squared": Array("float64", ("slots",)),
     "linear": Array("float32", ("rows", "cells", 6)),
     "regrets": Array("float64", (2,)),
@@ -194,10 +194,10 @@ ARRAYS = {
     "sums": Array("float64", (len(SUMS),)),
     "errors": Array("float64", ("members",)),
     "losses": Array("float64", ("members",)),
-    # Parameters of the experts, and the members' scores of an example.
+    # Parameters of the members, and the members' scores of an example.
     "widths": Array("float64", ("kernels",), stored=False),
-    "rates": Array("float64", ("experts",), stored=False),
-    "retention": Array("float64", ("experts",), stored=False),
+    "rates": Array("float64", ("kernel_members",), stored=False),
+    "retention": Array("float64", ("kernel_members",), stored=False),
     "walks": Array("float64", (len(GATE_WALKS),), stored=False),
     "dots": Array("float64", ("slots",), stored=False),
     "distances": Array("float32", ("slots",), stored=False),
@@ -211,7 +211,7 @@ ARRAYS = {
     "margins": Array("float64", ("members",), stored=False),
     "gains": Array("float64", ("members",), stored=False),
     # An example: its features among the supports, ascending, and their values; cells of the linear
-    # experts and their inputs; the raw values of this example and of the last one.
+    # members and their inputs; the raw values of this example and of the last one.
     "numbers": Array("int32", ("inputs",), stored=False),
     "values": Array("float64", ("inputs",), stored=False),
     "input_cells": Array("int32", ("inputs",), stored=False),
@@ -223,7 +223,7 @@ ARRAYS = {
     "standardised": Array("float64", ("inputs",), stored=False),
     "curves": Array("float64", ("inputs",), stored=False),
     # Deviations from the running means; values with their context: standardised, as inputs of the
-    # linear experts, and for the curves.
+    # linear members, and for the curves.
     "raw_deviations": Array("float64", ("context", len(HORIZONS)), stored=False),
     "context_standardised": Array("float64", ("context", CONTEXT_INPUTS), stored=False),
     "context_values": Array("float32", ("context", CONTEXT_INPUTS), stored=False),

@@ -35,8 +35,8 @@ static inline int drift_rows_of(int n_classes) { return n_classes > 2 ? n_classe
 /* Number of classes with a score; two classes share a row. */
 static inline int drift_scored(const DriftTracker *t) { return t->n_rows > 1 ? t->n_rows : 2; }
 
-/* Number of members of a family; the number of kernel experts follows from the parameters. */
-static inline int drift_count_of(const DriftTracker *t, int count) { return count ? count : t->experts; }
+/* Number of members of a family; the number of kernel members follows from the parameters. */
+static inline int drift_count_of(const DriftTracker *t, int count) { return count ? count : t->kernel_members; }
 
 /* Minus the gradient of a member's log loss in its score of a row. */
 static inline double drift_gradient(const DriftTracker *t, int member, int row, int number) {

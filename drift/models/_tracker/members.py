@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
     from drift.models._tracker.plan import Plan
 
-__all__ = ["Expert", "Experts", "experts_of"]
+__all__ = ["Member", "Members", "members_of"]
 
 
-class Expert(NamedTuple):
+class Member(NamedTuple):
     """A member of a tracker.
 
     Parameters
     ----------
     kernel
-        Kernel of a kernel expert, else the member's name.
+        Kernel of a kernel member, else the member's name.
     rate
-        Learning rate of a kernel expert, else 0.
+        Learning rate of a kernel member, else 0.
     forgetting
         Share of the coefficients that an insertion removes, else 0.
     weight
@@ -43,13 +43,13 @@ class Expert(NamedTuple):
     log_loss: float
 
 
-class Experts(tuple[Expert, ...]):
+class Members(tuple[Member, ...]):
     """The members of a tracker: named tuples that print as a table.
 
     Examples
     --------
-    >>> curves = Expert("slow splines", 0, 0, -0.25, 0, 0)
-    >>> Experts([Expert("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), curves])
+    >>> curves = Member("slow splines", 0, 0, -0.25, 0, 0)
+    >>> Members([Member("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), curves])
     kernel                    rate  forgetting   weight  error in %  log loss
     RBF(2)                     0.5      0.0400    0.750        12.5     0.300
     slow splines                 -           -   -0.250         0.0     0.000
@@ -62,14 +62,14 @@ class Experts(tuple[Expert, ...]):
     def _cells(self) -> list[tuple[str, ...]]:
         return [
             (
-                expert.kernel,
-                f"{expert.rate:.4g}" if expert.rate else "-",
-                f"{expert.forgetting:.4f}" if expert.forgetting else "-",
-                f"{expert.weight:.3f}",
-                f"{100 * expert.error:.1f}",
-                f"{expert.log_loss:.3f}",
+                member.kernel,
+                f"{member.rate:.4g}" if member.rate else "-",
+                f"{member.forgetting:.4f}" if member.forgetting else "-",
+                f"{member.weight:.3f}",
+                f"{100 * member.error:.1f}",
+                f"{member.log_loss:.3f}",
             )
-            for expert in self
+            for member in self
         ]
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Experts(tuple[Expert, ...]):
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
+def members_of(plan: Plan, record: Mapping[str, Any]) -> Members:
     """Return the members of a tracker.
 
     Parameters
@@ -97,7 +97,7 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
 
     Returns
     -------
-    Experts
+    Members
         In the order of their numbers.
     """
     heads = [
@@ -109,7 +109,7 @@ def experts_of(plan: Plan, record: Mapping[str, Any]) -> Experts:
     gates, total = record["gates"], record["total"] or 1.0
     weights = record["maps"].reshape(len(gates), -1).sum(axis=1) @ gates
     columns = zip(heads, weights, record["errors"], record["losses"], strict=True)
-    return Experts(
-        Expert(*head, float(weight), float(errors) / total, float(losses) / total)
+    return Members(
+        Member(*head, float(weight), float(errors) / total, float(losses) / total)
         for head, weight, errors, losses in columns
     )
