@@ -310,7 +310,7 @@ def test_a_partition_of_which_nothing_is_whole_is_named(tmp_path):
     assert shown.stdout.startswith("news:1 at 0  1-1  ")
     *passed_over, error = shown.stderr.splitlines()
     assert len(passed_over) == 3
-    assert passed_over[2] == f"{newest}: no checkpoint of drift: 0 bytes"
+    assert passed_over[2] == f"warning: {newest}: no checkpoint of drift: 0 bytes"
     assert error == f"error: {tmp_path / 'news-0'}: no checkpoint can be used"
     adopted = run("adopt", tmp_path, "--topic", "news")
     assert (adopted.exit_code, "news-0: no checkpoint can be used" in adopted.stderr) == (2, True)
