@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 
-def random_stream(n=120, seed=0, *, signed=False):
+def random_stream(n=160, seed=0, *, signed=False):
     """Sparse rows over twelve features, labelled by a noisy linear rule."""
     rng = random.Random(seed)
     w = {f"f{j}": rng.gauss(0, 1) for j in range(12)}
@@ -14,7 +14,7 @@ def random_stream(n=120, seed=0, *, signed=False):
         yield x, sum(w[k] * v for k, v in x.items()) + rng.gauss(0, 0.2) > 0
 
 
-def drifting_stream(n=150, seed=1):
+def drifting_stream(n=200, seed=1):
     """Two topics' words, and a target that changes from one to the other and back."""
     rng = random.Random(seed)
     for t in range(n):
@@ -44,7 +44,7 @@ def degenerate_stream(seed=2):
         {("n", "gram"): 0.5, 7: 0.25, 7.5: 1.0},
         {7: 3.0, "7": 1.0, True: 2.0},
     ]
-    for _ in range(140):
+    for _ in range(200):
         yield rng.choice(pool), rng.random() < 0.5
 
 
