@@ -6,9 +6,12 @@ run, at every call of the kernel, by every allocation, and by a signal at any mo
 
 import copy
 import hashlib
+import os
 import pickle
 import signal
 import sys
+import traceback
+import warnings
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -270,6 +273,28 @@ def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
         assert content(model) in (before, content(after))
 
 
+def check_alone(check):
+    """Run a check in a fork, which has no other threads: without memory pytest-xdist's end."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # as a fork has no other threads
+        child = os.fork()
+    if child == 0:
+        problem = ""
+        try:
+            check()
+        except BaseException:  # noqa: BLE001 - it is for the test
+            problem = traceback.format_exc()
+        os.write(writer, problem.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        problem = pipe.read().decode()
+    assert os.waitpid(child, 0)[1] == 0
+    assert not problem, problem
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 @pytest.mark.parametrize("name", ["LBP", "RBSOP", "OneVsRest(LBP)", "MRBP, classes", *TRACKERS])
 def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name, tolerance):
     plain = tolerance == 1e-9
@@ -285,19 +310,23 @@ def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name, tolerance
         for t in range(30):
             few.learn_one(rest[0][0], t % 2)
         cases += [(model, *rest[-1]), (few, rest[0][0], "third")]
-    for before, x, y in cases:
-        copied = copier(before)
-        after = copied()
-        after.learn_one(x, y)
-        states, reached = [content(copied()), content(after)], set()
-        for allocations in range(0, 120, 2):  # that succeed, and none does after them
-            one = copied()
-            testing.set_nomemory(allocations, 0)
-            try:
-                one.learn_one(x, y)
-            except (MemoryError, SystemError):  # the latter is what numpy makes of some
-                pass
-            finally:
-                testing.remove_mem_hooks()
-            reached.add(states.index(content(one)))
-        assert 0 in reached or (name in TRACKERS and y != "third")  # which may need none
+
+    def check():
+        for before, x, y in cases:
+            copied = copier(before)
+            after = copied()
+            after.learn_one(x, y)
+            states, reached = [content(copied()), content(after)], set()
+            for allocations in range(0, 120, 2):  # that succeed, and none does after them
+                one = copied()
+                testing.set_nomemory(allocations, 0)
+                try:
+                    one.learn_one(x, y)
+                except (MemoryError, SystemError):  # the latter is what numpy makes of some
+                    pass
+                finally:
+                    testing.remove_mem_hooks()
+                reached.add(states.index(content(one)))
+            assert 0 in reached or (name in TRACKERS and y != "third")  # which may need none
+
+    check_alone(check)
