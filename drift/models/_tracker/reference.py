@@ -9,7 +9,6 @@ the state and then replaces it, so that it is atomic. `reference_scales.py` read
 from __future__ import annotations
 
 import math
-from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -301,13 +300,10 @@ class Splines:
         rows[:, :, view.knots] = cells
 
 
-_sizes_of = cache(c.sizes_of)
-
-
 def sizes_after(s: State, point: Point) -> dict[str, int]:
     """Return the dimensions after the example."""
     names = len(s.common) if s.sparse else len(point.names)
-    return _sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
+    return c.sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
 
 
 class ContextLinear(Linear):
@@ -352,8 +348,8 @@ def learn_gates(s: State, scores: Array, number: int, weights: Any, walks: Any) 
 
     Minus the gradient of a gate's log loss in its weights is ``u z``: `u` is the probability of the
     other classes, `z` the label's scores minus the mean scores of the others, each weighted by its
-    probability. With two classes `z` are the members' log-odds, but for the sign, and the step
-    ``P u z / (1 + u (1 - u) z' P z)`` is that of a Kalman filter of a logistic regression.
+    probability. The step is ``P u z / (1 + u (1 - u) z' P z)``. With two classes `z` is what each
+    member gives for the label's log-odds: then this is the Kalman filter of a logistic regression.
     """
     probabilities = softmax(scores @ s.gates.T).T
     if len(scores) == 1:

@@ -39,8 +39,7 @@ __all__ = [
 ]
 
 #: Columns of the statistics that others than `_update_statistics` read.
-_MEAN, _VARIANCE, _COUNT, _SHARE = range(4)
-PRESENT, _SINCE, _ZERO = range(8, len(c.FEATURE))
+_MEAN, _VARIANCE, _COUNT, _SHARE, *_, PRESENT, _SINCE, _ZERO = range(len(c.FEATURE))
 
 
 class View(NamedTuple):
