@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -467,8 +467,9 @@ class Worker:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
         claim = self._claims.pop(key, None)
         if claim is not None:
-            if claim.saving is not None:
-                wait([claim.saving.written])
+            saving = claim.saving
+            if saving is not None and (error := saving.written.exception()) is not None:
+                log.warning("%s: %s", key, error)
             claim.learner.close()
             self._forced += claim.feed.order.forced
         self._consumer.hold([place for place in self.assignment.states if self._key(place) == key])

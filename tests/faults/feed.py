@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDS", "Feed"]
 
 #: Seconds between messages until a feed hastens.
-_CALM = 0.025
+_CALM = 0.05
 #: What becomes of transactions. One that is left open is ended by the broker as the next starts.
 ENDS = ("committed", "given up", "left open")
 #: Share of the messages that go into a transaction while one is open, and how long that is.

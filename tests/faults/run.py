@@ -66,9 +66,9 @@ _HALFWAY = 0.5
 #: Seconds from which on a run is long, and those for which its first outage lasts then: longer than
 #: a worker waits for the answers to its outputs.
 _LONG, _OUTAGE = 300, 65
-#: Seconds in which they must say it, which they do in a few unless the machine is busy; and how
-#: often the broker goes until they do.
-_ACT, _OUTAGES = 180, 4
+#: Seconds in which they say it, which they do in a few unless the machine is busy; how often the
+#: fault comes until they do; and seconds until it comes though there is no checkpoint.
+_ACT, _TIMES, _PAUSE = 45, 4, 180
 #: Seconds in which the workers must save something, until they are at the end of the log.
 _QUIET = 300
 
@@ -180,7 +180,7 @@ class _Test:
             self._wait_for_all(group)
             feed.start()
             for kind, text in _ACTS.items():
-                self._act(group, kind, text)
+                self._act(group, feed, kind, text)
             feed.hasten()
             self._make_trouble(group, seconds, tell)
             self._finish(group, feed, seconds, tell)
@@ -225,40 +225,45 @@ class _Test:
 
     # --- while it runs -------------------------------------------------------------------------
 
-    def _act(self, group: Group, kind: str, text: str | None) -> None:
-        """Let a fault happen to a group at work, and wait for what it must lead to."""
-        output = self.broker is None
-        if not kind.startswith("broker"):
-            output = self._say(group, text, lambda: group.inject(Fault(0.0, kind, 0.0, 0.0)), _ACT)
-        elif (broker := self.broker) is not None:
-            for _ in range(_OUTAGES):  # it may happen just when nothing is on its way
+    def _act(self, group: Group, feed: Feed, kind: str, text: str | None) -> None:
+        """Let a fault happen to a group at work, until a worker says what it must lead to."""
+        broker = self.broker if kind.startswith("broker") else None
+        if kind.startswith("broker") and broker is None:
+            return
+        for _ in range(_TIMES):  # it may happen just when nothing is on its way
+            self._wait_between_checkpoints(group, feed)
+            if not feed.is_alive():  # nothing comes that a worker could save
+                break
+            before = self._said(group, text)
+            if broker is None:
+                group.inject(Fault(0.0, kind, 0.0, 0.0))
+            else:
                 self.report.faults[kind] += 1
-                output = self._say(group, text, lambda: broker.stop(kill=True), _ACT / _OUTAGES)
-                if output and self.long:
+                broker.stop(kill=True)
+            said = self._watch(group, partial(self._has_said, group, text, before))
+            if broker is not None:
+                if said and self.long:
                     self._watch(group, lambda: False, _OUTAGE)
                 broker.start()
-                if output:
-                    break
-        if not output:
-            self.report.findings.blunt.append(f"{kind}: no worker says {text!r}")
+            if said:
+                return
+        self.report.findings.blunt.append(f"{kind}: no worker says {text!r}")
 
-    def _say(
-        self, group: Group, text: str | None, happens: Callable[[], None], seconds: float
-    ) -> bool:
-        """Let something happen between two checkpoints; return whether workers say a text of it."""
+    def _said(self, group: Group, text: str | None) -> int:
+        return group.injected["abort"] if text is None else group.logged(text)
 
-        def count() -> int:
-            return group.injected["abort"] if text is None else group.logged(text)
+    def _has_said(self, group: Group, text: str | None, before: int) -> bool:
+        return self._said(group, text) > before
 
-        for _ in range(2):  # so that one checkpoint may be damaged
-            self._watch(group, partial(self._is_beyond, self.checkpointed()))
+    def _wait_between_checkpoints(self, group: Group, feed: Feed) -> None:
+        """Wait for two checkpoints, so that one may be damaged, and until the next is due."""
+        for _ in range(2):
+            self._watch(group, partial(self._is_beyond, self.checkpointed(), feed), _PAUSE)
         self._watch(group, lambda: False, _HALFWAY)
-        before = count()
-        happens()
-        return self._watch(group, lambda: count() > before, seconds)
 
-    def _is_beyond(self, before: int) -> bool:
-        return self.checkpointed() > before
+    def _is_beyond(self, before: int, feed: Feed) -> bool:
+        """Whether there is a newer checkpoint, or there will be none."""
+        return self.checkpointed() > before or not feed.is_alive()
 
     def _look(self, group: Group) -> None:
         """Do what is due; without a broker nothing can come of the run."""
