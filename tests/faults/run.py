@@ -68,7 +68,7 @@ _HALFWAY = 0.5
 _LONG, _OUTAGE = 300, 65
 #: Seconds in which they say it, which they do in a few unless the machine is busy; how often the
 #: fault comes until they do; and seconds until it comes though there is no checkpoint.
-_ACT, _TIMES, _PAUSE = 45, 4, 180
+_ACT, _TIMES, _PAUSE = 20, 6, 180
 #: Seconds in which the workers must save something, until they are at the end of the log.
 _QUIET = 300
 
