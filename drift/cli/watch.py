@@ -18,7 +18,7 @@ from drift.cli._shadow import shadow_line
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.options import check_codec
-from drift.errors import CheckpointError
+from drift.errors import CheckpointError, ConsumerError
 
 if TYPE_CHECKING:
     from drift.consumers.client.topics import Reader
@@ -91,8 +91,9 @@ class Watch(Client):
     @staticmethod
     def _reader(topic: str, options: dict[str, Any]) -> Reader:
         reader = _lazy.Reader(topic, options)
-        if not reader.partitions:
-            missing = f"there is no topic {topic}, or this user may not see it"
+        try:
+            reader.require()
+        except ConsumerError as missing:
             click.echo(f"{missing}: waiting for it", err=True)
         return reader
 

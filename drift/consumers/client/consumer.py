@@ -24,7 +24,14 @@ from kafka.structs import OffsetAndMetadata
 
 from drift.consumers.assignment import Assignment
 from drift.consumers.client import workarounds
-from drift.consumers.client.errors import GONE, UNREADABLE, KafkaError, asking, making_clients
+from drift.consumers.client.errors import (
+    GONE,
+    UNREADABLE,
+    KafkaError,
+    asking,
+    making_clients,
+    missing,
+)
 from drift.consumers.records import Gap
 from drift.errors import ConsumerError
 
@@ -247,9 +254,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             if not self.consumer.partitions_for_topic(topic):
                 if not self._waiting:
                     self._waiting = True
-                    log.warning(
-                        "there is no topic %s, or this user may not see it: waiting for it", topic
-                    )
+                    log.warning("%s: waiting for it", missing(topic))
                 return False
         self._check_partition()
         self.consumer.subscribe(list(self.topics), listener=self)

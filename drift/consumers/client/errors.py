@@ -35,6 +35,7 @@ __all__ = [
     "asking",
     "is_refusal",
     "making_clients",
+    "missing",
     "remedy",
 ]
 
@@ -104,6 +105,17 @@ def remedy(reasons: Iterable[BaseException]) -> str:
         f"({', '.join(PROTOCOLS)}) or a login, sasl_mechanism and what that takes: set them in "
         "[kafka]"
     )
+
+
+def missing(topic: str) -> str:
+    """Say that a topic does not exist, as far as the broker tells this user.
+
+    Examples
+    --------
+    >>> missing("news")
+    'there is no topic news, or this user may not see it'
+    """
+    return f"there is no topic {topic}, or this user may not see it"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import kafka
 import kafka.admin
 
 from drift.consumers.client import consumer
-from drift.consumers.client.errors import KafkaError, asking, making_clients
+from drift.consumers.client.errors import KafkaError, asking, making_clients, missing
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Reader:
     def require(self) -> None:
         """Raise ConsumerError where there is no such topic."""
         if not self.partitions:
-            raise ConsumerError(f"there is no topic {self.topic}, or this user may not see it")
+            raise ConsumerError(missing(self.topic))
 
     def ends(self) -> dict[int, int]:
         """Return the end offset of each partition."""
