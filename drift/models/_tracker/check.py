@@ -11,8 +11,7 @@ import numpy as np
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class
 from drift.models._tracker.layout import Shape, dtype_of, layout_of
-from drift.models._tracker.names import NUMBER_BITS
-from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS
+from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS, NUMBER_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

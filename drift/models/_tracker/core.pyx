@@ -20,7 +20,7 @@ from drift.models._store.supports import Guard
 from drift.models._tracker import tables
 from drift.models._tracker.check import Checks, check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
-from drift.models._tracker.names import hash_of
+from drift.models._tracker.names import number_of
 from drift.models._tracker.room import no_room
 from drift.models._tracker.tickets import Snapshot, Tickets
 
@@ -363,7 +363,7 @@ cdef class TrackerCore:
         cdef double least = DRIFT_COMMON_SHARE * n
         cdef dict common = {}
         if n >= DRIFT_FEW_EXAMPLES:
-            common = {hash_of(name) >> 33: k for k, name in enumerate(self.scale.names) if t.features[k].present >= least}
+            common = {number_of(name): k for k, name in enumerate(self.scale.names) if t.features[k].present >= least}
         common = dict(sorted(common.items()))
         state = self.new_state({"rows": t.rows, "classes": t.classes, "slots": t.slots, "cells": 1 + DRIFT_HASH_SLOTS, "names": len(common)})
         state.reserve_slots(t.supports.capacity)

@@ -1,8 +1,8 @@
 """Hashes of names, for the features of sparse rows, which have no vocabulary.
 
-The first 31 bits of a name's hash are its number among the supports, where collisions are rare; the
-first 14 are the slot of its weights in the linear members. Unlike Python's hashes of texts, they
-are the same in every process.
+The first bits of a name's hash are its number among the supports; the first of those are the slot
+of its weights in the linear members. Unlike Python's hashes of texts, they are the same in every
+process.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from numbers import Number
 from typing import TYPE_CHECKING
 
+from drift.models._tracker.tables import NUMBER_BITS
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-__all__ = ["NUMBER_BITS", "hash_of", "mix"]
-
-NUMBER_BITS = 31
+__all__ = ["hash_of", "mix", "number_of"]
 
 #: What SplitMix64 adds to its state from one number to the next.
 STEP = 0x9E3779B97F4A7C15
@@ -50,6 +50,11 @@ def hash_of(name: Hashable) -> int:
     data = name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name
     words = (int.from_bytes(data[k : k + 8], "little") for k in range(0, len(data), 8))
     return _chained(len(data), words)
+
+
+def number_of(name: Hashable) -> int:
+    """Return a name's number among the supports."""
+    return hash_of(name) >> (64 - NUMBER_BITS)
 
 
 def _chained(length: int, words: Iterable[int]) -> int:

@@ -97,11 +97,15 @@ static uint64_t drift_hash_bytes(const char *bytes, size_t size) {
     return state;
 }
 
-/* What a value of a feature, a number of 31 bits, adds to the key of its example. */
+/* What a value of a feature, whose name has a number, adds to the key of its example. */
 static inline uint64_t drift_key_part(uint64_t number, double value) {
     union { double real; uint64_t bits; } bits_of;
     bits_of.real = value + 0.0; /* -0.0 is 0.0 */
     return drift_mix(number ^ drift_mix(bits_of.bits + drift_step));
+}
+
+static inline uint64_t drift_number_of(uint64_t hash) {
+    return hash >> (64 - DRIFT_NUMBER_BITS);
 }
 
 static inline int drift_draw(uint64_t *state, int below) {

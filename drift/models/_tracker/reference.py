@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.models._tracker import tables as c
-from drift.models._tracker.names import NUMBER_BITS, STEP, hash_of, mix
+from drift.models._tracker.names import STEP, mix, number_of
 from drift.models._tracker.reference_scales import (
     NO_CONTEXT,
     PRESENT,
@@ -545,10 +545,10 @@ def to_sparse(s: State, before: State) -> State:
     n, common = before.sums[c.EXAMPLES], {}
     if n >= c.FEW_EXAMPLES:
         often = np.flatnonzero(before.features[:, PRESENT] >= c.COMMON_SHARE * n)
-        common = {hash_of(before.names[k]) >> (64 - NUMBER_BITS): k for k in often.tolist()}
+        common = {number_of(before.names[k]): k for k in often.tolist()}
     new = new_state(s.plan, auto=s.auto, sparse=True, rows=len(s.linear), names=len(common))
     new.common[:] = sorted(common)
-    new.features[:] = before.features[[common[hashed] for hashed in sorted(common)]]
+    new.features[:] = before.features[[common[number] for number in sorted(common)]]
     for name in ("gates", "covariances", "maps", "errors", "losses", "sums", "classes", "draws"):
         setattr(new, name, getattr(s, name))
     new.sums[[c.SQUARES, c.EXAMPLES, c.VALUES, c.CONTEXT_SQUARES]] = 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from drift.models._store.features import LARGEST, as_dict, culprit, in_order, number
 from drift.models._tracker import tables as c
-from drift.models._tracker.names import NUMBER_BITS, STEP, hash_of, mix
+from drift.models._tracker.names import STEP, mix, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -253,7 +253,7 @@ def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) ->
     x, key = np.array([values.get(name, math.nan) for name in names], float), 0
     if recall is not None:
         given = zip(names, x.tolist(), strict=True)
-        key = _key({hash_of(name) >> (64 - NUMBER_BITS): v for name, v in given if v == v})
+        key = _key({number_of(name): v for name, v in given if v == v})
     features, means = resized(s.features, d, 0), resized(s.means, min(d, c.CONTEXT), 0)
     statistics = resized(s.deviation_statistics, len(means), 0)
     deviations = np.zeros((0, len(c.HORIZONS)))
@@ -348,8 +348,8 @@ def _read_sparse(s: Any, values: dict[Hashable, float], recall: Recall | None) -
     slots: dict[int, float] = {}
     for name, v in values.items():
         if v == v != 0.0:
-            hashed = hash_of(name) >> (64 - NUMBER_BITS)
-            slots[hashed] = slots.get(hashed, 0.0) + v
+            number = number_of(name)
+            slots[number] = slots.get(number, 0.0) + v
     numbers = np.array(sorted(slots), np.int64)
     x = np.array([slots[number] for number in numbers.tolist()], float)
     given, common = np.full(len(s.common), math.nan), np.isin(numbers, s.common)
@@ -360,7 +360,7 @@ def _read_sparse(s: Any, values: dict[Hashable, float], recall: Recall | None) -
     unit = (x / (math.sqrt(float(x @ x)) or math.inf)).astype(np.float32).astype(float)
     some = unit != 0.0
     numbers, unit = numbers[some], unit[some]
-    cells, at = np.unique(numbers * c.HASH_SLOTS >> NUMBER_BITS, return_inverse=True)
+    cells, at = np.unique(numbers * c.HASH_SLOTS >> c.NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(np.append(0, 1 + cells), np.append(1.0, inputs), *_NO_CURVES)
     updates, key = {"features": f}, 0 if recall is None else _key(slots)

@@ -15,7 +15,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from drift.models._store.features import as_dict, culprit, in_order
-from drift.models._tracker.names import hash_of
+from drift.models._tracker.names import hash_of, number_of
 from drift.models._tracker.tables import sizes_of
 
 from drift.models._tracker.state cimport DriftFeature, DriftHats, DriftTracker, State
@@ -28,9 +28,10 @@ cdef extern from "core.h":
     int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **, bint) except -2
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_HASH_SLOTS
+    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_HASH_SLOTS, DRIFT_NUMBER_BITS
     double DRIFT_ABSENT
     uint64_t drift_mix(uint64_t) nogil
+    uint64_t drift_number_of(uint64_t) nogil
     uint64_t drift_hash_bytes(const char *, size_t) nogil
     const uint64_t drift_step
     void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
@@ -289,7 +290,7 @@ cdef class Dense(Scale):
             for k, name in enumerate(self.new_names):
                 if not drift_is_plain_name(<PyObject *>name) or not hash_plain(name, &hashed):
                     hashed = <uint64_t>hash_of(name)
-                self.state.t.hashes[n + k] = hashed >> 33
+                self.state.t.hashes[n + k] = drift_number_of(hashed)
                 if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), n + k):
                     raise MemoryError("no room for names")
         except BaseException:  # a name's __hash__ may raise anything
@@ -309,7 +310,7 @@ cdef class Dense(Scale):
             if t.raw[j] == t.raw[j] and t.raw[j] != DRIFT_ABSENT:
                 key += drift_key_part(t.hashes[j], t.raw[j])
         for j, name in enumerate(self.new_names):
-            key += drift_key_part(<uint64_t>hash_of(name) >> 33, t.raw[n + j])
+            key += drift_key_part(<uint64_t>number_of(name), t.raw[n + j])
         return key
 
     cdef void update_context(self) noexcept:
@@ -373,7 +374,7 @@ cdef class Sparse(Scale):
                     break
                 v = drift_number(value)
                 if v == v and v != 0.0:
-                    t.keys[n] = (hashed >> 33) << 32 | <uint64_t>n
+                    t.keys[n] = drift_number_of(hashed) << 32 | <uint64_t>n
                     t.standardised[n] = v
                     n += 1
         except (TypeError, ValueError, OverflowError) as problem:
@@ -388,7 +389,7 @@ cdef class Sparse(Scale):
         self.reserve(<int>len(pairs))
         for hashed, v in pairs:
             if v == v and v != 0.0:
-                t.keys[n] = (<uint64_t>hashed >> 33) << 32 | <uint64_t>n
+                t.keys[n] = drift_number_of(<uint64_t>hashed) << 32 | <uint64_t>n
                 t.standardised[n] = v
                 n += 1
         return n
@@ -451,7 +452,7 @@ cdef class Sparse(Scale):
                 continue
             t.numbers[n], t.values[n] = t.last_numbers[k], unit
             t.squared_norm += t.values[n] * t.values[n]
-            cell = <int32_t>(<int64_t>t.numbers[n] * DRIFT_HASH_SLOTS >> 31)
+            cell = <int32_t>(<int64_t>t.numbers[n] * DRIFT_HASH_SLOTS >> DRIFT_NUMBER_BITS)
             if t.n_cells and t.input_cells[t.n_cells - 1] == cell:
                 t.cell_values[t.n_cells - 1] += <float>t.values[n]
             else:

@@ -41,7 +41,9 @@ DRAWS = 16
 
 # --- linear members ------------------------------------------------------------------------------
 
-#: Weights of sparse rows, by hash; words that collide share one.
+#: First bits of a name's hash that are its number among the supports; collisions are rare.
+NUMBER_BITS = 31
+#: Weights of sparse rows, by number; words that collide share one.
 HASH_SLOTS = 16384
 #: Rates of gradient descent over dense and over sparse rows, and of AdaGrad.
 DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25
