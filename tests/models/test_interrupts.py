@@ -281,6 +281,7 @@ def check_alone(check):
         child = os.fork()
     if child == 0:
         problem = ""
+        signal.alarm(300)  # it ends, whatever waits
         try:
             check()
         except BaseException:  # noqa: BLE001 - it is for the test
