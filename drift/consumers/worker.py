@@ -131,7 +131,7 @@ class Worker:
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping = threading.Event()
         self._saved = time.monotonic()
-        self._refused: float | None = None  # since when the model cannot be taken over
+        self._refused: dict[Partition, float] = {}  # since when models cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -350,10 +350,11 @@ class Worker:
             except (CheckpointError, UnavailableError) as error:
                 self._retry(key, error)
                 self._consumer.hold(ready)
-        if not self.assignment.waiting():
-            self._refused = None
-        if not self.assignment.states:
-            self.metrics.trouble = {}
+        waiting = set(map(self._key, self.assignment.waiting()))
+        self._refused = {key: since for key, since in self._refused.items() if key in waiting}
+        ours = set(map(self._key, self.assignment.states))
+        trouble = self.metrics.trouble
+        self.metrics.trouble = {key: why for key, why in trouble.items() if key in ours}
         learners = [claim.learner for claim in self._claims.values()]
         self.metrics.models = [learner.metrics for learner in learners]
         for learner in learners:
@@ -390,10 +391,10 @@ class Worker:
             raise error
         now = time.monotonic()
         self._note_trouble(key, str(error))
-        if self._refused is None:
+        if key not in self._refused:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
-            self._refused = now
-        elif now > self._refused + _PATIENCE:
+            self._refused[key] = now
+        elif now > self._refused[key] + _PATIENCE:
             if isinstance(error.__cause__, PermissionError):
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
