@@ -200,11 +200,9 @@ class Worker:
                 raise
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
-            learners = [claim.learner for claim in self._claims.values()]
-            self._claims.clear()  # or closing, which gives the partitions up, saves them
+            # Or closing, which gives the partitions up, saves the models.
+            self._lose([*self.assignment.states])
             self._close()
-            for learner in learners:
-                learner.close()
 
     def _save_what_is_left(self) -> None:
         """Save the model where an error has left it whole."""
@@ -570,9 +568,9 @@ class Worker:
     def _end_save(self, claim: ClaimedModel) -> bool:
         """Wait for the checkpoint that is being written; say whether it is there, or none was.
 
-        Whoever is refused takes over anew what it still has after the next poll. A worker that was
-        frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
-        was not its own any more, is the only one to continue.
+        A worker that is fenced drops the model, and claims it again after the next poll if it still
+        has partitions of it. One that was frozen has none by then. One that was fenced by it, as it
+        woke up and claimed what it had no longer, has them and continues.
         """
         try:
             offsets = claim.end_saving()
