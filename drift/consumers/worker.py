@@ -131,7 +131,7 @@ class Worker:
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping = threading.Event()
         self._saved = time.monotonic()
-        self._refused: float | None = None  # since when the model cannot be taken over
+        self._refused: dict[Partition, float] = {}  # since when models cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -200,11 +200,9 @@ class Worker:
                 raise
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
-            learners = [claim.learner for claim in self._claims.values()]
-            self._claims.clear()  # or closing, which gives the partitions up, saves them
+            # Or closing, which gives the partitions up, saves the models.
+            self._lose([*self.assignment.states])
             self._close()
-            for learner in learners:
-                learner.close()
 
     def _save_what_is_left(self) -> None:
         """Save the model where an error has left it whole."""
@@ -350,10 +348,11 @@ class Worker:
             except (CheckpointError, UnavailableError) as error:
                 self._retry(key, error)
                 self._consumer.hold(ready)
-        if not self.assignment.waiting():
-            self._refused = None
-        if not self.assignment.states:
-            self.metrics.trouble = {}
+        waiting = set(map(self._key, self.assignment.waiting()))
+        self._refused = {key: since for key, since in self._refused.items() if key in waiting}
+        ours = set(map(self._key, self.assignment.states))
+        trouble = self.metrics.trouble
+        self.metrics.trouble = {key: why for key, why in trouble.items() if key in ours}
         learners = [claim.learner for claim in self._claims.values()]
         self.metrics.models = [learner.metrics for learner in learners]
         for learner in learners:
@@ -390,10 +389,10 @@ class Worker:
             raise error
         now = time.monotonic()
         self._note_trouble(key, str(error))
-        if self._refused is None:
+        if key not in self._refused:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
-            self._refused = now
-        elif now > self._refused + _PATIENCE:
+            self._refused[key] = now
+        elif now > self._refused[key] + _PATIENCE:
             if isinstance(error.__cause__, PermissionError):
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
@@ -569,9 +568,9 @@ class Worker:
     def _end_save(self, claim: ClaimedModel) -> bool:
         """Wait for the checkpoint that is being written; say whether it is there, or none was.
 
-        Whoever is refused takes over anew what it still has after the next poll. A worker that was
-        frozen finds out there that it has nothing; one that it fenced, as it claimed on waking what
-        was not its own any more, is the only one to continue.
+        A worker that is fenced drops the model, and claims it again after the next poll if it still
+        has partitions of it. One that was frozen has none by then. One that was fenced by it, as it
+        woke up and claimed what it had no longer, has them and continues.
         """
         try:
             offsets = claim.end_saving()

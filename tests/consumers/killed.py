@@ -32,7 +32,8 @@ _PROCESSES.set_forkserver_preload(
 def kill_at(point, function, *arguments):
     """Call a function in another process, and see SIGKILL end that at the point."""
     environment = dict(os.environ)  # The server keeps the one that it was started with.
-    process = _PROCESSES.Process(target=_run, args=(point, environment, function, arguments))
+    given = point, environment, function, arguments
+    process = _PROCESSES.Process(target=_run, args=given, daemon=True)  # ends with us if it hangs
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL, process

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.models import models_in
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.checkpoints.rows import ModelStore
@@ -291,7 +292,7 @@ def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypat
     holder = sqlite3.connect(folder / "models.sqlite", isolation_level=None)
     holder.execute("begin exclusive")
     one = worker(topics, tmp_path)
-    until(one, lambda: offsets(one).get(("t", 1)) == COUNT and one._refused is not None)
+    until(one, lambda: offsets(one).get(("t", 1)) == COUNT and one._refused)
     assert list(one._claims) == [("t", 1)]  # which goes on
     assert "models.sqlite: database is locked; tried again for 30 s" in caplog.text
     assert "database is locked" in "; ".join(one.metrics.problems())
@@ -300,6 +301,39 @@ def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypat
     until(one, lambda: offsets(one) == END)
     close(one)
     assert_exact(tmp_path)
+
+
+def test_each_partition_that_cannot_be_taken_over_says_why(topics, tmp_path, monkeypatch, caplog):
+    tries, claim = {"t-0": 0, "t-1": 0}, PartitionFolder.claim
+
+    def refused(files, owner):
+        name = files.path.name
+        tries[name] += 1
+        if tries[name] < 3:
+            raise CheckpointError(f"{name} is away") from OSError()
+        return claim(files, owner)
+
+    monkeypatch.setattr(PartitionFolder, "claim", refused)
+    one = worker(topics, tmp_path)
+    until(one, lambda: offsets(one) == END)
+    close(one)
+    monkeypatch.undo()
+    assert_exact(tmp_path)
+    for name in tries:
+        assert caplog.text.count(f"{name} is away; tried again for 30 s") == 1
+
+
+def test_a_partition_that_goes_takes_its_trouble_along(topics, tmp_path):
+    """Or the worker that keeps the other one is never ready again."""
+    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
+    until(one, lambda: offsets(one) == END)
+    for place in LOGS:
+        one._refuse_save(one._claims[place], CheckpointError(f"{place}: no space left"))
+    assert len(one.metrics.problems()) == 2
+    one._lose([("t", 0)])
+    one.step(0.1)
+    assert one.metrics.problems() == ["no checkpoint: ('t', 1): no space left"]
+    close(one)
 
 
 def test_a_model_that_was_rolled_back_learns_again(topics, root):

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from time import monotonic
 from types import SimpleNamespace
 
 import pytest
@@ -592,7 +593,9 @@ def test_beside_a_worker_on_a_broker_it_learns_the_same(broker, tmp_path):
         end = {("f", 0): part.stop, ("f", 1): part.stop}
         until(worker, lambda end=end: learner_of(worker) and learner_of(worker).offsets == end)
         worker._save_new()
+        give_up = monotonic() + 60
         while one._serving is None or one._serving.learner.offsets != end:
+            assert monotonic() < give_up
             one.step(0.2)
         one.step(0.2)
         assert one.version["checkpoint"] == learner_of(worker).checkpoint

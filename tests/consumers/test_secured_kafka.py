@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -50,8 +51,9 @@ def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(kafk
     got = []
 
     def stop():
+        end = time.monotonic() + 60
         with Reader("t-out", options) as reader:
-            while len(got) < len(rows):
+            while len(got) < len(rows) and time.monotonic() < end:
                 reader.refresh()
                 got.extend(reader.poll(0.2))
         os.kill(os.getpid(), signal.SIGTERM)
@@ -62,6 +64,7 @@ def test_a_worker_learns_over_sasl_and_ssl_and_keeps_the_password_to_itself(kafk
     shown = consume(tmp_path, options, *outputs, "--checkpoint-seconds", "0.2")
     thread.join(30)
     assert shown.exit_code == 0, shown.output
+    assert len(got) == len(rows)
     assert CheckpointFolder(tmp_path / "c").newest(("t", None)).offsets == {("t", 0): 41}
     password = options["sasl_plain_password"]
     written = b"".join(p.read_bytes() for p in (tmp_path / "c").rglob("*") if p.is_file())

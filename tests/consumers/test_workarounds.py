@@ -259,8 +259,9 @@ def test_kafka_python_leaves_records_parked_after_a_seek(broker):
     produce(broker, "t", [b"%d" % n for n in range(9)])
     plain = KafkaConsumer(**broker.client_args, auto_offset_reset="earliest", max_poll_records=1)
     plain.assign([place])
+    end = time.monotonic() + 60
     while not plain.poll(timeout_ms=100):
-        pass
+        assert time.monotonic() < end
     plain.pause(place)
     plain.poll(timeout_ms=100)
     plain.seek(place, 0)
@@ -314,7 +315,9 @@ def test_kafka_python_asks_for_no_more_where_it_has_waited(broker):
         one.assign([place])
         one.seek(place, 0)
         one._fetcher.send_fetches = asked = Mock(wraps=one._fetcher.send_fetches)
+        end = time.monotonic() + 60
         while not one._fetcher.fetch_records(most, timeout_ms=100)[0]:
+            assert time.monotonic() < end
             asked.reset_mock()
         assert asked.call_count == times
         one.close()
@@ -334,6 +337,7 @@ def test_kafka_python_joins_again_where_a_join_ended_between_two_polls(broker):
         one.subscribe(["t"])
         end = time.monotonic() + 60
         while (joining := one._coordinator._join_task) is None:
+            assert time.monotonic() < end
             one.poll(timeout_ms=10)
         while not joining.is_done:
             assert time.monotonic() < end

@@ -740,17 +740,32 @@ def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path, point, c
     assert_exact(tmp_path)
 
 
-def test_a_worker_says_that_it_was_fenced_though_its_partitions_have_gone(topics, tmp_path, caplog):
+def lose_partitions(one):
+    one._lose(list(one.assignment.states))
+    kill(one)
+
+
+def stop_amid_an_outage(one):
+    def step():
+        one.stop()
+        raise UnsentError("the broker does not answer")
+
+    one.step = step
+    one.run(signals=False)
+
+
+@pytest.mark.parametrize("go", [lose_partitions, stop_amid_an_outage])
+def test_a_worker_says_that_it_was_fenced_though_it_goes(topics, tmp_path, caplog, go):
+    """It does not come to look at the checkpoint that was being written."""
     one = worker(topics, tmp_path, checkpoint_every=30, consumer=SLOWLY, checkpoint_seconds=10**6)
     with Pause("checkpoint.half-written", count=2) as pause:
         until(one, lambda: sum(offsets(one).values()) >= 30 and claim_of(one).saving is not None)
         assert pause.wait()
         CheckpointFolder(tmp_path).claim(KEY)
         pause.release()
-    one._lose(list(one.assignment.states))
+    go(one)
     assert one._claims == {}
     assert caplog.text.count("claimed again since") == 1
-    kill(one)
 
 
 def test_nothing_is_learnt_before_the_first_checkpoint_is_written(topics, tmp_path):
