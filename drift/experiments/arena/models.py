@@ -42,9 +42,16 @@ class Family(NamedTuple):
         return isinstance(self.make, partial) and self.make.func is _of_drift
 
 
-def _plain(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: ARG001, FBT001
+def _plain(
+    path: str,
+    multiclass: bool,  # noqa: ARG001, FBT001
+    *,
+    standardised: bool = False,
+    **parameters: Any,
+) -> Any:
     """Return a model of River's for any number of classes."""
-    return river(path, **parameters)
+    model = river(path, **parameters)
+    return river("preprocessing.StandardScaler") | model if standardised else model
 
 
 def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
@@ -78,6 +85,8 @@ _KERNELS = (
     *(RBF(gamma) for gamma in (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)),
 )
 _BY_KERNEL = tuple({"kernel": kernel} for kernel in _KERNELS)
+#: Where a feature has one value within a class, a Gaussian of it is of no use.
+_BY_SCALER = ({"standardised": True},)
 _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
 
 #: By name. "ADWIN" is added to those that start afresh where it finds a change.
@@ -100,11 +109,11 @@ MODELS: dict[str, Family] = {
         aside=True,
     ),
     "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier"), aside=True),
-    "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), raw=True),
+    "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), _BY_SCALER, raw=True),
     "neighbours": Family(partial(_plain, "neighbors.KNNClassifier"), aside=True),
-    "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), raw=True),
+    "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), _BY_SCALER, raw=True),
     "Hoeffding adaptive tree": Family(
-        partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), raw=True
+        partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), _BY_SCALER, raw=True
     ),
     "retrained boosting": Family(lambda _: Retrained(), raw=True),
     "EFDT": Family(
