@@ -61,9 +61,11 @@ GREY = "#9A9A9A"
 _MARKERS = "os^vDPX*"
 #: Ticks of a logarithmic axis of errors.
 _PERCENT = (0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50)
+#: How far right of its point a name is, in points, and which of its ends is there.
+_SIDES = {6: "left", -6: "right"}
 #: Where a name may be, in points from its point: right or left of it, the nearest first.
 _PLACES = sorted(
-    ((side, up) for side in (6, -6) for up in range(-60, 61, 2)),
+    ((side, up) for side in _SIDES for up in range(-60, 61, 2)),
     key=lambda place: (abs(place[1]) + 8 * (place[0] < 0), place[1]),
 )
 #: From how many points on a line leads from the name to its point.
@@ -256,18 +258,18 @@ def _name_points(
     hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
     for text in texts:
         boxes = {}  # without the line to the point
-        for side, alignment in (6, "left"), (-6, "right"):
-            text.set(position=(side, 0), horizontalalignment=alignment)
+        for side, end in _SIDES.items():
+            text.set(position=(side, 0), horizontalalignment=end)
             boxes[side] = Text.get_window_extent(text)
         for place in _PLACES:
-            text.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+            text.set(position=place, horizontalalignment=_SIDES[place[0]])
             box = boxes[place[0]].translated(0, place[1] * figure.dpi / 72)
             inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
             if inside and not box.count_overlaps(hidden):
                 break
         else:
             place = _PLACES[0]
-            text.set(position=place, horizontalalignment="left")
+            text.set(position=place, horizontalalignment=_SIDES[place[0]])
         text.arrow_patch.set_visible(abs(place[1]) > _FAR)
         hidden.append(Text.get_window_extent(text))
 

@@ -13,13 +13,10 @@ from drift.models import Tracker
 NAMES = "a", "b", "c", "d"
 
 
-N = 150
-
-
 @cache
 def examples():
     rng = np.random.default_rng(0)
-    X = rng.normal([0.0, 20.0, 100.0, 0.0], 1.0, (N, 4))
+    X = rng.normal([0.0, 20.0, 100.0, 0.0], 1.0, (150, 4))
     X[rng.random(X.shape) < 0.3] = 0.0
     X[rng.random(X.shape) < 0.05] = np.nan
     return X, (np.nan_to_num(X) @ [1.0, 0.1, 0.01, 1.0] > 1.5).tolist()
