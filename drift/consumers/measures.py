@@ -216,8 +216,10 @@ class Measures:
         claimed = Counter(one.predicted for one in rows)
         hits = Counter(one.label for one in rows if one.label == one.predicted)
         if (positive := self._positive({*true, *claimed})) is None:
-            # Without hits: 0, also of a label that did not come or was not predicted.
-            every = [_rates(hits[one], true[one] or 1, claimed[one] or 1) for one in true | claimed]
+            # A label that did not come, or was not predicted, has rates of 0.
+            every = [
+                _rates(hits[one], max(true[one], 1), max(claimed[one], 1)) for one in true | claimed
+            ]
             rates = {name: _mean([one[name] for one in every]) for name in every[0]}
             base = max(true.values())
         else:
