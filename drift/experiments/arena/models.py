@@ -22,7 +22,8 @@ _BUDGET = 300
 class Family(NamedTuple):
     """A model and a grid of other settings. Hindsight chooses the best.
 
-    `make` takes whether there are more than two classes, and a setting.
+    `make` takes whether there are more than two classes, and a setting but for "scaled", which says
+    whether features are standardised.
     """
 
     make: Callable[..., Any]
@@ -42,16 +43,9 @@ class Family(NamedTuple):
         return isinstance(self.make, partial) and self.make.func is _of_drift
 
 
-def _plain(
-    path: str,
-    multiclass: bool,  # noqa: ARG001, FBT001
-    *,
-    standardised: bool = False,
-    **parameters: Any,
-) -> Any:
+def _plain(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: ARG001, FBT001
     """Return a model of River's for any number of classes."""
-    model = river(path, **parameters)
-    return river("preprocessing.StandardScaler") | model if standardised else model
+    return river(path, **parameters)
 
 
 def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
@@ -86,7 +80,7 @@ _KERNELS = (
 )
 _BY_KERNEL = tuple({"kernel": kernel} for kernel in _KERNELS)
 #: Where a feature has one value within a class, a Gaussian of it is of no use.
-_BY_SCALER = ({"standardised": True},)
+_BY_SCALER = ({"scaled": True},)
 _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
 
 #: By name. "ADWIN" is added to those that start afresh where it finds a change.
@@ -161,7 +155,7 @@ def contenders_of(name: str, *, multiclass: bool, sparse: bool) -> dict[str, Con
     settings |= {f"{name} @ {k}": one for k, one in enumerate(family.grid)}
     return {
         key: Contender(
-            partial(_made, family, multiclass, scaled=not (sparse or family.raw), **setting),
+            partial(_made, family, multiclass, **{"scaled": not (sparse or family.raw)} | setting),
             adwin=name.endswith("ADWIN"),
         )
         for key, setting in settings.items()
