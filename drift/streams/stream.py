@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift._checks import counted
+from drift._values import is_missing, number
 from drift.errors import ParameterError
+from drift.streams.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Drift", "Stream", "are_categories", "is_missing", "problem_of", "unpacked"]
+__all__ = ["Drift", "Stream", "are_categories", "problem_of", "unpacked"]
 
 
 class Drift(NamedTuple):
@@ -56,7 +58,13 @@ class Stream:
     shuffled
         Whether it is another stream's, in another order.
     notes
-        What its reader left out, and why, and columns that may leak the label.
+        What its reader left out, counted as missing or read otherwise than it stands, and columns
+        that may leak the label.
+    moments
+        When each example comes, shape (n,): seconds, if a reader found times; None: unknown.
+    delays
+        How long after it its label comes, shape (n,): in the unit of `moments`, or in examples
+        where there are none; None: unknown.
 
     Raises
     ------
@@ -76,25 +84,36 @@ class Stream:
     drifts: tuple[Drift, ...] = ()
     shuffled: bool = False
     notes: tuple[str, ...] = ()
+    moments: NDArray[np.float64] | None = None
+    delays: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "examples", list(self.examples))
         object.__setattr__(self, "drifts", tuple(sorted(map(_drift, self.drifts))))
-        if not self.examples:
+        if not isinstance(self.examples, Table):
+            object.__setattr__(self, "examples", list(self.examples))
+            self._check_pairs()
+        if not len(self):
             raise ParameterError(f"{self.name} has no examples")
-        for i, pair in enumerate(self.examples):
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise ParameterError(
-                    f"{self.name}: example {i} is not a pair of features and a label: {pair!r:.80}"
-                )
-            if problem := problem_of(pair[1]):
-                raise ParameterError(f"{self.name}: example {i} has {problem}")
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
                 raise ParameterError(
                     f"{self.name} has {counted(len(self), 'example')}: a drift starts after the "
                     f"first of them and is at least one row wide, not {drift}"
                 )
+
+    def _check_pairs(self) -> None:
+        for i, pair in enumerate(self.examples):
+            if (
+                not isinstance(pair, tuple | list)
+                or len(pair) != 2
+                or not isinstance(pair[0], Mapping)
+            ):
+                raise ParameterError(
+                    f"{self.name}: example {i} is not a pair of features, in a dict, and a label: "
+                    f"{pair!r:.80}"
+                )
+            if problem := problem_of(pair[1]):
+                raise ParameterError(f"{self.name}: example {i} has {problem}")
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -121,7 +140,9 @@ class Stream:
         if name is None:
             plain = isinstance(pairs, list | tuple | Iterator)
             name = "stream" if plain else type(pairs).__name__
-        return cls([tuple(pair) for pair in islice(pairs, rows)], name)
+        return cls(
+            [tuple(one) if isinstance(one, list) else one for one in islice(pairs, rows)], name
+        )
 
     def head(self, rows: int | None) -> Stream:
         """Return the first examples; None: all."""
@@ -145,15 +166,20 @@ class Stream:
         """
         starts = np.arange(0, len(self), length)
         np.random.default_rng(seed).shuffle(starts)
-        examples = [
-            pair for start in starts.tolist() for pair in self.examples[start : start + length]
-        ]
+        order = np.concatenate([np.arange(len(self))[at : at + length] for at in starts.tolist()])
+        examples = (
+            self.examples.take(order)
+            if isinstance(self.examples, Table)
+            else [self.examples[i] for i in order.tolist()]
+        )
         name = f"{self.name}, shuffled"
         return replace(self, examples=examples, name=name, drifts=(), shuffled=True)
 
     @cached_property
     def sha256(self) -> str:
         """Fingerprint of the examples."""
+        if isinstance(self.examples, Table):
+            return self.examples.fingerprint()
         digest = hashlib.sha256()
         for pair in self.examples:
             digest.update(repr(pair).encode("utf-8", "surrogatepass") + b"\n")
@@ -162,6 +188,8 @@ class Stream:
     @cached_property
     def categories(self) -> dict[Hashable, int]:
         """Number of different texts of each feature; empty if one feature's are no categories."""
+        if isinstance(self.examples, Table):
+            return self.examples.categories
         texts: dict[Hashable, set[str]] = {}
         counts: Counter[Hashable] = Counter()
         for x, _ in self.examples:
@@ -176,11 +204,15 @@ class Stream:
     @cached_property
     def packed(self) -> NDArray[np.uint8]:
         """The examples as one array of bytes, which a worker gets once; see `unpacked`."""
+        if isinstance(self.examples, Table):
+            return self.examples.packed
         return np.frombuffer(pickle.dumps(self.examples, protocol=5), dtype=np.uint8)
 
 
-def unpacked(packed: NDArray[np.uint8]) -> list[tuple[Features, Label]]:
+def unpacked(packed: NDArray[np.uint8]) -> Sequence[tuple[Features, Label]]:
     """Fresh examples from `Stream.packed`."""
+    if Table.is_packed(packed):
+        return Table(packed)
     examples: list[tuple[Features, Label]] = pickle.loads(packed.tobytes())
     return examples
 
@@ -197,23 +229,6 @@ def are_categories(different: int, total: int) -> bool:
     return different <= max(100, total / 2)
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, no number, or what pandas calls NA.
-
-    Examples
-    --------
-    >>> from drift.streams.stream import is_missing
-    >>> is_missing(float("nan")), is_missing(0.0)
-    (True, False)
-    """
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # NA
-        return True
-    except ValueError:  # an array
-        return False
-
-
 def problem_of(label: Any) -> str:
     """Why a label cannot be learnt; empty: it can."""
     try:
@@ -223,7 +238,11 @@ def problem_of(label: Any) -> str:
         return f"the label {label!r}, a {kind}, which is unhashable: use a string or a tuple"
     if is_missing(label):
         return "no label: leave it out, or give it one"
-    if isinstance(label, float) and not label.is_integer():
+    try:
+        value = number(label)
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    if not value.is_integer():
         return f"the label {label}: classes are texts or whole numbers, no fractions"
     return ""
 
