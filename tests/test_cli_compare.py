@@ -96,8 +96,8 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert shown.exit_code == 0, shown.output
     actual = runs(tmp_path / "out")
     assert list(actual) == ["trees", "kernel", "mine", "no change", "majority"]
-    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(35, 3)}
-    assert {one["delay"] for one in actual.values()} == {"5"}  # nobody knows a label before
+    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(39, 3)}
+    assert {(one["delay"], one["blind"]) for one in actual.values()} == {("5", 4)}
     # Other parameters leave the budget as it is for names alone.
     words = "LBP(kernel=Linear()),ht(max_depth=2),river.tree:HoeffdingTreeClassifier(max_depth=2)"
     words = ["sales.csv", "--target", "sold", "--models", words, "--rows", "9", "--jobs", "1"]
