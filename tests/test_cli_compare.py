@@ -10,7 +10,8 @@ from drift.cli import app
 from drift.cli import compare as compare_command
 from drift.cli._named import drift_models
 from drift.experiments import Contender
-from drift.streams import read_stream
+from drift.experiments.arena.models import MODELS
+from drift.streams import Stream, read_stream
 
 N = 240
 
@@ -96,8 +97,8 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert shown.exit_code == 0, shown.output
     actual = runs(tmp_path / "out")
     assert list(actual) == ["trees", "kernel", "mine", "no change", "majority"]
-    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(35, 3)}
-    assert {one["delay"] for one in actual.values()} == {"5"}  # nobody knows a label before
+    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(39, 3)}
+    assert {(one["delay"], one["blind"]) for one in actual.values()} == {("5", 4)}
     # Other parameters leave the budget as it is for names alone.
     words = "LBP(kernel=Linear()),ht(max_depth=2),river.tree:HoeffdingTreeClassifier(max_depth=2)"
     words = ["sales.csv", "--target", "sold", "--models", words, "--rows", "9", "--jobs", "1"]
@@ -110,6 +111,25 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert tree.max_depth == 2
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
     assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [
+        ("abc", "SoftmaxRegression"),
+        ([0, 1, 2], "SoftmaxRegression"),
+        ([False, True], "LogisticRegression"),
+        ([0, 1], "LogisticRegression"),
+        ("ab", "OneVsRestClassifier"),
+    ],
+)
+def test_logistic_regression_is_the_arenas(labels, name):
+    stream = Stream([({"a": float(i)}, labels[i % len(labels)]) for i in range(9)])
+    scaler, model = compare_command._model("lr", stream).steps.values()
+    assert type(scaler).__name__ == "StandardScaler"
+    assert type(model).__name__ == name
+    arenas = MODELS["logistic regression"].make(multiclass=len(labels) > 2)
+    assert repr(getattr(model, "classifier", model)) == repr(arenas)
 
 
 @pytest.mark.parametrize("name", [*drift_models(), *compare_command._RIVER])

@@ -193,14 +193,14 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
 
 def _rival(stream: Stream, **table: Any) -> Any:
     """Return one of River's models as the arena has it, for any number of classes."""
-    short = table.pop("class")
+    short, labels = table.pop("class"), {y for _, y in stream}
     family = _lazy.MODELS[_RIVER[short]]
     try:
-        model = family.make(multiclass=False, **table)
+        model = family.make(multiclass=len(labels) > 2, **table)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{short}: {error}") from None
-    if short == "lr":  # it knows no labels but true and false
-        model = _lazy.OneVsRestClassifier(model)
+    if short == "lr" and len(labels) == 2 and not labels <= {False, True}:
+        model = _lazy.OneVsRestClassifier(model)  # it knows no others: two of it are the same model
     return model if family.raw else _standardised(model, stream)
 
 

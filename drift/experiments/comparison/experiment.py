@@ -16,7 +16,7 @@ from drift._checks import check_integer
 from drift.errors import ParameterError
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
-from drift.experiments.comparison.protocol import described, first_counted, forks_of, order_of
+from drift.experiments.comparison.protocol import counted_of, described, forks_of, order_of
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.comparison.tables import (
@@ -152,13 +152,16 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     runs
         One row a run: ``model``, ``stream``, ``seed``, ``delay``, ``fold`` (the last three None
         where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, with a ``message``,
-        and then the measures of what there was; ``rows`` that were predicted after the run
-        had learnt a label, and ``unpredicted``, those of them without a prediction, which no
-        measure counts; ``mistakes``; the measures, all of
+        and then the measures of what there was; ``rows``, all but the first, whatever the delay;
+        ``unpredicted``, those of them without a prediction, which no measure counts; ``blind``,
+        those predicted before any label had come, each a mistake of every model and left out of all
+        measures but the error and what is made of it; ``mistakes``; the measures, all of
         them shares except ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
-        ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
-        the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
-        the number of drifts where it never is, both missing for no change and majority;
+        ``balanced_accuracy``, ``f1`` (macro), ``auc``, ``average_precision``, ``log_loss``,
+        ``calibration_error``; ``recovery``,
+        the mean number of rows until the model is as good as before a drift, where it never is
+        those up to the next one or the end, and ``unrecovered``, the number of such drifts, both
+        missing for no change and majority;
         ``microseconds`` of processor time for predicting and learning an example; ``memory``, the
         largest size of the model in bytes.
     windows
@@ -169,7 +172,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         One row a drift that is known: ``stream``, ``row``, ``width``.
     recoveries
         One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
-        ``rows``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
+        ``rows``, ``recovered``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
     tests
         One row a pair of models, over the streams that are not `shuffled`; see
         `drift.experiments.comparison.statistics.pairs_of`.
@@ -178,7 +181,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
     majority on the same rows, with the same delay. The measures of a run are those of all its
-    predictions, except for ``auc``, which is the mean over windows, weighted by their rows.
+    predictions at once, and do not depend on `windows`.
 
     Examples
     --------
@@ -296,7 +299,8 @@ def runs_of(
         "drifts": drifts,
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
         **settings._asdict(),
-        "counted": "from the first label",  # earlier versions counted the rows before it, too
+        # Earlier versions counted from the first label, and took the AUC of windows.
+        "counted": "all but the first",
         "drift": drift.__version__,
         "river": version("river"),
     }
@@ -312,8 +316,8 @@ def runs_of(
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}
-                first = first_counted(order, fork)
-                arguments = (stream.packed, order, fork, first, drifts, settings.windows)
+                counted = counted_of(order, fork)
+                arguments = (stream.packed, order, fork, counted, drifts, settings.windows)
                 yield Run(
                     {**shared, **chosen, **which},
                     partial(one.make, seed),

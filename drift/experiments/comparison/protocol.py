@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from drift.streams.stream import Stream
 
-__all__ = ["FORKS", "Fork", "described", "first_counted", "forks_of", "order_of"]
+__all__ = ["FORKS", "Counted", "Fork", "counted_of", "described", "forks_of", "order_of"]
 
 #: Ways of prequential cross-validation, and what one of `folds` models does with an example.
 FORKS = {
@@ -97,10 +97,21 @@ def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64
         ) from None
 
 
-def first_counted(order: NDArray[np.int64], fork: Fork | None) -> int:
-    """Return the first row that is predicted after a label was learnt, from which on errors count.
+class Counted(NamedTuple):
+    """Which rows count, the same for every delay.
 
-    Before it there is nothing to know: some models predict False there, others nothing.
+    The first row tells nothing: nobody can know its label. Of the next ones those that are
+    predicted before any label was learnt are mistakes of every model, whatever it says there.
+    """
+
+    #: The first row that counts.
+    first: int
+    #: The first row that is predicted after a label was learnt.
+    known: int
+
+
+def counted_of(order: NDArray[np.int64], fork: Fork | None) -> Counted:
+    """Return from which rows on predictions count, and are known.
 
     Parameters
     ----------
@@ -112,16 +123,18 @@ def first_counted(order: NDArray[np.int64], fork: Fork | None) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from drift.experiments.comparison.protocol import first_counted
-    >>> first_counted(np.array([0, 1, -1, 2, -2, -3]), None)
-    2
+    >>> from drift.experiments.comparison.protocol import counted_of
+    >>> counted_of(np.array([0, 1, -1, 2, -2, -3]), None)
+    Counted(first=1, known=2)
     """
-    learnt = order < 0
+    n, learnt = len(order) // 2, order < 0
+    first = 1
     if fork is not None:
         learnt[learnt] = fork.learnt[~order[learnt]] > 0
+        first += int(np.argmax(fork.learnt > 0)) if fork.learnt.any() else n
     later = order[int(np.argmax(learnt)) :] if learnt.any() else order[:0]
     rows = later[later >= 0]
-    return int(rows[0]) if len(rows) else len(order)
+    return Counted(min(first, n), int(rows[0]) if len(rows) else n)
 
 
 def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:

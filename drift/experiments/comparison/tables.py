@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.comparison.measures import COSTS, MEASURES
+from drift.experiments.comparison.measures import COSTS, MEASURES, POSITIVE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,13 +40,14 @@ BASELINES = ("no change", "majority")
 RUN = ("model", "stream", "seed", "fold")
 RUNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
-    *("mistakes", *MEASURES, "recovery", "unrecovered", *COSTS),
+    *("blind", "mistakes", *MEASURES, "positive", *POSITIVE, "threshold"),
+    *("recovery", "unrecovered", *COSTS),
 )
-WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *COSTS)
-RECOVERIES = (*RUN, "row", "before", "rows", "excess")
+WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *POSITIVE, *COSTS)
+RECOVERIES = (*RUN, "row", "before", "rows", "recovered", "excess")
 SUMMARY = (
-    *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
-    *("recovery", *COSTS),
+    *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES, *POSITIVE),
+    *("threshold", "recovery", *COSTS),
 )
 
 
@@ -61,12 +62,13 @@ def run_rows(records: Sequence[Record]) -> list[Record]:
     errors = _errors(records)
     rows = []
     for record in records:
-        recovery = [drift["rows"] for drift in recovery_rows([record])]
+        drifts = recovery_rows([record])
+        never = sum(one["recovered"] is False for one in drifts)
         rows.append(
             {name: record.get(name) for name in RUNS}
             | _against(record, errors)
-            | {"auc": _mean_auc(record["windows"]), "recovery": mean(recovery)}
-            | {"unrecovered": None if record["model"] in BASELINES else recovery.count(None)}
+            | {"recovery": mean(one["rows"] for one in drifts)}
+            | {"unrecovered": None if record["model"] in BASELINES else never}
         )
     return rows
 
@@ -224,9 +226,3 @@ def _against(
     theirs = [errors.get((*place, baseline, number)) for baseline in BASELINES]
     shares = [1.0 - error / one if one and error is not None else None for one in theirs]
     return dict(zip(("kappa_temporal", "kappa_m"), shares, strict=True))
-
-
-def _mean_auc(windows: Iterable[Record]) -> float | None:
-    known = [(one["auc"], one["rows"]) for one in windows if one["auc"] is not None]
-    total = sum(rows for _, rows in known)
-    return sum(auc * rows for auc, rows in known) / total if total else None

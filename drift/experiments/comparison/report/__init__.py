@@ -245,16 +245,21 @@ def _recoveries(results: Results, stream: Mapping[str, Any]) -> str:
     rows = [
         {"model": model, "row": row}
         | {name: mean(one[name] for one in group) for name in ("before", "rows", "excess")}
+        | {"never": sum(one["recovered"] is False for one in group)}
         for (model, row), group in grouped(runs, "model", "row").items()
     ]
     columns = [
         _Column("model", "model"),
         _Column("row", "drift at row", shape="{:,.0f}".format),
         _Column("before", "error before %", shape=_MEASURES["error"].text),
-        _Column("rows", "recovery", "rows until it is as good again", "{:,.0f}".format),
+        _Column("rows", "recovery", RECOVERY.title, "{:,.0f}".format),
+        _Column("never", "not recovered", "runs that are not as good again", "{:,}".format),
         _Column("excess", "excess", "mistakes beyond those at the error before", "{:,.1f}".format),
     ]
-    table = _table("Means over runs; an empty cell: never.", columns, rows)
+    about = (
+        "Means over runs. What does not recover counts the rows up to the next drift or the end."
+    )
+    table = _table(about, columns, rows)
     return f"<h3>After each drift</h3>{table}"
 
 
