@@ -30,6 +30,8 @@ __all__ = ["Compare"]
 #: Default budget of drift's models.
 _BUDGET = 300
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
+#: Options of how a file is read.
+_READING = ("time", "drop", "calendar", "encoding", "separator", "rows")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
 #: River's models by short names, as the arena calls them.
@@ -47,7 +49,9 @@ _RIVER = {
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     file: str = option(
-        "CSV, Parquet, ARFF, LIBSVM or JSON lines, by its suffix; also compressed.", argument=True
+        "CSV, Parquet, ARFF, LIBSVM or JSON lines, by its suffix; also compressed or zipped; - for "
+        "the standard input.",
+        argument=True,
     )
     target: str | None = option("The column of the labels.", None)
     models: tuple[str, ...] = option(
@@ -57,6 +61,11 @@ class _Options:
     )
     time: str | None = option("A column that orders the rows; it is then not a feature.", None)
     drop: tuple[str, ...] = option("Columns that are no features, such as an id.", ())
+    calendar: tuple[str, ...] = option("Columns of times whose hour and weekday are features.", ())
+    encoding: str | None = option("Of a text file, such as latin-1; default: UTF-8.", None)
+    separator: str | None = option(
+        "Of the cells in a text file; default: comma, semicolon, tab or bar, as it has them.", None
+    )
     rows: int | None = option("Take the first examples only.", None, least=1)
     delay: str | None = option(
         "How long after an example its label comes: a number of examples, a column, or a "
@@ -116,9 +125,9 @@ class Compare(Experiment):
         settings = asdict(options) | {"delay": _delay(options.delay)}
 
         source, target = settings.pop("file"), settings.pop("target")
-        how = {name: settings.pop(name) for name in ("time", "drop", "rows")}
+        how = {name: settings.pop(name) for name in _READING}
         stream = streams.read_stream(source, target, **how)
-        if len(labels := {y for _, y in stream}) == 1:
+        if len(labels := set(stream.labels)) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
             )
@@ -183,7 +192,7 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     model = build(table)
     if isinstance(model, models.Tracker):
         return model
-    labels = {y for _, y in stream}
+    labels = set(stream.labels)
     if not (labels <= {False, True} or labels <= {-1, 1}) and not isinstance(
         model, models.MulticlassKernelClassifier
     ):
@@ -193,7 +202,7 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
 
 def _rival(stream: Stream, **table: Any) -> Any:
     """Return one of River's models as the arena has it, for any number of classes."""
-    short, labels = table.pop("class"), {y for _, y in stream}
+    short, labels = table.pop("class"), set(stream.labels)
     family = _lazy.MODELS[_RIVER[short]]
     try:
         model = family.make(multiclass=len(labels) > 2, **table)
@@ -206,8 +215,4 @@ def _rival(stream: Stream, **table: Any) -> Any:
 
 def _standardised(model: Any, stream: Stream) -> Any:
     """Put a scaler before a model where columns are not words of a text."""
-    return (
-        model
-        if len({name for x, _ in stream for name in x}) > _WORDS
-        else _lazy.StandardScaler() | model
-    )
+    return model if len(stream.features) > _WORDS else _lazy.StandardScaler() | model

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
@@ -46,6 +47,7 @@ __all__ = [
     "Open",
     "ParquetSource",
     "TextSource",
+    "frame_source",
     "of_another_encoding",
 ]
 
@@ -64,6 +66,27 @@ def _pyarrow(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise MissingExtraError("pyarrow", "compare") from None
+
+
+def frame_source(given: Any) -> FrameSource | None:
+    """Return the source of a data frame; None: it is none.
+
+    Raises
+    ------
+    ParameterError
+        Two columns have one name.
+    """
+    name = type(given).__name__
+    index = getattr(given, "index", None)
+    if any(one is not None for one in getattr(index, "names", ())):
+        given = given.reset_index()  # of pandas: an index with a name is a column
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(given, eager_only=True)
+    except TypeError:
+        return None
+    except DuplicateError as error:
+        raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
+    return FrameSource(frame, name)
 
 
 class FrameSource(Source):
@@ -313,8 +336,8 @@ class TextSource(Source):
             row = bad[0]
             problem = (
                 f"row {row.number - 1} has {counted(row.actual_columns, 'cell')}, the line of "
-                f"names {row.expected_columns}: {row.text!r:.120}; mend the row, or quote the cell that "
-                f"has {self._separator!r} in it (without a blank before the quote)"
+                f"names {row.expected_columns}: {row.text!r:.120}; mend the row, or quote the "
+                f"cell that has {self._separator!r} in it (without a blank before the quote)"
             )
             return DataError(self._path, None, problem)
         text = one_line(str(error))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Drift", "Stream", "are_categories", "problem_of", "unpacked"]
+__all__ = ["Drift", "Stream", "are_categories", "labels_of", "problem_of", "unpacked"]
 
 
 class Drift(NamedTuple):
@@ -186,6 +186,18 @@ class Stream:
         return digest.hexdigest()
 
     @cached_property
+    def labels(self) -> list[Label]:
+        """The label of each example."""
+        return labels_of(self.examples)
+
+    @cached_property
+    def features(self) -> list[Hashable]:
+        """Names of the features, in the order in which they come first."""
+        if isinstance(self.examples, Table):
+            return [column.name for column in self.examples.columns]
+        return list(dict.fromkeys(name for x, _ in self.examples for name in x))
+
+    @cached_property
     def categories(self) -> dict[Hashable, int]:
         """Number of different texts of each feature; empty if one feature's are no categories."""
         if isinstance(self.examples, Table):
@@ -215,6 +227,11 @@ def unpacked(packed: NDArray[np.uint8]) -> Sequence[tuple[Features, Label]]:
         return Table(packed)
     examples: list[tuple[Features, Label]] = pickle.loads(packed.tobytes())
     return examples
+
+
+def labels_of(examples: Sequence[tuple[Features, Label]]) -> list[Label]:
+    """Return the label of each example."""
+    return examples.labels if isinstance(examples, Table) else [y for _, y in examples]
 
 
 def are_categories(different: int, total: int) -> bool:

@@ -205,6 +205,11 @@ class Table(Sequence["tuple[Features, Label]"]):
         return writer.table(self.columns, self.codes[rows], self.classes)
 
     @property
+    def labels(self) -> list[Label]:
+        """The label of each row."""
+        return list(map(self.classes.__getitem__, self.codes.tolist()))
+
+    @property
     def categories(self) -> dict[Hashable, int]:
         """Number of categories of each feature that has some."""
         return {one.name: len(one.texts) for one in self.columns if one.texts is not None}

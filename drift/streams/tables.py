@@ -26,10 +26,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v2 as nw
-from narwhals.exceptions import DuplicateError
-
-from drift.errors import DataError, ParameterError, one_line
+from drift.errors import DataError, ParameterError
 from drift.streams import sources
 from drift.streams._files import open_bytes
 from drift.streams.arff import ArffSource
@@ -172,28 +169,14 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
             stream = table(file.source(encoding, separator))
     elif isinstance(source, Documents):
         stream = _of_documents(source, target)
-    elif (frame := _frame(source)) is not None:
-        stream = table(sources.FrameSource(frame, type(source).__name__))
+    elif (frame := sources.frame_source(source)) is not None:
+        stream = table(frame)
     else:
         stream = _of_pairs(source, rows)
     for note in () if stream is source else stream.notes:
         warnings.warn(f"{stream.name}: {note}", RuntimeWarning, stacklevel=2)
     stream = stream.head(rows)
     return stream if name is None else replace(stream, name=name)
-
-
-def _frame(source: Any) -> nw.DataFrame[Any] | None:
-    """Return a narwhals data frame; None if the source is no data frame."""
-    index = getattr(source, "index", None)
-    if index is not None and any(one is not None for one in getattr(index, "names", ())):
-        source = source.reset_index()  # pandas: a named index is a column
-    try:
-        frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
-    except TypeError:
-        return None
-    except DuplicateError as error:
-        raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
-    return frame
 
 
 def _of_pairs(source: Any, rows: int | None) -> Stream:

@@ -16,7 +16,7 @@ from drift.errors import one_line
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.memory import memory
-from drift.streams.stream import Drift, unpacked
+from drift.streams.stream import Drift, labels_of, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ class _Run:
     def __init__(
         self,
         model: Any,
-        examples: list[Any],
+        examples: Sequence[Any],
         windows: int,
         counted: Counted,
         positive: Label | None,
@@ -108,7 +108,7 @@ class _Run:
         self.model, self.examples, self.counted = model, examples, counted
         n = len(examples)
         self.edges = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
-        self.predictions = Predictions([y for _, y in examples], positive)
+        self.predictions = Predictions(labels_of(examples), positive)
         self.threshold: float | None = None
         self.seconds = [0.0] * (len(self.edges) - 1)
         self.bytes: list[int | None] = [None] * (len(self.edges) - 1)
@@ -218,7 +218,7 @@ class _Spent:
 
 def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     model: Any,
-    examples: list[Any],
+    examples: Sequence[Any],
     put: Callable[..., None],
     tested: Sequence[bool],
     learnt: Sequence[int],
@@ -227,6 +227,8 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     ask, learn, clock = _asked(model), model.learn_one, time.perf_counter
     limit = float("inf") if time_limit is None else time_limit
     began, deadline = time.process_time(), clock() + limit
+    # Rows are asked in their order, and learnt in any.
+    rows, waiting = iter(examples), dict[int, Any]()
 
     def step(events: list[int], spent: _Spent) -> None:
         nonlocal deadline
@@ -238,12 +240,14 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                     raise _TimeUpError
                 deadline = before + left
             if event < 0:
-                x, y = examples[~event]
+                x, y = waiting.pop(~event)
                 for _ in range(learnt[~event]):
                     learn(x, y)
                 spent.busy += clock() - before
-            elif tested[event]:
-                (label, shares), seconds = ask(examples[event][0])
+                continue
+            waiting[event] = example = next(rows)
+            if tested[event]:
+                (label, shares), seconds = ask(example[0])
                 spent.busy += seconds
                 put(event, label, shares)
 
