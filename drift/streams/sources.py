@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FrameSource",
     "JsonSource",
-    "Open",
     "ParquetSource",
     "TextSource",
     "frame_source",
