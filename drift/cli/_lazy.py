@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
     from drift.cli._late_figure import LateFigure as LateFigure
     from drift.cli._progress import bar as bar
+    from drift.cli._progress import reading as reading
     from drift.cli._warm import history_of as history_of, start_offsets as start_offsets
     from drift.consumers.checkpoints.promotion import promote as promote
     from drift.consumers.client.consumer import LeadAssignor as LeadAssignor
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "drift.cli._figure": ("ErrorFigure", "drawn"),
     "drift.cli._late_figure": ("LateFigure",),
-    "drift.cli._progress": ("bar",),
+    "drift.cli._progress": ("bar", "reading"),
     "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),
     "drift.consumers.client.consumer": ("LeadAssignor",),

@@ -126,7 +126,8 @@ class Compare(Experiment):
 
         source, target = settings.pop("file"), settings.pop("target")
         how = {name: settings.pop(name) for name in _READING}
-        stream = streams.read_stream(source, target, **how)
+        with _lazy.reading() as progress:
+            stream = streams.read_stream(source, target, progress=progress, **how)
         if len(labels := set(stream.labels)) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"

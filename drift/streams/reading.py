@@ -29,7 +29,7 @@ from drift.streams.columns import (
     value_of,
 )
 from drift.streams.stream import problem_of
-from drift.streams.table import Column, Table, Writer
+from drift.streams.table import Column, Table, Writer, forget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -439,6 +439,7 @@ class _Reader:
             stop = start + len(_listed(cells[0]))
             for at, read, column in zip(places, reads, cells, strict=True):
                 values[start:stop, at] = [read(cell) for cell in _listed(column)]
+            forget(values)
             start = stop
 
     def _calendar(self, values: NDArray[np.float64], at_of: Mapping[str, int]) -> list[Column]:
@@ -506,6 +507,7 @@ class _Seen:
             hashes[start : start + self._BLOCK] = (mixed * factors[:-1]).sum(axis=1) + (
                 labels.astype(np.uint64) * factors[-1]
             )
+            forget(values)
         self.counting = set(np.flatnonzero(rising | falling).tolist()) if n > 1 else set()
         self.repeated = n - len(np.unique(hashes)) if self._tells_apart(values) else 0
 

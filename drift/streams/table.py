@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Column", "Table", "Writer"]
+__all__ = ["Column", "Table", "Writer", "forget"]
 
 #: Rows that are turned into dicts at a time.
 _BLOCK = 512
@@ -180,7 +180,7 @@ class Table(Sequence["tuple[Features, Label]"]):
     def __iter__(self) -> Iterator[tuple[Features, Label]]:
         for start in range(0, len(self), _BLOCK):
             yield from self._examples(start, start + _BLOCK)
-            self._forget()
+            forget(self.packed)
 
     @overload
     def __getitem__(self, key: int) -> tuple[Features, Label]: ...
@@ -227,7 +227,7 @@ class Table(Sequence["tuple[Features, Label]"]):
             digest.update(
                 block.tobytes() + self.codes[start : start + _BLOCK].astype("<i4").tobytes()
             )
-            self._forget()
+            forget(self.packed)
         return digest.hexdigest()
 
     def _examples(self, start: int, stop: int) -> list[tuple[Features, Label]]:
@@ -240,13 +240,14 @@ class Table(Sequence["tuple[Features, Label]"]):
             for row, y in zip(zip(*columns, strict=True), labels, strict=True)
         ]
 
-    def _forget(self) -> None:
-        """Give back memory of a mapped file: its pages are read again when they are needed."""
-        base: Any = self.packed
-        while base is not None and not isinstance(base, mmap.mmap):
-            base = getattr(base, "base", None)
-        if base is not None and hasattr(base, "madvise"):
-            base.madvise(mmap.MADV_DONTNEED)
+
+def forget(array: NDArray[Any]) -> None:
+    """Give back memory of an array that is mapped from a file: it is read again when needed."""
+    base: Any = array
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = getattr(base, "base", None)
+    if base is not None and hasattr(base, "madvise"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _cells(values: list[float], texts: Sequence[str] | None) -> Iterable[Any]:

@@ -15,6 +15,7 @@ from river.compose import Pipeline
 from drift.errors import one_line
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
+from drift.experiments.jobs import tell
 from drift.experiments.memory import memory
 from drift.streams.stream import Drift, labels_of, unpacked
 
@@ -34,6 +35,8 @@ NO_LABEL = "no label in time"
 
 #: Share of a run's time, at most, that looking at the model's memory takes.
 _LOOKING = 0.1
+#: Events after which a run says how far it is.
+_TOLD = 1 << 12
 #: Least number of rows for the error before and after a drift.
 _LEAST = 100
 
@@ -132,7 +135,9 @@ class _Run:
             for window, (start, stop) in enumerate(pairwise(cuts)):
                 spent = _Spent()
                 try:
-                    step(order[start:stop].tolist(), spent)
+                    for at in range(start, stop, _TOLD):
+                        step(order[at : min(at + _TOLD, stop)].tolist(), spent)
+                        tell(at * n // len(order))
                 finally:
                     self.seconds[window] = spent.seconds
                 if looking <= _LOOKING * sum(self.seconds) or stop == len(order):
