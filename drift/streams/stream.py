@@ -69,7 +69,8 @@ class Stream:
     Raises
     ------
     ParameterError
-        No examples, one that is no pair or has no label, or a drift outside of them.
+        No examples, one that is no pair or has no label, or a drift outside of them; a moment or a
+        delay that is no finite number, or a negative delay.
 
     Examples
     --------
@@ -100,6 +101,27 @@ class Stream:
                     f"{self.name} has {counted(len(self), 'example')}: a drift starts after the "
                     f"first of them and is at least one row wide, not {drift}"
                 )
+        for name in ("moments", "delays"):
+            self._check_clock(name)
+
+    def _check_clock(self, name: str) -> None:
+        values = getattr(self, name)
+        if values is None:
+            return
+        values = np.asarray(values, dtype=np.float64)
+        if values.shape != (len(self),):
+            raise ParameterError(
+                f"{self.name} has {counted(len(self), 'example')}, and {name} of shape "
+                f"{values.shape}: give one for each"
+            )
+        wrong = np.flatnonzero(~np.isfinite(values) | ((values < 0) & (name == "delays")))
+        if len(wrong):
+            what = "a finite number" if name == "moments" else "0 or more: no label comes before it"
+            raise ParameterError(
+                f"{self.name}: {name[:-1]} of example {wrong[0]} must be {what}, not "
+                f"{values[wrong[0]]:g}"
+            )
+        object.__setattr__(self, name, values)
 
     def _check_pairs(self) -> None:
         for i, pair in enumerate(self.examples):
@@ -149,13 +171,20 @@ class Stream:
         if rows is None or rows >= len(self):
             return self
         drifts = tuple(drift for drift in self.drifts if drift.row < rows)
-        return replace(self, examples=self.examples[:rows], drifts=drifts)
+        return replace(
+            self,
+            examples=self.examples[:rows],
+            drifts=drifts,
+            moments=None if self.moments is None else self.moments[:rows],
+            delays=None if self.delays is None else self.delays[:rows],
+        )
 
     def block_shuffled(self, length: int, seed: int = 0) -> Stream:
         """Put blocks of examples in random order, and keep the order inside each block.
 
         Neighbours stay neighbours. The order in which the concept moved is lost, and so are the
-        documented drifts.
+        documented drifts. The first example comes at the first moment still, and so on; a delay
+        goes with its example.
 
         Parameters
         ----------
@@ -167,22 +196,42 @@ class Stream:
         starts = np.arange(0, len(self), length)
         np.random.default_rng(seed).shuffle(starts)
         order = np.concatenate([np.arange(len(self))[at : at + length] for at in starts.tolist()])
+        name = f"{self.name}, shuffled"
+        return replace(self._in_order(order), name=name, drifts=(), shuffled=True)
+
+    def by_moment(self) -> Stream:
+        """Sort the examples by their moments, if these fall somewhere, and leave a note of it."""
+        moments = self.moments
+        if moments is None or not (np.diff(moments) < 0).any():
+            return self
+        after = int((moments < np.maximum.accumulate(moments)).sum())
+        rows = counted(len(self), "row")
+        note = f"sorted by the moment: {after:,} of {rows} stood behind a later one"
+        order = np.argsort(moments, kind="stable")
+        notes = (*self.notes, note)
+        return replace(self._in_order(order), moments=moments[order], notes=notes)
+
+    def _in_order(self, order: NDArray[np.int64]) -> Stream:
+        """Examples and their delays in another order; moments stay."""
+        delays = None if self.delays is None else self.delays[order]
         examples = (
             self.examples.take(order)
             if isinstance(self.examples, Table)
             else [self.examples[i] for i in order.tolist()]
         )
-        name = f"{self.name}, shuffled"
-        return replace(self, examples=examples, name=name, drifts=(), shuffled=True)
+        return replace(self, examples=examples, delays=delays)
 
     @cached_property
     def sha256(self) -> str:
-        """Fingerprint of the examples."""
-        if isinstance(self.examples, Table):
-            return self.examples.fingerprint()
+        """Fingerprint of the examples, their moments and delays."""
         digest = hashlib.sha256()
-        for pair in self.examples:
-            digest.update(repr(pair).encode("utf-8", "surrogatepass") + b"\n")
+        if isinstance(self.examples, Table):
+            digest.update(self.examples.fingerprint().encode())
+        else:
+            for pair in self.examples:
+                digest.update(repr(pair).encode("utf-8", "surrogatepass") + b"\n")
+        for clock in (self.moments, self.delays):
+            digest.update(b"" if clock is None else clock.astype("<f8").tobytes())
         return digest.hexdigest()
 
     @cached_property

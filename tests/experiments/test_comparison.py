@@ -1,6 +1,7 @@
 """River's own questions, answers and metrics are the oracle: the same mistakes, delays included."""
 
 import datetime as dt
+import math
 import sys
 import time
 from itertools import islice
@@ -51,12 +52,13 @@ def theirs(model, stream, *, first=False, moment=None, delay=None):
     """Mistakes, predictions that count and measures, as River says.
 
     Rows count if predicted after a label was learnt; with `first` all do. A Tracker is told
-    that labels come late, if they do.
+    that labels come late, if they do. A delay is no feature.
     """
     result = metrics.Accuracy() + metrics.CohenKappa() + metrics.BalancedAccuracy()
     options = {"late": True} if isinstance(model, Tracker) and delay is not None else None
     model, counts, asked = model.clone(options), first, {}
-    for i, x, y in simulate_qa(iter(stream), moment, delay):
+    for i, features, y in simulate_qa(iter(stream), moment, delay):
+        x = {name: value for name, value in features.items() if name != delay}
         if y is None:
             prediction = model.predict_one(x)
             asked[i] = prediction if counts else None
@@ -97,13 +99,17 @@ def test_the_oracle_is_rivers_own_evaluation_except_for_the_rows_before_a_label(
         assert mistakes == pytest.approx(counted * (1 - accuracy.get()))
 
 
+@pytest.mark.filterwarnings("ignore:stream. sorted by the moment")
 @pytest.mark.parametrize("protocol", DELAYS.values(), ids=DELAYS)
 def test_mistakes_are_those_of_river(protocol):
     runs = compare(MODELS, PHISHING, jobs=1, windows=3, **protocol)["runs"]
+    stream = (
+        sorted(PHISHING, key=lambda pair: moment(pair[0])) if "moment" in protocol else PHISHING
+    )
     for _, run in runs.iterrows():
         blind = run["blind"]  # those count for no model that River asks
         actual = run["mistakes"] - blind, run["rows"] - run["unpredicted"] - blind, run["kappa"]
-        expected = theirs(MODELS[run["model"]], PHISHING, **protocol)
+        expected = theirs(MODELS[run["model"]], stream, **protocol)
         if not expected[1]:
             assert (run["rows"], run["status"]) == (0, "no label in time")
             continue
@@ -286,7 +292,13 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"delay": -1}, "delay must be at least 0"),
         (LBP(), {"delay": stats.geom(p=2)}, r"no delay can be drawn from geom\(p=2\)"),
         (LBP(), {"delay": "nowhere"}, "without 'nowhere': give a delay"),
-        (LBP(), {"delay": dt.timedelta(1)}, "cannot be added to the moments"),
+        (LBP(), {"delay": dt.timedelta(1)}, "is a span of time, and stream has no moments"),
+        (LBP(), {"delay": "2 days"}, "is a span of time, and stream has no moments"),
+        (LBP(), {"delay": stats.norm()}, "delay must be at least 0 and finite"),
+        (LBP(), {"delay": lambda x, y: -1}, "delay of example 0 must be 0 or more"),
+        (LBP(), {"delay": lambda x, y: "soon"}, "the delay of example 0 is 'soon'"),
+        (LBP(), {"moment": "when"}, "without 'when': give a moment that every example has"),
+        (LBP(), {"moment": lambda x: math.nan}, "moment of example 0 must be a finite number"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
         (LBP(), {"drifts": [0]}, "has 10 examples: a drift starts after the first"),
         (LBP(), {"windows": 0}, "windows"),

@@ -14,9 +14,10 @@ from river.dummy import NoChangeClassifier, PriorClassifier
 import drift
 from drift._checks import check_integer
 from drift.errors import ParameterError
+from drift.experiments.comparison.clock import described, timed
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
-from drift.experiments.comparison.protocol import counted_of, described, forks_of, order_of
+from drift.experiments.comparison.protocol import counted_of, forks_of, order_of
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.comparison.tables import (
@@ -102,12 +103,17 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     drifts
         Rows where what is to be learnt is known to change, or (row, width); None: those that the
         stream knows of itself.
-    delay, moment
-        How long after an example its label comes, as in `river.evaluate.progressive_val_score`: a
-        number of examples, the name of a feature, a function of features and label; or a frozen
-        distribution of SciPy's, drawn once for all models. None: at once. `moment` is the time that
-        it is counted from; None: the example's number. With a delay, and without folds, a `Tracker`
-        has ``late=True`` unless it was given `late`, or is a part of another model.
+    moment
+        When an example comes, as in `river.evaluate.progressive_val_score`: the name of a feature
+        or column of numbers or times, or a function of the features. Examples are sorted by it.
+        None: the stream's `moments`, or the example's number.
+    delay
+        How long after an example its label comes, as there: a number, of seconds beside a moment
+        and else of examples; a span, ``"2 days"`` or a `datetime.timedelta`; the name of a feature,
+        which is then none, as nobody knows it before the label; a function of features and label;
+        or a frozen distribution of SciPy's, drawn once for all models. None: the stream's `delays`,
+        or at once. With a delay, and without folds, a `Tracker` has ``late=True`` unless it was
+        given `late`, or is a part of another model. What a function reads stays a feature.
     seeds
         Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
         seed, or 0 where that is None.
@@ -201,11 +207,16 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         raise ParameterError("predictions are kept in a folder: give one as output")
     entrants = contenders(models)
     known = _streams(stream, drifts, target=target, time=time, drop=drop, rows=rows)
+    known = [timed(one, moment, delay) for one in known]
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [one.block_shuffled(shuffled) for one in known]
+    late = delay
+    if delay is None and any(one.delays is not None for one in known):
+        late = "as the stream has it"
     settings = Settings(
-        delay=None if delay is None else described(delay),
+        delay=None if late is None else described(late),
+        moment=None if moment is None else described(moment),
         seeds=None if seeds is None else check_integer("seeds", seeds),
         folds=check_integer("folds", folds),
         forks=forks,
@@ -218,7 +229,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     runs = [
         (run.identity["model"], run)
         for one in known
-        for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
+        for run in runs_of(one, entrants, order_of(one, delay), settings)
     ]
     return conduct(
         COMPARISON,
@@ -237,6 +248,7 @@ class Settings(NamedTuple):
     """What all runs of a comparison share: see `compare`."""
 
     delay: str | None = None
+    moment: str | None = None
     seeds: int | None = None
     folds: int = 1
     forks: str = "cross"
