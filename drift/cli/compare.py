@@ -15,6 +15,7 @@ from drift import models, streams
 from drift._checks import check_names, in_order
 from drift._options import from_tables, option
 from drift.cli import _lazy
+from drift.cli._command import fail
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
 from drift.cli._settings import load
@@ -67,9 +68,19 @@ class _Options:
         "Of the cells in a text file; default: comma, semicolon, tab or bar, as it has them.", None
     )
     rows: int | None = option("Take the first examples only.", None, least=1)
+    moment: str | None = option(
+        "The column that says when an example comes, in times or seconds; default: one by one.",
+        None,
+    )
     delay: str | None = option(
-        "How long after an example its label comes: a number of examples, a column, or a "
-        "distribution of SciPy's, 'geom(p=0.01)'; default: at once.",
+        "How long after an example its label comes: a number, of examples or with --moment of "
+        "seconds; '2 days', '90 min'; a column, which is then no feature; or a distribution of "
+        "SciPy's, 'geom(p=0.01)'; default: at once.",
+        None,
+    )
+    positive: str | None = option(
+        "The label that matters: average precision, recall, precision and F1 are of it; default: "
+        "the one that is rarer than 10 %.",
         None,
     )
     drifts: tuple[int, ...] | None = option("Rows where a drift is known.", None, least=0)
@@ -116,7 +127,12 @@ class Compare(Experiment):
     @property
     def folder(self) -> Path:
         """Where the results go."""
-        return self.output or Path("results", f"compare-{Path(self._options[0].file).stem}")
+        options = self._options[0]
+        parts = ["compare", Path(options.file).stem]
+        parts += ["by", options.moment] if options.moment else []
+        parts += ["delay", options.delay] if options.delay else []
+        name = "-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts)
+        return self.output or Path("results", name)
 
     def _run(self) -> None:
         options, compared = self._options
@@ -133,10 +149,14 @@ class Compare(Experiment):
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
             )
         settings["models"] = {name: _made(name, one, stream) for name, one in compared.items()}
-        self.show(_lazy.compare(stream=stream, **settings, **where))
+        results = _lazy.compare(stream=stream, **settings, **where)
+        self.show(results)
         report = self.folder / "report.html"
         if report.exists():
             click.echo(f"open {report} in a browser")
+        statuses = {row["status"] for row in results.rows("runs") if row["model"] in compared}
+        if not statuses & {"ok", "time limit"}:
+            fail("no model has a result: what is above says why", 1)
 
 
 def _delay(text: str | None) -> Any:

@@ -222,6 +222,11 @@ class Stream:
         return replace(self, examples=examples, delays=delays)
 
     @cached_property
+    def classes(self) -> dict[Label, int]:
+        """Number of examples of each label."""
+        return dict(Counter(y for _, y in self.examples))
+
+    @cached_property
     def sha256(self) -> str:
         """Fingerprint of the examples, their moments and delays."""
         digest = hashlib.sha256()

@@ -118,7 +118,11 @@ def test_beyond_so_many_probabilities_every_kth_row_is_ranked(monkeypatch, posit
         for every in (False, True)
     )
     assert whole["auc"] == pytest.approx(part["auc"])
-    assert whole["average_precision"] == pytest.approx(part["average_precision"])
+    if positive is None:
+        assert whole["average_precision"] == pytest.approx(part["average_precision"])
+    else:  # that of one class is of all rows
+        hits, scores = [y == "c" for y in answers.truth], [one["c"] for one in answers.shares]
+        assert whole["average_precision"] == pytest.approx(average_precision_score(hits, scores))
     assert whole["log_loss"] != pytest.approx(part["log_loss"])  # that is of all
 
 
@@ -146,7 +150,7 @@ def test_probabilities_that_are_no_numbers_are_not_measured():
 
 
 def test_what_failed_is_shown_last_and_without_measures():
-    some = {"stream": "s", "runs": 1, "status": "ok", "rows": 9}
+    some = {"stream": "s", "runs": 1, "status": "ok", "rows": 9, "headline": "error"}
     bad = some | {"model": "bad", "status": "failed", "error": 0.0}
     rows = [bad, some | {"model": "good", "error": 0.1}, some | {"model": "fair", "error": 0.2}]
     first, second, last = shown(rows)

@@ -13,13 +13,13 @@ from drift._durations import seconds_of
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from drift.streams.stream import Stream
 
-__all__ = ["column_of", "delays_of", "described", "timed"]
+__all__ = ["column_of", "delays_of", "described", "lateness", "timed"]
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of times without a zone
 
@@ -30,6 +30,27 @@ def described(clock: Any) -> str:
         drawn = [*map(repr, clock.args), *(f"{k}={v!r}" for k, v in clock.kwds.items())]
         return f"{clock.dist.name}({', '.join(drawn)})"
     return getattr(clock, "__name__", None) or str(clock)
+
+
+def lateness(settings: Mapping[str, Any]) -> str:
+    """Say when labels come, by the settings of a comparison.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.clock import lateness
+    >>> lateness({"delay": "100", "moment": None}), lateness({"delay": "2 days", "moment": "day"})
+    ('100 rows late', '2 days late')
+    >>> lateness({"delay": None, "moment": None})
+    'at once'
+    """
+    delay, unit = settings["delay"], "rows" if settings["moment"] is None else "seconds"
+    if delay is None:
+        return "at once"
+    try:
+        number = float(delay)
+    except ValueError:
+        return f"{delay} late" if seconds_of(delay) is not None else f"late: {delay}"
+    return f"{number:,.10g} {unit[:-1] if number == 1 else unit} late"
 
 
 def column_of(delay: Any) -> str | None:
@@ -113,9 +134,8 @@ def delays_of(stream: Stream, delay: Any) -> NDArray[np.float64] | None:
         delays = np.full(len(stream), _span(delay, stream))
     least = delays[np.argmin(delays)]  # NaN is the least
     if least < 0 or not np.isfinite(delays).all():
-        raise ParameterError(
-            f"delay must be at least 0 and finite, not {least:g}: {described(delay)}"
-        )
+        of = f" (of {described(delay)})" if hasattr(delay, "rvs") else ""
+        raise ParameterError(f"delay must be at least 0 and finite, not {least:g}{of}")
     return delays
 
 

@@ -17,6 +17,7 @@ from drift.errors import ParameterError
 from drift.experiments.comparison.clock import described, timed
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
+from drift.experiments.comparison.focus import EVERYTHING, Focus, focus_of
 from drift.experiments.comparison.protocol import counted_of, forks_of, order_of
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
@@ -74,6 +75,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     seeds: int | None = None,
     folds: int = 1,
     forks: str = "cross",
+    positive: Any = None,
     windows: int = 50,
     shuffled: int | None = None,
     time_limit: float | None = None,
@@ -122,6 +124,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         some examples and learns others: ``cross``, tested on one in `folds`; ``split``, learns one
         in `folds`; ``bootstrap``, learns an example as often as a Poisson number says and is tested
         where it is 0. 1: one model, tested on all.
+    positive
+        The label of the class that matters: models are ranked by its average precision, and the
+        tables have its recall, precision and F1. None: the class that is rarer than 10 %, and than
+        half of an equal share, if there is one.
     windows
         Equal parts of the stream that measures are taken in.
     shuffled
@@ -167,7 +173,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         ``calibration_error``; ``recovery``,
         the mean number of rows until the model is as good as before a drift, where it never is
         those up to the next one or the end, and ``unrecovered``, the number of such drifts, both
-        missing for no change and majority;
+        missing for no change and majority; ``positive``, the class that ``recall``, ``precision``
+        and ``positive_f1`` are of, at the ``threshold`` of its probability that had the best F1 so
+        far: the table has the last one; ``average_precision`` is then that of this class alone;
+        ``headline``, what models are ranked by;
         ``microseconds`` of processor time for predicting and learning an example; ``memory``, the
         largest size of the model in bytes.
     windows
@@ -183,7 +192,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         One row a pair of models, over the streams that are not `shuffled`; see
         `drift.experiments.comparison.statistics.pairs_of`.
     table
-        One row a stream and model: means over its runs, the smallest error first.
+        One row a stream and model: means over its runs, the best first.
 
     ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
     majority on the same rows, with the same delay. The measures of a run are those of all its
@@ -224,17 +233,18 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
     )
+    focuses = {one.name: focus_of(one, positive) for one in known}
     descriptions = {name: _described(one, known, settings) for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     runs = [
         (run.identity["model"], run)
         for one in known
-        for run in runs_of(one, entrants, order_of(one, delay), settings)
+        for run in runs_of(one, entrants, order_of(one, delay), settings, focuses[one.name])
     ]
     return conduct(
         COMPARISON,
         lambda _: [runs],
-        {one.name: _known(one) for one in known},
+        {one.name: _known(one, focuses[one.name]) for one in known},
         {**settings._asdict(), "models": descriptions},
         output,
         jobs=jobs,
@@ -289,6 +299,7 @@ def runs_of(
     entrants: Mapping[str, Contender],
     order: NDArray[np.int64],
     settings: Settings,
+    focus: Focus = EVERYTHING,
 ) -> Iterator[Run]:
     """Yield the runs of every contender, with each of its seeds, in each fold.
 
@@ -302,6 +313,8 @@ def runs_of(
         As from `order_of`.
     settings
         What they share.
+    focus
+        The class that they are measured by; default: all.
     """
     drifts = [list(one) for one in stream.drifts]
     shared: Record = {
@@ -313,6 +326,8 @@ def runs_of(
         **settings._asdict(),
         # Earlier versions counted from the first label, and took the AUC of windows.
         "counted": "all but the first",
+        "positive": None if focus.positive is None else str(focus.positive),
+        "headline": focus.headline,
         "drift": drift.__version__,
         "river": version("river"),
     }
@@ -334,12 +349,12 @@ def runs_of(
                     {**shared, **chosen, **which},
                     partial(one.make, seed),
                     evaluate,
-                    (*arguments, settings.time_limit, settings.predictions),
+                    (*arguments, settings.time_limit, settings.predictions, focus.positive),
                     len(stream),
                 )
 
 
-def _known(stream: Stream) -> Record:
+def _known(stream: Stream, focus: Focus) -> Record:
     """Return what results know of a stream."""
     names = list(map(str, stream.features))
     return {
@@ -348,6 +363,10 @@ def _known(stream: Stream) -> Record:
         "shuffled": stream.shuffled,
         "drifts": [one._asdict() for one in stream.drifts],
         "notes": list(stream.notes),
+        "classes": len(stream.classes),
+        "focus": focus.note,
+        "headline": focus.headline,
+        "positive": None if focus.positive is None else str(focus.positive),
         "categories": list(map(str, stream.categories)),
         "features": names[:_NAMED],
         "more_features": max(0, len(names) - _NAMED),

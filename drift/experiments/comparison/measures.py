@@ -21,8 +21,10 @@ __all__ = [
     "MEASURES",
     "POSITIVE",
     "RECOVERY",
+    "THRESHOLD",
     "Measure",
     "Outcome",
+    "Positive",
     "measure",
     "recoveries",
 ]
@@ -72,6 +74,7 @@ COSTS = {
     "microseconds": Measure("µs/row", "time an example (µs)", digits=1),
     "memory": Measure("MB", "memory (MB)", 1e-6, 2),
 }
+THRESHOLD = Measure("threshold", "probability from which a row is said to be positive")
 RECOVERY = Measure(
     "recovery",
     "rows until a model is as good again as before a drift, at most those up to the next",
@@ -81,6 +84,16 @@ RECOVERY = Measure(
 _BINS = 10
 #: Least probability of a log loss.
 _LEAST = 1e-15
+
+
+class Positive(NamedTuple):
+    """What was said of the class that is singled out: of each row three numbers."""
+
+    #: Whether it is of the class, and is said to be.
+    true: NDArray[np.bool_]
+    said: NDArray[np.bool_]
+    #: The class's probability, NaN where the model gave none.
+    scores: NDArray[np.float64]
 
 
 class Outcome(NamedTuple):
@@ -100,8 +113,8 @@ class Outcome(NamedTuple):
     scores: NDArray[np.float64]
     scored: Sequence[int]
     scored_truth: NDArray[np.int32]
-    #: Whether a row is of the positive class, and said to be; None where no class is singled out.
-    positive: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    #: None where no class is singled out.
+    positive: Positive | None = None
 
 
 def measure(outcome: Outcome) -> dict[str, float | None]:
@@ -124,7 +137,8 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
         [1e-15, 1 - 1e-15], but a label that the model does not know counts as 1e-15, not as no
         loss; ``calibration_error``: the mean difference between the probability of the
         most probable label and how often it was right, in ten bins of that probability;
-        ``recall``, ``precision`` and ``positive_f1`` of the positive class.
+        ``recall``, ``precision`` and ``positive_f1`` of the positive class, if one is singled out,
+        and then ``average_precision`` of that class alone.
     """
     values: dict[str, float | None] = dict.fromkeys([*MEASURES, *POSITIVE])
     if not len(outcome.truth):
@@ -150,7 +164,7 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
         values["calibration_error"] = _calibration_error(outcome)
         values |= _ranking(outcome)
     if outcome.positive is not None:
-        values |= _of_positive(*outcome.positive)
+        values |= _of_positive(outcome.positive)
     return values
 
 
@@ -186,10 +200,13 @@ def _average_precision(hits: NDArray[np.bool_], scores: NDArray[np.float64]) -> 
     return float(np.sum(np.diff(found[last], prepend=0) * found[last] / (last + 1)) / found[-1])
 
 
-def _of_positive(true: NDArray[np.bool_], said: NDArray[np.bool_]) -> dict[str, float | None]:
-    """Recall, precision and F1 of a class; None where it is neither there nor said to be."""
+def _of_positive(positive: Positive) -> dict[str, float | None]:
+    """Measures of a class; None where it is neither there nor said to be."""
+    true, said, scores = positive
     hits, there, claimed = (int(one.sum()) for one in (true & said, true, said))
+    ranked = 0 < there < len(true) and np.isfinite(scores).all()
     return {
+        "average_precision": _average_precision(true, scores) if ranked else None,
         "recall": hits / there if there else None,
         "precision": hits / claimed if claimed else None,
         "positive_f1": 2 * hits / (there + claimed) if there + claimed else None,

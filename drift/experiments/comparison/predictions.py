@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift.experiments.comparison.measures import Outcome
+from drift.experiments.comparison.measures import Outcome, Positive
 from drift.experiments.comparison.threshold import decided
 
 if TYPE_CHECKING:
@@ -187,8 +187,9 @@ class Predictions:
         rows = np.flatnonzero(self.labelled[start:stop]) + start
         scored = rows[rows % self._every == 0]
         positive = None
-        if self._positive is not None and self._said is not None:
-            positive = self.truth[rows] == self._positive, self._said[rows]
+        if self._of_positive is not None and self._said is not None:
+            true = self.truth[rows] == self._positive
+            positive = Positive(true, self._said[rows], self._of_positive[rows])
         return Outcome(
             self.truth[rows],
             self.predicted[rows],
