@@ -49,11 +49,11 @@ def runs(folder):
 def test_a_file_becomes_tables(drift, tmp_path):
     shown = drift("sales.csv", "--target", "sold", "--models", "nb,lbp", "--jobs", "1")
     assert shown.exit_code == 0, shown.output
-    table, _, _ = shown.stdout.partition("results/compare-sales:")
+    table, _, _ = shown.stdout.partition("results/compare-sales-csv:")
     assert max(map(len, table.splitlines())) <= 80
-    assert shown.stdout.endswith("open results/compare-sales/report.html in a browser\n")
+    assert shown.stdout.endswith("open results/compare-sales-csv/report.html in a browser\n")
     assert "recovery " not in shown.stdout  # no drift is known
-    folder = tmp_path / "results" / "compare-sales"
+    folder = tmp_path / "results" / "compare-sales-csv"
     assert list(runs(folder)) == ["nb", "lbp", "no change", "majority"]
     assert {one["status"] for one in runs(folder).values()} == {"ok"}
     assert {one["rows"] for one in runs(folder).values()} == {N - 1}  # but the first
@@ -84,18 +84,18 @@ def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
 def test_each_delay_has_a_folder_of_its_own_and_says_what_it_is(drift, tmp_path):
     words = ["sales.csv", "--target", "sold", "--models", "nb", "--jobs", "1", "--windows", "3"]
     for more, folder, title in (
-        ([], "compare-sales", "sales: test, then train"),
+        ([], "compare-sales-csv", "sales: test, then train"),
         (
             ["--delay", "20"],
-            "compare-sales-delay-20",
+            "compare-sales-csv-delay-20",
             "sales: test, then train; labels 20 rows late",
         ),
         (
             ["--moment", "day", "--delay", "1 min"],
-            "compare-sales-by-day-delay-1-min",
+            "compare-sales-csv-by-day-delay-1-min",
             "sales: test, then train; labels 1 min late",
         ),
-        (["--delay", "late"], "compare-sales-delay-late", "test, then train; labels late: late"),
+        (["--delay", "late"], "compare-sales-csv-delay-late", "test, then train; labels late: late"),
     ):
         shown = drift(*words, *more)
         assert shown.exit_code == 0, shown.output

@@ -128,7 +128,8 @@ class Compare(Experiment):
     def folder(self) -> Path:
         """Where the results go."""
         options = self._options[0]
-        parts = ["compare", Path(options.file).stem]
+        file = "stdin" if options.file == "-" else Path(options.file).name.replace(".", "-")
+        parts = ["compare", file]
         parts += ["by", options.moment] if options.moment else []
         parts += ["delay", options.delay] if options.delay else []
         name = "-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts)
@@ -139,11 +140,13 @@ class Compare(Experiment):
         where = self.settings()
         where.pop("config")
         settings = asdict(options) | {"delay": _delay(options.delay)}
-
         source, target = settings.pop("file"), settings.pop("target")
         how = {name: settings.pop(name) for name in _READING}
+        delay = _lazy.column_of(settings["delay"])
         with _lazy.reading() as progress:
-            stream = streams.read_stream(source, target, progress=progress, **how)
+            stream = streams.read_stream(
+                source, target, moment=options.moment, delay=delay, progress=progress, **how
+            )
         if len(labels := set(stream.labels)) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"

@@ -14,7 +14,7 @@ from river.dummy import NoChangeClassifier, PriorClassifier
 import drift
 from drift._checks import check_integer
 from drift.errors import ParameterError
-from drift.experiments.comparison.clock import described, timed
+from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.comparison.focus import EVERYTHING, Focus, focus_of
@@ -215,7 +215,16 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     if predictions and output is None:
         raise ParameterError("predictions are kept in a folder: give one as output")
     entrants = contenders(models)
-    known = _streams(stream, drifts, target=target, time=time, drop=drop, rows=rows)
+    known = _streams(
+        stream,
+        drifts,
+        target=target,
+        time=time,
+        moment=moment if isinstance(moment, str) else None,
+        delay=column_of(delay),
+        drop=drop,
+        rows=rows,
+    )
     known = [timed(one, moment, delay) for one in known]
     if shuffled is not None:
         check_integer("shuffled", shuffled)
