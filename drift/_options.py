@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_choice, check_names
+from drift._durations import seconds_of, shown
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,9 +45,6 @@ KINDS: Mapping[type, str] = {
     Path: "a path in quotes",
     Mapping: "a table",
 }
-#: Seconds of the units that a duration may have.
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_DURATION = re.compile(rf"(\d+(?:\.\d+)?)\s*([{''.join(_UNITS)}])")
 _WHOLE = re.compile(r"-?\d{1,18}")
 _T = typing.TypeVar("_T")
 
@@ -82,8 +80,8 @@ class Option:
     argument
         Whether the command line has it by its place, and not by its name.
     duration
-        Whether it is a number of seconds, which a text may give as ``"90s"``, ``"30m"``, ``"12h"``
-        or ``"30d"``.
+        Whether it is a number of seconds, which a text may give with a unit, as ``"90s"`` or
+        ``"30 days"``.
     """
 
     field: str
@@ -146,18 +144,16 @@ class Option:
     def shown(self) -> str:
         """Return its default as the help shows it; a duration in the largest unit that fits."""
         if self.duration and isinstance(self.default, (int, float)):
-            for unit, size in reversed(_UNITS.items()):
-                if self.default and self.default % size == 0:
-                    return f"{self.default / size:g}{unit}"
-            return f"{self.default:g}s"
+            return shown(self.default)
         return "" if self.required else _shown(self.default)
 
     def made(self, value: Any) -> Any:
         """Return what the dataclass has for a file's value; one that it cannot have as it is."""
         if self.kind is Path and isinstance(value, str):
             return Path(value)
-        if self.duration and isinstance(value, str) and (match := _DURATION.fullmatch(value)):
-            return float(match[1]) * _UNITS[match[2]]
+        if self.duration and isinstance(value, str):
+            seconds = seconds_of(value)
+            return value if seconds is None else seconds
         return value
 
     def read(self, text: str) -> Any:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from river import base
 
 from drift._checks import check_number, check_numbers
+from drift._values import is_missing, number
 from drift.errors import DriftError, FeatureError, ParameterError
 from drift.models import _template
 from drift.models._store.features import LARGEST, as_dict
@@ -284,10 +285,12 @@ def _deviations(value: float, means: Means) -> tuple[float, ...]:
 def _number(name: Hashable, value: Any) -> float | None:
     """Return a value that is a number as a float, None for any other."""
     if type(value) is not float:
-        if not isinstance(value, Real) or isinstance(value, bool):
+        if isinstance(value, bool | np.bool_) or is_missing(value):
             return None
         try:
-            value = float(value)
+            value = number(value)
+        except (TypeError, ValueError):
+            return None
         except OverflowError:
             value = math.inf
     if value != value:

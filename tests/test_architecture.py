@@ -20,7 +20,7 @@ PACKAGE = Path(drift.__file__).parent
 
 #: What a part of the package may import of the others; everything may import errors, types and the
 #: checks of parameters and options.
-SHARED = ("errors", "types", "_checks", "_format", "_options")
+SHARED = ("errors", "types", "_values", "_checks", "_durations", "_format", "_options")
 ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
@@ -41,7 +41,7 @@ ALLOWED = {
 OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
     "plotly": {"drift.experiments.comparison.report"},
-    "narwhals": {"drift.models._template.batches", "drift.streams.tables"},
+    "narwhals": {"drift.models._template.batches", "drift.streams.sources"},
     "pandas": {"drift.experiments.results"},
     "kafka": {
         "drift.consumers.client",

@@ -10,7 +10,8 @@ from drift.cli import app
 from drift.cli import compare as compare_command
 from drift.cli._named import drift_models
 from drift.experiments import Contender
-from drift.streams import read_stream
+from drift.experiments.arena.models import MODELS
+from drift.streams import Stream, read_stream
 
 N = 240
 
@@ -48,11 +49,11 @@ def runs(folder):
 def test_a_file_becomes_tables(drift, tmp_path):
     shown = drift("sales.csv", "--target", "sold", "--models", "nb,lbp", "--jobs", "1")
     assert shown.exit_code == 0, shown.output
-    table, _, _ = shown.stdout.partition("results/compare-sales:")
+    table, _, _ = shown.stdout.partition("results/compare-sales-csv:")
     assert max(map(len, table.splitlines())) <= 80
-    assert shown.stdout.endswith("open results/compare-sales/report.html in a browser\n")
+    assert shown.stdout.endswith("open results/compare-sales-csv/report.html in a browser\n")
     assert "recovery " not in shown.stdout  # no drift is known
-    folder = tmp_path / "results" / "compare-sales"
+    folder = tmp_path / "results" / "compare-sales-csv"
     assert list(runs(folder)) == ["nb", "lbp", "no change", "majority"]
     assert {one["status"] for one in runs(folder).values()} == {"ok"}
     assert {one["rows"] for one in runs(folder).values()} == {N - 1}  # but the first
@@ -79,6 +80,52 @@ def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
 
 
 @pytest.mark.usefixtures("unrendered")
+@pytest.mark.filterwarnings("ignore:sales. sorted by the moment")
+def test_each_delay_has_a_folder_of_its_own_and_says_what_it_is(drift, tmp_path):
+    words = ["sales.csv", "--target", "sold", "--models", "nb", "--jobs", "1", "--windows", "3"]
+    for more, folder, title in (
+        ([], "compare-sales-csv", "sales: test, then train"),
+        (
+            ["--delay", "20"],
+            "compare-sales-csv-delay-20",
+            "sales: test, then train; labels 20 rows late",
+        ),
+        (
+            ["--moment", "day", "--delay", "1 min"],
+            "compare-sales-csv-by-day-delay-1-min",
+            "sales: test, then train; labels 1 min late",
+        ),
+        (["--delay", "late"], "compare-sales-csv-delay-late", "test, then train; labels late: late"),
+    ):
+        shown = drift(*words, *more)
+        assert shown.exit_code == 0, shown.output
+        assert title in shown.stdout
+        assert {one["rows"] for one in runs(tmp_path / "results" / folder).values()} == {N - 1}
+    shown = drift(*words, "--delay", "20")
+    assert "sales: 19 of 239 rows came before the first label: mistakes of every" in shown.stdout
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_a_call_that_no_model_has_a_result_of_ends_with_1(drift, tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "from river import dummy\nclass Bad(dummy.NoChangeClassifier):\n"
+        "    def learn_one(self, x, y):\n        raise ValueError('it is broken')\n"
+    )
+    words = ["sales.csv", "--target", "sold", "--jobs", "1", "--rows", "50"]
+    shown = drift(*words, "--models", "bad:Bad")
+    assert shown.exit_code == 1, shown.output
+    assert "error: no model has a result" in shown.stderr
+    assert "it is broken" in shown.stdout
+    assert drift(*words, "--models", "bad:Bad,nb").exit_code == 0  # the other one has
+    shown = drift(*words, "--models", "nb,lbp", "--delay", "50")
+    assert shown.exit_code == 1
+    assert "nb, lbp, no change, majority on sales: no label in time" in shown.stdout
+    shown = drift(*words, "--models", "nb", "--positive", "YES", "--output", "three")
+    assert shown.exit_code == 0
+    assert "recall, precision and F1 are of 'yes'" in shown.stdout
+
+
+@pytest.mark.usefixtures("unrendered")
 def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(drift, tmp_path):
     (tmp_path / "c.toml").write_text("""
         [compare]
@@ -96,8 +143,8 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert shown.exit_code == 0, shown.output
     actual = runs(tmp_path / "out")
     assert list(actual) == ["trees", "kernel", "mine", "no change", "majority"]
-    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(35, 3)}
-    assert {one["delay"] for one in actual.values()} == {"5"}  # nobody knows a label before
+    assert {(one["rows"], len(one["windows"])) for one in actual.values()} == {(39, 3)}
+    assert {(one["delay"], one["blind"]) for one in actual.values()} == {("5", 4)}
     # Other parameters leave the budget as it is for names alone.
     words = "LBP(kernel=Linear()),ht(max_depth=2),river.tree:HoeffdingTreeClassifier(max_depth=2)"
     words = ["sales.csv", "--target", "sold", "--models", words, "--rows", "9", "--jobs", "1"]
@@ -110,6 +157,25 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert tree.max_depth == 2
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
     assert list(runs(tmp_path / "two")) == ["mine", "nb", "no change", "majority"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [
+        ("abc", "SoftmaxRegression"),
+        ([0, 1, 2], "SoftmaxRegression"),
+        ([False, True], "LogisticRegression"),
+        ([0, 1], "LogisticRegression"),
+        ("ab", "OneVsRestClassifier"),
+    ],
+)
+def test_logistic_regression_is_the_arenas(labels, name):
+    stream = Stream([({"a": float(i)}, labels[i % len(labels)]) for i in range(9)])
+    scaler, model = compare_command._model("lr", stream).steps.values()
+    assert type(scaler).__name__ == "StandardScaler"
+    assert type(model).__name__ == name
+    arenas = MODELS["logistic regression"].make(multiclass=len(labels) > 2)
+    assert repr(getattr(model, "classifier", model)) == repr(arenas)
 
 
 @pytest.mark.parametrize("name", [*drift_models(), *compare_command._RIVER])
@@ -134,7 +200,10 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         ),
         (["sales.csv", "--target", "sold", "--models", "own:mak"], "'own:mak' cannot be imported"),
         (["sales.csv", "--target", "sold", "--models", "LBP(budgt=3)"], "did you mean 'budget'?"),
-        (["sales.csv", "--target", "sold", "--delay", "-3"], "delay must be at least 0, not -3.0"),
+        (
+            ["sales.csv", "--target", "sold", "--delay", "-3"],
+            "delay must be at least 0 and finite, not -3",
+        ),
         (
             ["sales.csv", "--target", "sold", "--delay", "gem(p=1)"],
             "SciPy has no distribution 'gem'",
@@ -143,6 +212,9 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
             ["sales.csv", "--target", "sold", "--delay", "geom(q=1)"],
             "--delay geom(q=1): geom has no parameter 'q': choose among p, loc",
         ),
+        (["sales.csv", "--target", "sold", "--delay", "2 days"], "name the column of the times"),
+        (["sales.csv", "--target", "sold", "--moment", "dya"], "'dya'"),
+        (["sales.csv", "--target", "sold", "--positive", "yess"], "did you mean 'yes'?"),
         (["sales.csv", "--target", "sold", "--time", "dya"], "did you mean 'day'?"),
         (
             ["sales.csv", "--target", "sold", "--windows", "0"],

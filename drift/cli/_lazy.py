@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     # ruff: noqa: PLC0414
     from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
     from drift.cli._late_figure import LateFigure as LateFigure
-    from drift.cli._progress import bar as bar
+    from drift.cli._progress import bar as bar, reading as reading
     from drift.cli._warm import history_of as history_of, start_offsets as start_offsets
     from drift.consumers.checkpoints.promotion import promote as promote
     from drift.consumers.client.consumer import LeadAssignor as LeadAssignor
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from drift.experiments.arena import arena as arena
     from drift.experiments.arena.models import MODELS as MODELS
+    from drift.experiments.comparison.clock import column_of as column_of
     from drift.experiments.terminal import reproductions as reproductions
     from drift.models._state.codec import encode as encode
     from drift.models.listing import listing as listing
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "drift.cli._figure": ("ErrorFigure", "drawn"),
     "drift.cli._late_figure": ("LateFigure",),
-    "drift.cli._progress": ("bar",),
+    "drift.cli._progress": ("bar", "reading"),
     "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),
     "drift.consumers.client.consumer": ("LeadAssignor",),
@@ -72,6 +73,7 @@ _NAMES = {
     "drift.experiments": ("REPRODUCTIONS", "compare", "reproduce", "track"),
     "drift.experiments.arena": ("arena",),
     "drift.experiments.arena.models": ("MODELS",),
+    "drift.experiments.comparison.clock": ("column_of",),
     "drift.experiments.terminal": ("reproductions",),
     "drift.models._state.codec": ("encode",),
     "drift.models.listing": ("listing",),

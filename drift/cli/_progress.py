@@ -11,7 +11,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["bar"]
+__all__ = ["bar", "reading"]
 
 
 @contextmanager
@@ -26,3 +26,17 @@ def bar(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
         task = shown.add_task("", total=total, completed=before)
         yield lambda: shown.advance(task)
+
+
+@contextmanager
+def reading() -> Iterator[Callable[[int], None]]:
+    """Show how many rows are read; what is yielded is told their number so far."""
+    columns = (
+        bars.TextColumn("reading"),
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.completed:,} rows"),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda rows: shown.update(task, completed=rows)

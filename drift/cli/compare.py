@@ -15,6 +15,7 @@ from drift import models, streams
 from drift._checks import check_names, in_order
 from drift._options import from_tables, option
 from drift.cli import _lazy
+from drift.cli._command import fail
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
 from drift.cli._settings import load
@@ -30,6 +31,8 @@ __all__ = ["Compare"]
 #: Default budget of drift's models.
 _BUDGET = 300
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
+#: Options of how a file is read.
+_READING = ("time", "drop", "calendar", "encoding", "separator", "rows")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
 #: River's models by short names, as the arena calls them.
@@ -47,7 +50,9 @@ _RIVER = {
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     file: str = option(
-        "CSV, Parquet, ARFF, LIBSVM or JSON lines, by its suffix; also compressed.", argument=True
+        "CSV, Parquet, ARFF, LIBSVM or JSON lines, by its suffix; also compressed or zipped; - for "
+        "the standard input.",
+        argument=True,
     )
     target: str | None = option("The column of the labels.", None)
     models: tuple[str, ...] = option(
@@ -57,10 +62,25 @@ class _Options:
     )
     time: str | None = option("A column that orders the rows; it is then not a feature.", None)
     drop: tuple[str, ...] = option("Columns that are no features, such as an id.", ())
+    calendar: tuple[str, ...] = option("Columns of times whose hour and weekday are features.", ())
+    encoding: str | None = option("Of a text file, such as latin-1; default: UTF-8.", None)
+    separator: str | None = option(
+        "Of the cells in a text file; default: comma, semicolon, tab or bar, as it has them.", None
+    )
     rows: int | None = option("Take the first examples only.", None, least=1)
+    moment: str | None = option(
+        "The column that says when an example comes, in times or seconds; default: one by one.",
+        None,
+    )
     delay: str | None = option(
-        "How long after an example its label comes: a number of examples, a column, or a "
-        "distribution of SciPy's, 'geom(p=0.01)'; default: at once.",
+        "How long after an example its label comes: a number, of examples or with --moment of "
+        "seconds; '2 days', '90 min'; a column, which is then no feature; or a distribution of "
+        "SciPy's, 'geom(p=0.01)'; default: at once.",
+        None,
+    )
+    positive: str | None = option(
+        "The label that matters: average precision, recall, precision and F1 are of it; default: "
+        "the one that is rarer than 10 %.",
         None,
     )
     drifts: tuple[int, ...] | None = option("Rows where a drift is known.", None, least=0)
@@ -107,26 +127,39 @@ class Compare(Experiment):
     @property
     def folder(self) -> Path:
         """Where the results go."""
-        return self.output or Path("results", f"compare-{Path(self._options[0].file).stem}")
+        options = self._options[0]
+        file = "stdin" if options.file == "-" else Path(options.file).name.replace(".", "-")
+        parts = ["compare", file]
+        parts += ["by", options.moment] if options.moment else []
+        parts += ["delay", options.delay] if options.delay else []
+        name = "-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts)
+        return self.output or Path("results", name)
 
     def _run(self) -> None:
         options, compared = self._options
         where = self.settings()
         where.pop("config")
         settings = asdict(options) | {"delay": _delay(options.delay)}
-
         source, target = settings.pop("file"), settings.pop("target")
-        how = {name: settings.pop(name) for name in ("time", "drop", "rows")}
-        stream = streams.read_stream(source, target, **how)
-        if len(labels := {y for _, y in stream}) == 1:
+        how = {name: settings.pop(name) for name in _READING}
+        delay = _lazy.column_of(settings["delay"])
+        with _lazy.reading() as progress:
+            stream = streams.read_stream(
+                source, target, moment=options.moment, delay=delay, progress=progress, **how
+            )
+        if len(labels := set(stream.labels)) == 1:
             raise ParameterError(
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
             )
         settings["models"] = {name: _made(name, one, stream) for name, one in compared.items()}
-        self.show(_lazy.compare(stream=stream, **settings, **where))
+        results = _lazy.compare(stream=stream, **settings, **where)
+        self.show(results)
         report = self.folder / "report.html"
         if report.exists():
             click.echo(f"open {report} in a browser")
+        statuses = {row["status"] for row in results.rows("runs") if row["model"] in compared}
+        if not statuses & {"ok", "time limit"}:
+            fail("no model has a result: what is above says why", 1)
 
 
 def _delay(text: str | None) -> Any:
@@ -183,7 +216,7 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     model = build(table)
     if isinstance(model, models.Tracker):
         return model
-    labels = {y for _, y in stream}
+    labels = set(stream.labels)
     if not (labels <= {False, True} or labels <= {-1, 1}) and not isinstance(
         model, models.MulticlassKernelClassifier
     ):
@@ -193,21 +226,17 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
 
 def _rival(stream: Stream, **table: Any) -> Any:
     """Return one of River's models as the arena has it, for any number of classes."""
-    short = table.pop("class")
+    short, labels = table.pop("class"), set(stream.labels)
     family = _lazy.MODELS[_RIVER[short]]
     try:
-        model = family.make(multiclass=False, **table)
+        model = family.make(multiclass=len(labels) > 2, **table)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{short}: {error}") from None
-    if short == "lr":  # it knows no labels but true and false
-        model = _lazy.OneVsRestClassifier(model)
+    if short == "lr" and len(labels) == 2 and not labels <= {False, True}:
+        model = _lazy.OneVsRestClassifier(model)  # it knows no others: two of it are the same model
     return model if family.raw else _standardised(model, stream)
 
 
 def _standardised(model: Any, stream: Stream) -> Any:
     """Put a scaler before a model where columns are not words of a text."""
-    return (
-        model
-        if len({name for x, _ in stream for name in x}) > _WORDS
-        else _lazy.StandardScaler() | model
-    )
+    return model if len(stream.features) > _WORDS else _lazy.StandardScaler() | model

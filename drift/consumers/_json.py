@@ -13,10 +13,13 @@ import json
 import math
 import re
 from collections import Counter
+from decimal import Decimal
 from itertools import accumulate
+from numbers import Real
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from drift._values import number
 from drift.errors import MessageError
 
 if TYPE_CHECKING:
@@ -159,15 +162,18 @@ def repeated(value: bytes) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """Return numpy's scalars as Python's, and integers as they will be read.
+    """Return numbers of other types as Python's, and integers as they will be read.
 
-    >>> plain(2**64), plain(3), plain("3")
-    (1.8446744073709552e+19, 3, '3')
+    >>> from decimal import Decimal
+    >>> plain(2**64), plain(3), plain("3"), plain(Decimal("2.5"))
+    (1.8446744073709552e+19, 3, '3', 2.5)
     """
     if type(value) in _PLAIN:
         return value
     if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
         value = value.item()
+    elif type(value) is not int and isinstance(value, Decimal | Real):
+        value = number(value)
     if type(value) is int and not -(2**63) <= value < 2**64:
         try:
             return float(value)
@@ -267,12 +273,12 @@ def made_plain(features: Features) -> dict[str, Any]:
                 f"features[{quoted(name)}]",
                 f"has the name of {quoted(names[text])}: rename one",
             )
-        number = plain(value)
-        if is_not_finite(number):
-            if number != number:
+        value = plain(value)  # noqa: PLW2901
+        if is_not_finite(value):
+            if value != value:
                 continue
             raise MessageError(
-                f"features[{quoted(name)}]", f"is {number}: send a finite number, or none"
+                f"features[{quoted(name)}]", f"is {value}: send a finite number, or none"
             )
-        made[text] = number
+        made[text] = value
     return made

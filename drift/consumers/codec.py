@@ -35,6 +35,7 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence  # noqa: TC003 - options read their types
 from dataclasses import dataclass, fields
 from functools import partial
@@ -407,7 +408,14 @@ class JsonCodec:
         try:
             sum(features.values())  # of all that JSON has, numbers and bools alone add up
         except TypeError:
-            return self._usable(dict(self._flat(features)))
+            entries = list(self._flat(features))
+            flat = dict(entries)
+            if len(flat) < len(entries):
+                names = Counter(name for name, _ in entries)
+                twice = quoted(names.most_common(1)[0][0])
+                what = "comes twice, in an object and under this name: rename one"
+                raise MessageError(f"features[{twice}]", what) from None
+            return self._usable(flat)
         return self._usable(features) if self.one_hot else features
 
     def _flat(self, tree: dict[str, Any], name: str = "") -> Iterator[tuple[str, Any]]:

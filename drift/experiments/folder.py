@@ -164,10 +164,13 @@ class RunFolder:
         ParameterError
             Another call is writing to the folder, or this one cannot: the disk is full, say.
         """
-        rows = record.pop("predictions_made", None)
-        if rows is not None:
+        columns = record.pop("predictions_made", None)
+        if columns is not None:
             (self.path / "predictions").mkdir(exist_ok=True)
-            self.write_table(f"predictions/{record['key']}", rows)
+            rows = (
+                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+            )
+            self.write_table(f"predictions/{record['key']}", rows, list(columns))
         line = json.dumps({**record, "check": fingerprint(record)}) + "\n"
         with (
             self.alone(),
@@ -198,10 +201,12 @@ class RunFolder:
         columns
             These keys; None: those of the first row, and nothing where there is none.
         """
-        rows = list(rows)
+        if columns is None:
+            rows = list(rows)
+            columns = list(rows[0]) if rows else ()
         path = self.path / f"{name}.csv"
         with _saying_why(path), path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns or (rows[0] if rows else ()), lineterminator="\n")
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
             if writer.fieldnames:
                 writer.writeheader()
             writer.writerows(rows)

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
 from scipy.sparse import csr_array
 
 import drift
@@ -19,10 +20,18 @@ from drift.models import column_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Record", "Rows", "Run", "code_fingerprint", "fingerprint", "float64_columns"]
+__all__ = [
+    "Record",
+    "Rows",
+    "Run",
+    "code_fingerprint",
+    "count_in",
+    "fingerprint",
+    "float64_columns",
+    "tell",
+]
 
 #: One run: what identifies it, its `key`, and what came out.
 Record: TypeAlias = dict[str, Any]
@@ -70,6 +79,29 @@ def fingerprint(identity: Record) -> str:
     """
     text = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+#: A file of counters that all processes see, and the one of the run in this process.
+_counter: list[NDArray[np.int64]] = []
+
+
+def count_in(path: str | None, at: int) -> None:
+    """Have `tell` count in a file, which has 8 bytes for each run; None: nowhere.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    at
+        The run's number.
+    """
+    _counter[:] = [] if path is None else [np.memmap(path, np.int64, "r+", 8 * at, (1,))]
+
+
+def tell(examples: int) -> None:
+    """Say how many examples the run in this process has learnt so far."""
+    for counter in _counter:
+        counter[0] = examples
 
 
 _before: list[str] = []

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
+import threading
 import time
 from contextlib import closing, contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -20,6 +23,7 @@ from rich.console import Console
 from drift.errors import ParameterError
 from drift.experiments import cluster
 from drift.experiments.folder import held
+from drift.experiments.jobs import count_in
 from drift.experiments.results import Results
 from drift.models import OneVsRest, Tracker
 
@@ -38,6 +42,8 @@ __all__ = ["WINDOWS", "How", "conduct", "learn", "run_all", "updates"]
 
 #: Windows of equal length that a run's error is recorded in: every 500 of 20,000 examples.
 WINDOWS = 40
+#: Seconds between two looks at how far the runs are.
+_LOOKING = 0.5
 
 
 class How(TypedDict, total=False):
@@ -172,14 +178,16 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
         done = folder.read() if folder is not None else {}
         missing = {run.key: run for run in runs if run.key not in done}
         queue = sorted(missing.values(), key=lambda run: -run.n_examples)
-        results = closing(_results(queue, jobs, backend, address))
-        with results as arriving, _bar(queue, shown=progress) as advance:
-            for key, result in arriving:
-                record = {**missing[key].identity, "key": key, **result}
-                if folder is not None:
-                    folder.append(record)
-                done[key] = record
-                advance(missing[key].n_examples)
+        with _bar(queue, shown=progress) as (counters, ended):
+            # A cluster's processes see no file of this machine.
+            path = counters if backend == "loky" else None
+            with closing(_results(queue, jobs, backend, address, path)) as arriving:
+                for key, result in arriving:
+                    record = {**missing[key].identity, "key": key, **result}
+                    if folder is not None:
+                        folder.append(record)
+                    done[key] = record
+                    ended(key)
     return [done[run.key] for run in runs]
 
 
@@ -228,8 +236,13 @@ def conduct(
 
 
 @contextmanager
-def _bar(queue: Sequence[Run], *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show a bar, and give a function that takes the number of examples just learnt."""
+def _bar(
+    queue: Sequence[Run], *, shown: bool
+) -> Iterator[tuple[str | None, Callable[[str], None]]]:
+    """Show a bar; give the file in which runs count their examples, and what is told who ended."""
+    if not (shown and queue):
+        yield None, lambda _: None
+        return
     columns = (
         bars.TextColumn("{task.description}"),
         bars.TextColumn("{task.fields[runs]:>5} of {task.fields[n_runs]} runs"),
@@ -239,17 +252,42 @@ def _bar(queue: Sequence[Run], *, shown: bool) -> Iterator[Callable[[int], None]
     )
     streams = list(dict.fromkeys(run.identity["stream"] for run in queue))
     name = streams[0] if len(streams) == 1 else f"{len(streams)} streams"
-    console, hidden = Console(stderr=True), not (shown and queue)
-    with bars.Progress(*columns, console=console, disable=hidden) as bar:
-        total = sum(run.n_examples for run in queue)
-        task = bar.add_task(name, total=total, runs=0, n_runs=len(queue))
-        yield lambda examples: bar.update(
-            task, advance=examples, runs=bar.tasks[0].fields["runs"] + 1
-        )
+    sizes = np.array([run.n_examples for run in queue])
+    numbers = {run.key: number for number, run in enumerate(queue)}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        bars.Progress(*columns, console=Console(stderr=True)) as bar,
+    ):
+        path = Path(folder, "counters")
+        np.zeros(len(queue), dtype=np.int64).tofile(path)
+        task = bar.add_task(name, total=int(sizes.sum()), runs=0, n_runs=len(queue))
+        over = np.zeros(len(queue), dtype=np.bool_)
+        stop = threading.Event()
+
+        def look() -> None:
+            counted = np.minimum(np.fromfile(path, dtype=np.int64), sizes)
+            completed = int(np.where(over, sizes, counted).sum())
+            bar.update(task, completed=completed, runs=int(over.sum()))
+
+        def watch() -> None:
+            while not stop.wait(_LOOKING):
+                look()
+
+        def ended(key: str) -> None:
+            over[numbers[key]] = True
+            look()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield str(path), ended
+        finally:
+            stop.set()
+            watcher.join()
 
 
 def _results(
-    queue: Sequence[Run], jobs: int, backend: str, address: str | None
+    queue: Sequence[Run], jobs: int, backend: str, address: str | None, counters: str | None
 ) -> Generator[tuple[str, Record]]:
     """Results as they come, with their runs' keys."""
     if not queue:
@@ -259,15 +297,23 @@ def _results(
     with cluster.backend(backend, address, jobs):
         # A flat list: of arrays in it joblib's backends know that they have sent them already.
         tasks = (
-            delayed(_run)(run.key, parent, run.make(), run.learn, *run.arguments) for run in queue
+            delayed(_run)(run.key, parent, counters, number, run.make(), run.learn, *run.arguments)
+            for number, run in enumerate(queue)
         )
         yield from cluster.gathered(tasks, backend, jobs)
 
 
-def _run(
-    key: str, parent: int | None, model: Any, function: Callable[..., Record], *arguments: Any
+def _run(  # noqa: PLR0913, PLR0917 - all that a worker is sent
+    key: str,
+    parent: int | None,
+    counters: str | None,
+    number: int,
+    model: Any,
+    function: Callable[..., Record],
+    *arguments: Any,
 ) -> tuple[str, Record]:
     if parent is not None and os.getpid() != parent:
         # The parent alone answers Ctrl-C, and ends these.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    count_in(counters, number)
     return key, function(model, *arguments)

@@ -10,16 +10,15 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from drift._checks import counted
-from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.tables import grouped, shown
+from drift.experiments.comparison.clock import lateness
+from drift.experiments.comparison.measures import COSTS, MEASURES, POSITIVE, RECOVERY
+from drift.experiments.comparison.tables import grouped, remarks, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
-    from drift.experiments.jobs import Record
     from drift.experiments.reproduction.setting import Reproduction
     from drift.experiments.results import Results
 
@@ -132,8 +131,10 @@ def _claims(results: Results) -> Iterator[_Row]:
 
 
 #: Measures that the table of a comparison has.
-_MEASURES = {"recovery": RECOVERY} | COSTS | MEASURES
+_MEASURES = {"recovery": RECOVERY} | COSTS | MEASURES | POSITIVE
 _COMPARED = ("error", "kappa", "kappa_temporal", "auc", "log_loss", "recovery", *COSTS)
+#: The same where a class is rare.
+_RARE = ("average_precision", *POSITIVE, "error", "auc", "recovery", *COSTS)
 
 
 def compared(results: Results) -> RenderableType:
@@ -146,32 +147,25 @@ def compared(results: Results) -> RenderableType:
     """
     rows, runs = results.rows("table"), results.rows("runs")
     several = len({row["stream"] for row in rows}) > 1
-    title = "Test, then train" if several else f"{rows[0]['stream']}: test, then train"
+    title = "" if several else f"{rows[0]['stream']}: "
+    late = lateness(results.settings)
+    title += "test, then train" if late == "at once" else f"test, then train; labels {late}"
     columns = [_text("stream")] * several + [_text("model")]
     drifts = any(row["recovery"] or row["unrecovered"] for row in runs)
+    rare = any(row["headline"] == "average_precision" for row in rows)
+    measured = [name for name in (_RARE if rare else _COMPARED) if drifts or name != "recovery"]
+    if all(row["positive"] is None for row in rows):
+        measured = [name for name in measured if name not in POSITIVE]
     columns += [
-        _Column(name, _MEASURES[name].heading, partial(_measured, name))
-        for name in _COMPARED
-        if drifts or name != "recovery"
+        _Column(name, _MEASURES[name].heading, partial(_measured, name)) for name in measured
     ]
     table = _table(title, columns, shown(rows), group="stream")
-    return Group(table, *[Text(line, "yellow") for line in _remarks(runs)])
+    notes = [f"{name}: {one['focus']}" for name, one in results.streams.items() if one["focus"]]
+    return Group(table, *[Text(line, "yellow") for line in [*notes, *remarks(runs)]])
 
 
 def _measured(name: str, row: _Row) -> str:
     return _MEASURES[name].text(row[name])
-
-
-def _remarks(rows: Sequence[Record]) -> Iterator[str]:
-    """What a reader has to know who compares these errors."""
-    asked = [row for row in rows if row["unpredicted"]]
-    for (unpredicted, n), group in grouped(asked, "unpredicted", "rows").items():
-        who = ", ".join(dict.fromkeys(row["model"] for row in group))
-        rows_of = f"{unpredicted:,} of {counted(n, 'row')}"
-        yield f"no prediction for {rows_of}, which no measure counts: {who}"
-    for row in rows:
-        if row["status"] != "ok":
-            yield f"{row['model']} on {row['stream']}: {row['status']} ({row['message']})"
 
 
 #: Columns of a paper's tables, as far as there are such numbers.

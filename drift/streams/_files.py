@@ -5,18 +5,27 @@ from __future__ import annotations
 import bz2
 import codecs
 import hashlib
+import io
 import lzma
-import re
+import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from drift.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["PathLike", "find_one", "find_path", "read_bytes", "read_text", "sha256_of"]
+__all__ = [
+    "PathLike",
+    "find_one",
+    "find_path",
+    "open_bytes",
+    "read_bytes",
+    "read_text",
+    "sha256_of",
+]
 
 PathLike = str | Path
 
@@ -31,7 +40,6 @@ _BLOCK = 1 << 18
 #: A compressed file may grow to this size, or by this factor. Published data grow up to 30 times;
 #: a decompression bomb grows thousands of times.
 _ALWAYS_ALLOWED, _RATIO = 1 << 26, 100
-_PADDING = re.compile(rb"\0*")
 
 
 def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
@@ -52,46 +60,121 @@ def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror}): check the path") from error
-    new = _DECOMPRESSORS.get(path.suffix)
-    content = raw if new is None else _decompress(raw, new, path)
+        raise _unreadable(path, error) from error
+    new = _DECOMPRESSORS.get(path.suffix.lower())
+    content = raw if new is None else b"".join(_decompressed(io.BytesIO(raw), len(raw), new, path))
     if not content:
         raise DataError(path, None, "the file is empty: fetch it again")
     return raw, content
 
 
-def _decompress(raw: bytes, new: Callable[[], Any], path: Path) -> bytes:
+def open_bytes(path: PathLike) -> io.BufferedIOBase:
+    """Open a file for its bytes after decompression, which are not all in memory.
+
+    Parameters
+    ----------
+    path
+        A plain file, one whose suffix is .xz, .gz or .bz2, or a .zip with one file in it.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or as of `read_bytes`, some of them only while it is read.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".zip":
+            return _open_zipped(path)
+        file = path.open("rb")
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if (new := _DECOMPRESSORS.get(suffix)) is None:
+        return file
+    size = path.stat().st_size
+    return io.BufferedReader(_Blocks(_decompressed(file, size, new, path), file), _BLOCK)
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(path, None, f"cannot be read ({error.strerror}): check the path")
+
+
+def _open_zipped(path: Path) -> io.BufferedIOBase:
+    try:
+        archive = zipfile.ZipFile(path)
+        files = [
+            one
+            for one in archive.infolist()
+            if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+        ]
+        if len(files) != 1:
+            names = ", ".join(one.filename for one in files[:5])
+            raise DataError(path, None, f"holds {len(files)} files, not one ({names}): unpack it")
+        return io.BufferedReader(archive.open(files[0]))  # type: ignore[type-var]
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise DataError(path, None, f"is no zip file that can be read: {error}") from error
+
+
+class _Blocks(io.RawIOBase):
+    """Blocks of bytes as a file."""
+
+    def __init__(self, blocks: Iterator[bytes], file: BinaryIO) -> None:
+        super().__init__()
+        self._blocks, self._file, self._rest = blocks, file, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._rest = block
+        n = min(len(buffer), len(self._rest))
+        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _decompressed(file: BinaryIO, size: int, new: Callable[[], Any], path: Path) -> Iterator[bytes]:
     """Contents of all concatenated compressed streams, as `cat` and pbzip2 write them.
 
     Python's own functions ignore a damaged stream after a good one, as trailing garbage.
     """
-    parts, start, most = [], 0, max(_ALWAYS_ALLOWED, _RATIO * len(raw))
-    room = most
-    while start < len(raw):
-        stream, at = new(), start
+    most = max(_ALWAYS_ALLOWED, _RATIO * size)
+    room, start = most, 0
+    rest = file.read(_BLOCK)
+    while rest:
+        stream = new()
         while not stream.eof:
             try:
-                if at >= len(raw):
+                if not rest:
                     raise EOFError("it ends too early")  # noqa: TRY301 - as damaged as the others
-                parts.append(stream.decompress(raw[at : at + _BLOCK], room + 1))
+                part = stream.decompress(rest, room + 1)
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
                 problem = (
                     f"the compressed file is cut short or damaged: from byte {start} on there is "
                     f"no complete stream ({error}); fetch it again, or cut off what does not belong"
                 )
                 raise DataError(path, None, problem) from error
-            at += _BLOCK
-            room -= len(parts[-1])
+            room -= len(part)
             if room < 0:
                 problem = (
-                    f"the compressed file of {len(raw):,} bytes holds more than {most:,} bytes, "
+                    f"the compressed file of {size:,} bytes holds more than {most:,} bytes, "
                     "more than a hundred times its size: if you trust it, decompress it yourself"
                 )
                 raise DataError(path, None, problem)
-        end = min(at, len(raw)) - len(stream.unused_data)
-        padding = _PADDING.match(raw, end)
-        start = padding.end() if padding else end
-    return b"".join(parts)
+            if part:
+                yield part
+            rest = stream.unused_data if stream.eof else file.read(_BLOCK)
+        rest = rest.lstrip(b"\0")  # padding
+        while not rest and (block := file.read(_BLOCK)):
+            rest = block.lstrip(b"\0")
+        start = file.tell() - len(rest)
 
 
 def read_text(path: PathLike) -> tuple[bytes, bytes]:

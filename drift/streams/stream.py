@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift._checks import counted
+from drift._values import is_missing, number
 from drift.errors import ParameterError
+from drift.streams.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Drift", "Stream", "are_categories", "is_missing", "problem_of", "unpacked"]
+__all__ = ["Drift", "Stream", "are_categories", "labels_of", "problem_of", "unpacked"]
 
 
 class Drift(NamedTuple):
@@ -56,12 +58,19 @@ class Stream:
     shuffled
         Whether it is another stream's, in another order.
     notes
-        What its reader left out, and why, and columns that may leak the label.
+        What its reader left out, counted as missing or read otherwise than it stands, and columns
+        that may leak the label.
+    moments
+        When each example comes, shape (n,): seconds, if a reader found times; None: unknown.
+    delays
+        How long after it its label comes, shape (n,): in the unit of `moments`, or in examples
+        where there are none; None: unknown.
 
     Raises
     ------
     ParameterError
-        No examples, one that is no pair or has no label, or a drift outside of them.
+        No examples, one that is no pair or has no label, or a drift outside of them; a moment or a
+        delay that is no finite number, or a negative delay.
 
     Examples
     --------
@@ -76,25 +85,57 @@ class Stream:
     drifts: tuple[Drift, ...] = ()
     shuffled: bool = False
     notes: tuple[str, ...] = ()
+    moments: NDArray[np.float64] | None = None
+    delays: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "examples", list(self.examples))
         object.__setattr__(self, "drifts", tuple(sorted(map(_drift, self.drifts))))
-        if not self.examples:
+        if not isinstance(self.examples, Table):
+            object.__setattr__(self, "examples", list(self.examples))
+            self._check_pairs()
+        if not len(self):
             raise ParameterError(f"{self.name} has no examples")
-        for i, pair in enumerate(self.examples):
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise ParameterError(
-                    f"{self.name}: example {i} is not a pair of features and a label: {pair!r:.80}"
-                )
-            if problem := problem_of(pair[1]):
-                raise ParameterError(f"{self.name}: example {i} has {problem}")
         for drift in self.drifts:
             if not 0 < drift.row < len(self) or drift.width < 1:
                 raise ParameterError(
                     f"{self.name} has {counted(len(self), 'example')}: a drift starts after the "
                     f"first of them and is at least one row wide, not {drift}"
                 )
+        for name in ("moments", "delays"):
+            self._check_clock(name)
+
+    def _check_clock(self, name: str) -> None:
+        values = getattr(self, name)
+        if values is None:
+            return
+        values = np.asarray(values, dtype=np.float64)
+        if values.shape != (len(self),):
+            raise ParameterError(
+                f"{self.name} has {counted(len(self), 'example')}, and {name} of shape "
+                f"{values.shape}: give one for each"
+            )
+        wrong = np.flatnonzero(~np.isfinite(values) | ((values < 0) & (name == "delays")))
+        if len(wrong):
+            what = "a finite number" if name == "moments" else "0 or more: no label comes before it"
+            raise ParameterError(
+                f"{self.name}: {name[:-1]} of example {wrong[0]} must be {what}, not "
+                f"{values[wrong[0]]:g}"
+            )
+        object.__setattr__(self, name, values)
+
+    def _check_pairs(self) -> None:
+        for i, pair in enumerate(self.examples):
+            if (
+                not isinstance(pair, tuple | list)
+                or len(pair) != 2
+                or not isinstance(pair[0], Mapping)
+            ):
+                raise ParameterError(
+                    f"{self.name}: example {i} is not a pair of features, in a dict, and a label: "
+                    f"{pair!r:.80}"
+                )
+            if problem := problem_of(pair[1]):
+                raise ParameterError(f"{self.name}: example {i} has {problem}")
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -121,20 +162,29 @@ class Stream:
         if name is None:
             plain = isinstance(pairs, list | tuple | Iterator)
             name = "stream" if plain else type(pairs).__name__
-        return cls([tuple(pair) for pair in islice(pairs, rows)], name)
+        return cls(
+            [tuple(one) if isinstance(one, list) else one for one in islice(pairs, rows)], name
+        )
 
     def head(self, rows: int | None) -> Stream:
         """Return the first examples; None: all."""
         if rows is None or rows >= len(self):
             return self
         drifts = tuple(drift for drift in self.drifts if drift.row < rows)
-        return replace(self, examples=self.examples[:rows], drifts=drifts)
+        return replace(
+            self,
+            examples=self.examples[:rows],
+            drifts=drifts,
+            moments=None if self.moments is None else self.moments[:rows],
+            delays=None if self.delays is None else self.delays[:rows],
+        )
 
     def block_shuffled(self, length: int, seed: int = 0) -> Stream:
         """Put blocks of examples in random order, and keep the order inside each block.
 
         Neighbours stay neighbours. The order in which the concept moved is lost, and so are the
-        documented drifts.
+        documented drifts. The first example comes at the first moment still, and so on; a delay
+        goes with its example.
 
         Parameters
         ----------
@@ -145,23 +195,67 @@ class Stream:
         """
         starts = np.arange(0, len(self), length)
         np.random.default_rng(seed).shuffle(starts)
-        examples = [
-            pair for start in starts.tolist() for pair in self.examples[start : start + length]
-        ]
+        order = np.concatenate([np.arange(len(self))[at : at + length] for at in starts.tolist()])
         name = f"{self.name}, shuffled"
-        return replace(self, examples=examples, name=name, drifts=(), shuffled=True)
+        return replace(self._in_order(order), name=name, drifts=(), shuffled=True)
+
+    def by_moment(self) -> Stream:
+        """Sort the examples by their moments, if these fall somewhere, and leave a note of it."""
+        moments = self.moments
+        if moments is None or not (np.diff(moments) < 0).any():
+            return self
+        after = int((moments < np.maximum.accumulate(moments)).sum())
+        rows = counted(len(self), "row")
+        note = f"sorted by the moment: {after:,} of {rows} stood behind a later one"
+        order = np.argsort(moments, kind="stable")
+        notes = (*self.notes, note)
+        return replace(self._in_order(order), moments=moments[order], notes=notes)
+
+    def _in_order(self, order: NDArray[np.int64]) -> Stream:
+        """Examples and their delays in another order; moments stay."""
+        delays = None if self.delays is None else self.delays[order]
+        examples = (
+            self.examples.take(order)
+            if isinstance(self.examples, Table)
+            else [self.examples[i] for i in order.tolist()]
+        )
+        return replace(self, examples=examples, delays=delays)
+
+    @cached_property
+    def classes(self) -> dict[Label, int]:
+        """Number of examples of each label."""
+        return dict(Counter(y for _, y in self.examples))
 
     @cached_property
     def sha256(self) -> str:
-        """Fingerprint of the examples."""
+        """Fingerprint of the examples, their moments and delays."""
         digest = hashlib.sha256()
-        for pair in self.examples:
-            digest.update(repr(pair).encode("utf-8", "surrogatepass") + b"\n")
+        if isinstance(self.examples, Table):
+            digest.update(self.examples.fingerprint().encode())
+        else:
+            for pair in self.examples:
+                digest.update(repr(pair).encode("utf-8", "surrogatepass") + b"\n")
+        for clock in (self.moments, self.delays):
+            digest.update(b"" if clock is None else clock.astype("<f8").tobytes())
         return digest.hexdigest()
+
+    @cached_property
+    def labels(self) -> list[Label]:
+        """The label of each example."""
+        return labels_of(self.examples)
+
+    @cached_property
+    def features(self) -> list[Hashable]:
+        """Names of the features, in the order in which they come first."""
+        if isinstance(self.examples, Table):
+            return [column.name for column in self.examples.columns]
+        return list(dict.fromkeys(name for x, _ in self.examples for name in x))
 
     @cached_property
     def categories(self) -> dict[Hashable, int]:
         """Number of different texts of each feature; empty if one feature's are no categories."""
+        if isinstance(self.examples, Table):
+            return self.examples.categories
         texts: dict[Hashable, set[str]] = {}
         counts: Counter[Hashable] = Counter()
         for x, _ in self.examples:
@@ -176,13 +270,22 @@ class Stream:
     @cached_property
     def packed(self) -> NDArray[np.uint8]:
         """The examples as one array of bytes, which a worker gets once; see `unpacked`."""
+        if isinstance(self.examples, Table):
+            return self.examples.packed
         return np.frombuffer(pickle.dumps(self.examples, protocol=5), dtype=np.uint8)
 
 
-def unpacked(packed: NDArray[np.uint8]) -> list[tuple[Features, Label]]:
+def unpacked(packed: NDArray[np.uint8]) -> Sequence[tuple[Features, Label]]:
     """Fresh examples from `Stream.packed`."""
+    if Table.is_packed(packed):
+        return Table(packed)
     examples: list[tuple[Features, Label]] = pickle.loads(packed.tobytes())
     return examples
+
+
+def labels_of(examples: Sequence[tuple[Features, Label]]) -> list[Label]:
+    """Return the label of each example."""
+    return examples.labels if isinstance(examples, Table) else [y for _, y in examples]
 
 
 def are_categories(different: int, total: int) -> bool:
@@ -197,23 +300,6 @@ def are_categories(different: int, total: int) -> bool:
     return different <= max(100, total / 2)
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, no number, or what pandas calls NA.
-
-    Examples
-    --------
-    >>> from drift.streams.stream import is_missing
-    >>> is_missing(float("nan")), is_missing(0.0)
-    (True, False)
-    """
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # NA
-        return True
-    except ValueError:  # an array
-        return False
-
-
 def problem_of(label: Any) -> str:
     """Why a label cannot be learnt; empty: it can."""
     try:
@@ -223,7 +309,11 @@ def problem_of(label: Any) -> str:
         return f"the label {label!r}, a {kind}, which is unhashable: use a string or a tuple"
     if is_missing(label):
         return "no label: leave it out, or give it one"
-    if isinstance(label, float) and not label.is_integer():
+    try:
+        value = number(label)
+    except (TypeError, ValueError, OverflowError):
+        return ""
+    if not value.is_integer():
         return f"the label {label}: classes are texts or whole numbers, no fractions"
     return ""
 

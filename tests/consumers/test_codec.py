@@ -5,7 +5,6 @@ import math
 import pickle
 import re
 import sys
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -295,7 +294,7 @@ def test_names_become_text_and_huge_integers_floats(make):
         (Example({"a": "1"}), r"features\['a'\] is a string: send numbers"),
         (Example({"a": [1]}), r"features\['a'\] is an array: send"),
         (Example({"a": np.zeros(2)}), r"features\['a'\] is a ndarray: send"),
-        (Example({"a": Fraction(1, 2)}), r"features\['a'\] is a Fraction: send"),
+        (Example({"a": 1j}), r"features\['a'\] is a complex: send"),
         (Example({1: 1, "1": 2}), r"features\['1'\] has the name of 1: rename one"),
         (Example({"a\ud800": 1.0}), "value holds half of a surrogate pair"),
         (Example({}, "\udc00"), "value holds half of a surrogate pair"),
@@ -409,6 +408,12 @@ def test_a_label_among_the_features_is_none_of_them(make):
     assert made.decode(b'{"row": {"a": 1, "y": 3}, "z": 2}') == Example({"a": 1}, label=3)
     assert made.decode(b'{"row": {"a": {"b": 1}, "y": null}}') == Example({"a.b": 1})
     assert made.decode(b'{"row.y": true, "row": {"a": 1}}') == Example({"a": 1}, label=True)
+
+
+@pytest.mark.parametrize("entries", [b'"a.b": 1, "a": {"b": 2}', b'"a": {"b": 2}, "a.b": 1'])
+def test_a_feature_of_two_values_is_refused_in_any_order(make, entries):
+    with pytest.raises(MessageError, match=r"features\['a.b'\] comes twice"):
+        make().decode(b'{"features": {%s}}' % entries)
 
 
 def test_texts_and_bools_without_one_hot(make):

@@ -189,7 +189,7 @@ def test_electricity_with_eight_features(openml):
 
 def test_airlines_have_texts(openml):
     openml(1169, AIRLINES, "Delay")
-    expected = [({"Airline": "CO", "Flight": 269}, "1"), ({"Airline": "US", "Flight": 1558}, "0")]
+    expected = [({"Airline": "CO", "Flight": 269}, 1), ({"Airline": "US", "Flight": 1558}, 0)]
     assert list(STREAMS["airlines"].make()) == expected
 
 

@@ -4,92 +4,153 @@ import json
 import math
 from itertools import combinations
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
 from river import datasets, linear_model, metrics, naive_bayes
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    f1_score,
+    log_loss,
+    roc_auc_score,
+)
 
 from drift.experiments import compare
-from drift.experiments.comparison import evaluation
+from drift.experiments.comparison import evaluation, predictions
 from drift.experiments.comparison.measures import (
     COSTS,
     MEASURES,
     RECOVERY,
-    Outcome,
     measure,
     recoveries,
 )
+from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import FORKS, forks_of
 from drift.experiments.comparison.statistics import holm, pairs_of
-from drift.experiments.comparison.tables import shown
+from drift.experiments.comparison.tables import run_rows, shown
 from drift.models import LBP
 from drift.streams import Drift, Stream
 
 PHISHING = [(dict(x), y) for x, y in datasets.Phishing().take(200)]
 
 
-def predictions(n, labels, seed=0):
-    """Labels and shares as a model might give them."""
+class Answers(NamedTuple):
+    """What a model answered, and what was true."""
+
+    truth: list
+    predicted: list
+    shares: list
+
+
+def drawn(n, labels, seed=0):
+    """Labels and shares as a model might give them, with ties."""
     rng = np.random.default_rng(seed)
-    drawn = rng.dirichlet(np.ones(len(labels)), n).tolist()
-    shares = [dict(zip(labels, one, strict=True)) for one in drawn]
+    counts = 1 + rng.multinomial(20, rng.dirichlet(np.ones(len(labels)), n))
+    shares = [dict(zip(labels, one / one.sum(), strict=True)) for one in counts]
     truth = [labels[k] for k in rng.integers(len(labels), size=n)]
-    return Outcome(truth, [max(one, key=one.get) for one in shares], shares)
+    return Answers(truth, [max(one, key=one.get) for one in shares], shares)
 
 
-def naive_calibration_error(outcome):
+def measured(truth, predicted, shares, positive=None):
+    made = Predictions(truth, positive)
+    for row, answer in enumerate(zip(predicted, shares, strict=True)):
+        made.put(row, *answer)
+    made.decide(np.stack([np.arange(len(truth)), ~np.arange(len(truth))], axis=1).ravel(), 0)
+    return measure(made.outcome(0, len(truth)))
+
+
+def naive_calibration_error(answers):
     total = 0.0
     for k in range(10):
         inside = [
             (max(shares.values()), truth == max(shares, key=shares.get))
-            for truth, _, shares in zip(*outcome, strict=True)
+            for truth, _, shares in zip(*answers, strict=True)
             if min(9, math.floor(10 * max(shares.values()))) == k
         ]
         if inside:
             confident = sum(confidence for confidence, _ in inside) / len(inside)
             right = sum(hit for _, hit in inside) / len(inside)
-            total += len(inside) / len(outcome.truth) * abs(confident - right)
+            total += len(inside) / len(answers.truth) * abs(confident - right)
     return total
 
 
-@pytest.mark.parametrize("labels", [[False, True], ["a", "b", "c"]])
-def test_measures_of_probabilities(labels):
-    outcome = predictions(300, labels)
-    actual = measure(outcome)
-    truth, _, shares = outcome
+@pytest.mark.parametrize(
+    "labels", [[False, True], ["a", "b", "c"], [9, 10, 11, 100], ["no", "yes"]]
+)
+def test_measures_are_those_of_scikit_learn(labels):
+    answers = drawn(300, labels)
+    actual = measured(*answers)
+    truth, predicted, shares = answers
     table = np.array([[one[label] for label in labels] for one in shares])
-    assert actual["calibration_error"] == pytest.approx(naive_calibration_error(outcome))
+    assert actual["calibration_error"] == pytest.approx(naive_calibration_error(answers))
     assert actual["log_loss"] == pytest.approx(log_loss(truth, table, labels=labels))
-    areas = [
-        roc_auc_score([y == label for y in truth], table[:, k]) for k, label in enumerate(labels)
-    ]
-    assert actual["auc"] == pytest.approx(np.mean(areas))
+    hits = np.array([[y == label for label in labels] for y in truth])
+    binary = len(labels) == 2
+    y, scores = (hits[:, 1], table[:, 1]) if binary else (hits, table)
+    assert actual["auc"] == pytest.approx(roc_auc_score(y, scores))
+    assert actual["average_precision"] == pytest.approx(average_precision_score(y, scores))
+    assert actual["f1"] == pytest.approx(f1_score(truth, predicted, average="macro"))
+    assert actual["kappa"] == pytest.approx(cohen_kappa_score(truth, predicted))
+    assert actual["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, predicted))
+    assert actual["error"] == pytest.approx(1 - accuracy_score(truth, predicted))
 
 
-def test_ties_count_half_in_the_area():
+def test_the_positive_class_may_be_the_first():
+    truth, predicted, shares = drawn(200, ["bad", "good"])
+    hits, scores = [y == "bad" for y in truth], [one["bad"] for one in shares]
+    actual = measured(truth, predicted, shares, positive="bad")
+    assert actual["auc"] == pytest.approx(roc_auc_score(hits, scores))
+    assert actual["average_precision"] == pytest.approx(average_precision_score(hits, scores))
+
+
+@pytest.mark.parametrize("positive", [None, "c"])
+def test_beyond_so_many_probabilities_every_kth_row_is_ranked(monkeypatch, positive):
+    monkeypatch.setattr(predictions, "MOST_SCORES", 300)  # of 300 rows and 3 classes
+    answers = drawn(300, ["a", "b", "c"])
+    whole, part = (
+        measured(*([*one[::3]] if every else one for one in answers), positive=positive)
+        for every in (False, True)
+    )
+    assert whole["auc"] == pytest.approx(part["auc"])
+    if positive is None:
+        assert whole["average_precision"] == pytest.approx(part["average_precision"])
+    else:  # that of one class is of all rows
+        hits, scores = [y == "c" for y in answers.truth], [one["c"] for one in answers.shares]
+        assert whole["average_precision"] == pytest.approx(average_precision_score(hits, scores))
+    assert whole["log_loss"] != pytest.approx(part["log_loss"])  # that is of all
+
+
+def test_precision_of_ties_by_hand():
     shares = [{0: 1 - p, 1: p} for p in (0.2, 0.5, 0.5, 0.9)]
-    # Of the four pairs of a 0 and a 1 two are right, one is tied, one is wrong.
-    assert measure(Outcome([0, 0, 1, 0], [0] * 4, shares))["auc"] == pytest.approx(1.5 / 3)
+    actual = measured([0, 0, 1, 0], [0] * 4, shares)
+    # Of the three pairs of a 0 and a 1 one is right, one is tied, one is wrong.
+    assert actual["auc"] == pytest.approx(1.5 / 3)
+    # The 1 is among the first three, of which no order is known.
+    assert actual["average_precision"] == pytest.approx(1 / 3)
 
 
 def test_a_class_that_the_model_does_not_know_has_probability_zero():
-    actual = measure(Outcome(["a", "b"], ["a", "a"], [{"a": 0.5, "c": 0.5}, {"a": 1.0}]))
+    actual = measured(["a", "b"], ["a", "a"], [{"a": 0.5, "c": 0.5}, {"a": 1.0}])
     assert actual["log_loss"] == pytest.approx((math.log(2) + 15 * math.log(10)) / 2)
 
 
 @pytest.mark.filterwarnings("error")
 def test_probabilities_that_are_no_numbers_are_not_measured():
     broken = {True: math.nan, False: math.nan}
-    actual = measure(Outcome([True, False], [True, True], [broken, {True: 0.75, False: 0.25}]))
+    actual = measured([True, False], [True, True], [broken, {True: 0.75, False: 0.25}])
     assert actual["error"] == 0.5
-    assert [actual[name] for name in ("auc", "log_loss", "calibration_error")] == [None] * 3
+    names = ("auc", "average_precision", "log_loss", "calibration_error")
+    assert [actual[name] for name in names] == [None] * 4
 
 
 def test_what_failed_is_shown_last_and_without_measures():
-    some = {"stream": "s", "runs": 1, "status": "ok", "rows": 9}
+    some = {"stream": "s", "runs": 1, "status": "ok", "rows": 9, "headline": "error"}
     bad = some | {"model": "bad", "status": "failed", "error": 0.0}
     rows = [bad, some | {"model": "good", "error": 0.1}, some | {"model": "fair", "error": 0.2}]
     first, second, last = shown(rows)
@@ -98,25 +159,31 @@ def test_what_failed_is_shown_last_and_without_measures():
 
 
 def test_without_rows_or_probabilities_there_is_nothing():
-    assert set(measure(Outcome([], [], [])).values()) == {None}
-    actual = measure(Outcome([1, 0], [1, 1], [None, None]))
+    assert set(measured([1, 0], [None, None], [None, None]).values()) == {None}
+    actual = measured([1, 0], [1, 1], [None, None])
     assert actual["error"] == 0.5
     assert actual["log_loss"] is actual["auc"] is actual["calibration_error"] is None
-    assert measure(Outcome([1, 1], [1, 1], [{1: 0.5}] * 2))["auc"] is None
+    assert measured([1, 1], [1, 1], [{1: 0.5}] * 2)["auc"] is None
 
 
 def naive_recovery(wrong, row, end, width):
     before = [w for w in wrong[max(0, row - width) : row] if w == w]
     level = sum(before) / len(before)
     bar = level + math.sqrt(level * (1 - level) / len(before))
-    rows = None
+    rows, recovered = end - row, False
     for stop in range(row + width, end + 1):
         window = [w for w in wrong[stop - width : stop] if w == w]
         if window and sum(window) / len(window) <= bar:
-            rows = stop - row
+            rows, recovered = stop - row, True
             break
     excess = sum(w - level for w in wrong[row:end] if w == w)
-    return {"row": row, "before": level, "rows": rows, "excess": excess}
+    return {
+        "row": row,
+        "before": level,
+        "rows": rows,
+        "recovered": recovered,
+        "excess": excess,
+    }
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -128,16 +195,36 @@ def test_recoveries_are_those_of_the_naive_twin(missing):
     actual = recoveries(wrong, [Drift(300), Drift(700, 20)], 50)
     assert actual[0] == pytest.approx(naive_recovery(wrong.tolist(), 300, 700, 50))
     assert actual[1] == pytest.approx(naive_recovery(wrong.tolist(), 700, 800, 50))
-    assert actual[0]["rows"] is not None
-    assert actual[1]["rows"] is None
+    assert [one["recovered"] for one in actual] == [True, False]
+    assert actual[1]["rows"] == 100  # all there are
 
 
 def test_what_cannot_have_recovered():
     wrong = np.array([np.nan, np.nan, 0.0, 0.0])
-    assert recoveries(wrong, [Drift(2)], 2) == [
-        {"row": 2, "before": None, "rows": None, "excess": None}
+    unknown = dict.fromkeys(("before", "rows", "recovered", "excess"))
+    assert recoveries(wrong, [Drift(2)], 2) == [{"row": 2, **unknown}]
+    # Fewer rows than the width.
+    assert recoveries(wrong, [Drift(3)], 2)[0] | {"excess": 0} == {
+        "row": 3,
+        "before": 0.0,
+        "rows": 1,
+        "recovered": False,
+        "excess": 0,
+    }
+
+
+def test_recovery_is_the_mean_over_drifts_those_without_one_included():
+    drifts = [
+        {"row": 10, "before": None, "rows": None, "recovered": None, "excess": None},
+        {"row": 100, "before": 0.1, "rows": 40, "recovered": True, "excess": 3.0},
+        {"row": 200, "before": 0.1, "rows": 60, "recovered": True, "excess": 4.0},
+        {"row": 300, "before": 0.1, "rows": 500, "recovered": False, "excess": 99.0},
     ]
-    assert recoveries(wrong, [Drift(3)], 2)[0]["rows"] is None  # fewer rows than the width
+    shared = {"stream": "s", "seed": None, "fold": None, "windows": [], "error": 0.2}
+    records = [shared | {"model": name, "drifts_met": drifts} for name in ("it", "no change")]
+    row, idle = run_rows(records)
+    assert (row["recovery"], row["unrecovered"]) == (200.0, 1)
+    assert (idle["recovery"], idle["unrecovered"]) == (None, None)
 
 
 def test_time_is_that_of_the_processor(monkeypatch):
@@ -154,9 +241,9 @@ def test_recoveries_by_hand():
     """Behind a drift that nothing came before, and from fewer rows than the width."""
     wrong = np.array([np.nan, np.nan, 0.0, 0.0, 1.0, 0.0, 0.0])
     _, second = recoveries(wrong, [Drift(2), Drift(4)], 2)
-    assert second == {"row": 4, "before": 0.0, "rows": 3, "excess": 1.0}
+    assert second == {"row": 4, "before": 0.0, "rows": 3, "recovered": True, "excess": 1.0}
     [only] = recoveries(np.array([1.0, 0.0, 1.0, 1.0]), [Drift(2)], 3)
-    assert only == {"row": 2, "before": 0.5, "rows": None, "excess": 1.0}
+    assert only == {"row": 2, "before": 0.5, "rows": 2, "recovered": False, "excess": 1.0}
 
 
 @pytest.mark.parametrize("forks", FORKS)
@@ -197,7 +284,9 @@ def test_windows_and_kappas_are_those_of_a_plain_loop():
     results = compare([naive_bayes.GaussianNB()], PHISHING, windows=4, jobs=1)
     model, wrong, last = naive_bayes.GaussianNB(), [], []
     counts, majority, before = {}, [], None
+    truth, chances = [y for _, y in PHISHING], []
     for x, y in PHISHING:
+        chances.append(model.predict_proba_one(x).get(True, 0.0))
         wrong.append(model.predict_one(x) != y if model.predict_one(x) is not None else None)
         last.append(before != y if before is not None else None)
         majority.append(max(counts, key=counts.get) != y if counts else None)
@@ -220,8 +309,10 @@ def test_windows_and_kappas_are_those_of_a_plain_loop():
     assert run["kappa_temporal"] == pytest.approx(1 - error(wrong) / error(last))
     assert run["kappa_m"] == pytest.approx(1 - error(wrong) / error(majority))
     assert (run["rows"], run["unpredicted"]) == (199, 0)
-    weights = windows["rows"]
-    assert run["auc"] == pytest.approx(np.average(windows["auc"], weights=weights))
+    assert run["auc"] == pytest.approx(roc_auc_score(truth[1:], chances[1:]))
+    assert run["average_precision"] == pytest.approx(
+        average_precision_score(truth[1:], chances[1:])
+    )
     f1 = metrics.MacroF1()
     model = naive_bayes.GaussianNB()
     for x, y in PHISHING:
@@ -229,6 +320,18 @@ def test_windows_and_kappas_are_those_of_a_plain_loop():
             f1.update(y, label)
         model.learn_one(x, y)
     assert run["f1"] == pytest.approx(f1.get())
+
+
+def test_pooled_measures_do_not_depend_on_windows():
+    first, *others = (
+        compare([naive_bayes.GaussianNB()], PHISHING, windows=windows, jobs=1)
+        for windows in (1, 7, 50)
+    )
+    for other in others:
+        for one, two in zip(first.rows("runs"), other.rows("runs"), strict=True):
+            assert {k: v for k, v in one.items() if k not in COSTS} == {
+                k: v for k, v in two.items() if k not in COSTS
+            }
 
 
 def runs_of(errors):

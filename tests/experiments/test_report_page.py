@@ -56,7 +56,7 @@ def test_the_page_is_one_file_that_names_no_other(text):
     assert re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', page) == []
     assert "default-src 'none'" in page
     # A failed model's message is escaped as text.
-    assert "broken on stream: failed. " in page
+    assert "broken on stream: failed (ValueError: " in page
     assert "<dt>forks</dt>" not in page  # there is one model of each kind
     assert "&lt;b&gt;no&lt;/b&gt;" in page
     assert "<no>" not in page

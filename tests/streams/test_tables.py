@@ -52,7 +52,7 @@ def write(folder, suffix):
 def test_every_kind_of_file_has_the_same_examples(suffix, tmp_path):
     stream = read_stream(write(tmp_path, suffix), "y", time="when")
     assert list(stream) == ORDERED
-    assert [type(value) for value in stream.examples[1][0].values()] == [int, bool, str]
+    assert [type(value) for value in stream.examples[1][0].values()] == [float, float, str]
     assert stream.name == "sales"
 
 
@@ -61,26 +61,9 @@ def test_data_frames(library):
     frame = library.DataFrame(COLUMNS)
     stream = read_stream(frame, "y", time="when", rows=3, name="mine")
     assert (list(stream), stream.name) == (ORDERED[:3], "mine")
-    dropped = read_stream(frame, "y", time="n", drop=["a", "ok"])
-    assert [list(x) for x, _ in dropped][1:3] == [["kind", "when"], ["when"]]
-
-
-def test_polars_reads_where_there_is_no_pandas(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "drift.streams.tables.find_spec", lambda name: None if name == "pandas" else name
-    )
-    for suffix in ("csv", "semicolons.csv"):
-        assert list(read_stream(write(tmp_path, suffix), "y", time="when")) == ORDERED
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_decimal_commas_beside_semicolons(library, tmp_path, monkeypatch):
-    monkeypatch.setattr("drift.streams.tables._backend", lambda: library)
-    path = tmp_path / "a.csv"
-    path.write_text("a;b;y\n1,5;north;up\n-2;south;down\n")
-    assert [x.get("a") for x, _ in read_stream(path, "y")] == [1.5, -2.0]
-    path.write_text("a;b;y\n1.5;north,1;up\n-2.5;2,south;down\n")
-    assert [x.get("a") for x, _ in read_stream(path, "y")] == [1.5, -2.5]
+    with pytest.warns(RuntimeWarning, match="'when' has times"):
+        dropped = read_stream(frame, "y", time="n", drop=["a", "ok"])
+    assert [list(x) for x, _ in dropped][1:3] == [["kind"], []]
 
 
 def test_times_order_and_ties_stay():
@@ -105,7 +88,7 @@ def test_arff(tmp_path):
 def test_libsvm(tmp_path):
     path = tmp_path / "two.svm"
     path.write_text("1 1:0.5 3:2\n-1 2:1\n")
-    assert list(read_stream(path)) == [({0: 0.5, 2: 2.0}, "1"), ({1: 1.0}, "-1")]
+    assert list(read_stream(path)) == [({0: 0.5, 2: 2.0}, 1), ({1: 1.0}, -1)]
     assert [y for _, y in read_stream(path, "1")] == [True, False]
 
 
@@ -134,10 +117,9 @@ def test_what_is_inside_of_a_field_is_no_category(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"features": {"x": 1, "deep": {"z": 2}, "list": [3]}, "label": 0}\n')
     with (
-        pytest.warns(RuntimeWarning, match="a: left out: 'deep' has values of several parts"),
         pytest.warns(RuntimeWarning, match="a: left out: 'list' has values of several parts"),
     ):
-        assert read_stream(path).examples == [({"x": 1}, 0)]
+        assert read_stream(path).examples == [({"x": 1, "deep.z": 2}, 0)]
 
 
 def test_pairs_and_documents():
@@ -183,9 +165,10 @@ def test_what_is_no_feature_is_left_out_and_named():
     with pytest.warns(RuntimeWarning, match="DataFrame: left out: 'id' has 200 different texts"):
         assert read_stream(frame, "y").examples[0] == ({"x": 1.0}, 0)
     days = [str(dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i)) for i in range(200)]
-    frame = pd.DataFrame({"day": days, "x": 1.0, "y": 0})
+    frame = pd.DataFrame({"day": days, "x": [float(i % 199) for i in range(200)], "y": 0})
+    frame.loc[199, "y"] = 1
     with pytest.warns(RuntimeWarning, match="'day' has times, .*--time"):
-        assert read_stream(frame, "y").examples[0] == ({"x": 1.0}, 0)
+        assert read_stream(frame, "y").examples[1] == ({"x": 1.0}, 0)
     frame = pl.DataFrame({"day": [dt.date(2026, 1, 1)], "x": [1.0], "y": [0]})
     with pytest.warns(RuntimeWarning, match="'day' has times"):
         assert read_stream(frame, "y").examples == [({"x": 1.0}, 0)]
@@ -202,9 +185,7 @@ def test_a_frame_without_a_feature_is_refused():
         read_stream(frame, "y")
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_the_index_that_a_frame_was_written_with_is_left_out(library, tmp_path, monkeypatch):
-    monkeypatch.setattr("drift.streams.tables._backend", lambda: library)
+def test_the_index_that_a_frame_was_written_with_is_left_out(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",x,y\n5,0.5,a\n6,1.5,b\n")
     with pytest.warns(RuntimeWarning, match="a: left out: .* has no name and counts the rows"):
@@ -224,7 +205,9 @@ def test_the_error_on_a_file_without_a_header_says_so(tmp_path):
 def test_the_error_on_another_encoding_names_utf_8(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("größe,y\n1,a\n".encode("latin-1"))
-    with pytest.raises(DataError, match="is not in UTF-8: save it in that"):
+    with pytest.raises(
+        DataError, match=r"line 1: is not in UTF-8 \(byte 0xf6\): name its encoding"
+    ):
         read_stream(path, "y")
 
 
@@ -242,7 +225,7 @@ FRAME = pd.DataFrame(
         ("none", None, "no row has a label in none"),
         ("z", None, r"label 0\.5: classes are texts or whole numbers"),
         ("x", "w", "no column 'w'"),
-        ("x", "y", "missing in row 1"),
+        ("x", "y", "such as 2026-01-31"),
         ("x", "t", "such as 2026-01-31"),
     ],
 )
@@ -259,16 +242,20 @@ def test_two_columns_of_one_name_are_refused():
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "", "is not a valid csv file"),
+        ("a.csv", "", "is empty"),
         ("a.parquet", "PAR", "is not a valid parquet file"),
-        ("a.arff", "nothing\n", "is not a valid arff file"),
-        ("a.arff", "@data\n1,2", "line 2: .*: fetch it again, or add the newline"),
-        ("a.arff", "@relation a\n@attribute t string\n@data\n'x'\n", "is not a valid arff file"),
+        ("a.arff", "nothing\n", "line 1: is no line of an ARFF file's head: 'nothing'"),
+        ("a.arff", "@data\n1,2", "no attributes"),
+        ("a.arff", "@attribute y real\n@data\n1,2\n", "line 3: has 2 values for 1 attribute"),
+        (
+            "a.arff",
+            "@attribute y {1, 2}\n@data\n3\n",
+            "line 3: 'y' is '3', none of its values 1, 2",
+        ),
         ("a.jsonl", '{"y": 1}\n[1]\n', "line 2"),
         ("a.jsonl", '{"y": 1}\n{"y"', "line 2"),
-        ("a.jsonl", '{"x": 1}\n', "no line has the label 'y'"),
-        ("a.csv", "x,y\n1,2\n1,2,3\n", "in line 3, saw 3$"),
-        ("nowhere.csv", None, "no such file"),
+        ("a.csv", "x,y\n1,2\n1,2,3\n", "row 2 has 3 cells, the line of names 2: '1,2,3'"),
+        ("nowhere.csv", None, r"cannot be read \(No such file"),
     ],
 )
 def test_a_file_that_cannot_be_read(name, content, message, tmp_path):
@@ -286,12 +273,12 @@ def test_a_compressed_file_that_was_cut_short_or_damaged(suffix, tmp_path):
     rows = whole(b"x,y\n" + b"".join(b"%d,%d\n" % (i * 7919 % 997, i % 2) for i in range(9_000)))
     for content in (rows[: len(rows) // 2], rows[:60] + b"zzzzzz" + rows[66:], b"plain"):
         path.write_bytes(content)
-        with pytest.raises(DataError, match="is not a valid csv file"):
+        with pytest.raises(DataError, match="the compressed file is cut short or damaged"):
             read_stream(path, "y")
 
 
 def test_a_file_without_a_known_suffix(tmp_path):
-    with pytest.raises(ParameterError, match=r"the suffix .* \.csv, \.tsv"):
+    with pytest.raises(ParameterError, match=r"the suffix .* \.csv, "):
         read_stream(tmp_path / "a.doc", "y")
     with pytest.raises(ParameterError, match="has no examples"):
         read_stream(3)

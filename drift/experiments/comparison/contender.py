@@ -7,6 +7,7 @@ import inspect
 from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -76,9 +77,9 @@ class Contender:
         one = replace(self, late=self.late or late)
         if not stream.categories:
             return one
-        tried = [pair for pair in stream if any(isinstance(v, str) for v in pair[0].values())]
+        tried = (pair for pair in stream if any(isinstance(v, str) for v in pair[0].values()))
         return replace(
-            one, examples=tuple(tried[:_TRIED]), categories=sum(stream.categories.values())
+            one, examples=tuple(islice(tried, _TRIED)), categories=sum(stream.categories.values())
         )
 
     def make(self, seed: int | None = None) -> Any:

@@ -13,22 +13,30 @@ from river.base import Classifier
 from river.compose import Pipeline
 
 from drift.errors import one_line
-from drift.experiments.comparison.measures import Outcome, measure, recoveries
+from drift.experiments.comparison.measures import measure, recoveries
+from drift.experiments.comparison.predictions import Predictions
+from drift.experiments.jobs import tell
 from drift.experiments.memory import memory
-from drift.streams.stream import Drift, unpacked
+from drift.streams.stream import Drift, labels_of, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from drift.experiments.comparison.protocol import Fork
+    from drift.experiments.comparison.protocol import Counted, Fork
     from drift.experiments.jobs import Record
+    from drift.types import Label
 
-__all__ = ["evaluate"]
+__all__ = ["NO_LABEL", "evaluate"]
+
+#: Status of a run that learnt nothing before its last prediction.
+NO_LABEL = "no label in time"
 
 #: Share of a run's time, at most, that looking at the model's memory takes.
 _LOOKING = 0.1
+#: Events after which a run says how far it is.
+_TOLD = 1 << 12
 #: Least number of rows for the error before and after a drift.
 _LEAST = 100
 
@@ -40,11 +48,12 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     packed: NDArray[np.uint8],
     order: NDArray[np.int64],
     fork: Fork | None,
-    first: int,
+    counted: Counted,
     drifts: Sequence[tuple[int, int]],
     windows: int,
     time_limit: float | None,
     predictions: bool,  # noqa: FBT001
+    positive: Label | None = None,
 ) -> Record:
     """Have a model predict and learn in the order of a protocol.
 
@@ -58,8 +67,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         As from `order_of`.
     fork
         As from `forks_of`; None: every example is predicted and learnt once.
-    first
-        The first row that counts in measures, as from `first_counted`.
+    counted
+        The rows that count in measures, as from `counted_of`.
     drifts
         Row and width of each.
     windows
@@ -68,20 +77,21 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         Seconds of processor time after which the run ends.
     predictions
         Whether to return the predictions, too.
+    positive
+        The class that recall, precision and F1 are of; None: they are not measured.
 
     Returns
     -------
     dict
         With what the columns of `drift.experiments.compare`'s tables say.
     """
-    run = _Run(model, unpacked(packed), windows, first)
+    run = _Run(model, unpacked(packed), windows, counted, positive)
     status, message = run.through(order, fork, time_limit)
     record: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
     record["drifts_met"] = recoveries(run.wrong, [Drift(*drift) for drift in drifts], width)
     if predictions:
-        names = ("row", "truth", "prediction")
-        record["predictions_made"] = [dict(zip(names, row[:3], strict=True)) for row in run.asked()]
+        record["predictions_made"] = run.kept()
     return record
 
 
@@ -90,11 +100,19 @@ class _TimeUpError(Exception):
 
 
 class _Run:
-    def __init__(self, model: Any, examples: list[Any], windows: int, first: int) -> None:
-        self.model, self.examples, self.first = model, examples, first
+    def __init__(
+        self,
+        model: Any,
+        examples: Sequence[Any],
+        windows: int,
+        counted: Counted,
+        positive: Label | None,
+    ) -> None:
+        self.model, self.examples, self.counted = model, examples, counted
         n = len(examples)
         self.edges = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
-        self.answers: list[_Answer | None] = [None] * n
+        self.predictions = Predictions(labels_of(examples), positive)
+        self.threshold: float | None = None
         self.seconds = [0.0] * (len(self.edges) - 1)
         self.bytes: list[int | None] = [None] * (len(self.edges) - 1)
 
@@ -102,9 +120,14 @@ class _Run:
         self, order: NDArray[np.int64], fork: Fork | None, time_limit: float | None
     ) -> tuple[str, str]:
         """Predict and learn; return what became of it, and why."""
-        everything = (True,) * len(self.examples), (1,) * len(self.examples)
+        n = len(self.examples)
+        if self.counted.known >= n:
+            return NO_LABEL, "no label comes before the last row is predicted: there is no error"
+        everything = (True,) * n, (1,) * n
         tested, learnt = everything if fork is None else (column.tolist() for column in fork)
-        step = _stepping(self.model, self.examples, self.answers, tested, learnt, time_limit)
+        step = _stepping(
+            self.model, self.examples, self.predictions.put, tested, learnt, time_limit
+        )
         questions = np.flatnonzero(order >= 0)
         cuts = [0, *questions[self.edges[1:-1]].tolist(), len(order)]
         looking = 0.0
@@ -112,7 +135,9 @@ class _Run:
             for window, (start, stop) in enumerate(pairwise(cuts)):
                 spent = _Spent()
                 try:
-                    step(order[start:stop].tolist(), spent)
+                    for at in range(start, stop, _TOLD):
+                        step(order[at : min(at + _TOLD, stop)].tolist(), spent)
+                        tell(at * n // len(order))
                 finally:
                     self.seconds[window] = spent.seconds
                 if looking <= _LOOKING * sum(self.seconds) or stop == len(order):
@@ -123,52 +148,60 @@ class _Run:
             return "time limit", f"more than {time_limit:g} s"
         except Exception as error:  # noqa: BLE001 - a model of anyone's may raise anything
             return "failed", one_line(f"{type(error).__name__}: {error}")
+        finally:
+            self.threshold = self.predictions.decide(order, self.counted.known)
         return "ok", ""
-
-    def asked(self, start: int = 0, stop: int | None = None) -> list[tuple[int, Any, Any, Any]]:
-        """Number, truth, prediction and probabilities of the rows that count."""
-        start = max(start, self.first)
-        return [
-            (i, self.examples[i][1], *answer)
-            for i, answer in enumerate(self.answers[start:stop], start)
-            if answer is not None
-        ]
 
     @cached_property
     def wrong(self) -> NDArray[np.float64]:
-        """1 where a prediction was wrong, 0 where right, NaN where there was none."""
-        wrong = np.full(len(self.examples), np.nan)
-        for i, truth, prediction, _ in self.asked():
-            if prediction is not None:
-                wrong[i] = prediction != truth
+        """1 where a prediction was wrong, 0 where right, NaN where none counts."""
+        made = self.predictions
+        wrong = np.where(made.labelled, (made.predicted != made.truth).astype(float), np.nan)
+        wrong[: self.counted.known] = np.nan
         return wrong
 
-    def _outcome(self, start: int, stop: int) -> tuple[Record, Outcome]:
-        asked = self.asked(start, stop)
-        labelled = [row[1:] for row in asked if row[2] is not None]
-        columns = map(list, zip(*labelled, strict=True)) if labelled else ([], [], [])
-        return {"rows": len(asked), "unpredicted": len(asked) - len(labelled)}, Outcome(*columns)
+    def _measured(self, start: int, stop: int) -> Record:
+        start = min(max(start, self.counted.known), stop)
+        outcome = self.predictions.outcome(start, stop)
+        rows = int(self.predictions.asked[start:stop].sum())
+        return {"rows": rows, "unpredicted": rows - len(outcome.truth), **measure(outcome)}
 
     def parts(self) -> list[Record]:
         """Measures of every window."""
         parts = []
         for i, (start, stop) in enumerate(pairwise(self.edges)):
-            counts, outcome = self._outcome(start, stop)
-            part = {"start": start, "stop": stop, **counts, **measure(outcome)}
+            part = {"start": start, "stop": stop, **self._measured(start, stop)}
             part["microseconds"] = 1e6 * self.seconds[i] / (stop - start)
             parts.append(part | {"memory": self.bytes[i]})
         return parts
 
     def whole(self) -> Record:
-        """Measures of the run."""
-        counts, outcome = self._outcome(0, len(self.examples))
-        measures = counts | measure(outcome)
-        measures["mistakes"] = int(np.nansum(self.wrong))
+        """Measures of the run. Rows that came before the first label are mistakes of everyone."""
+        first, known = self.counted
+        measures = self._measured(0, len(self.examples))
+        measures["blind"] = blind = int(self.predictions.asked[first:known].sum())
+        measures["mistakes"] = blind + int(np.nansum(self.wrong))
+        labelled = measures["rows"] - measures["unpredicted"]
+        measures["rows"] += blind
+        if labelled:
+            measures["error"] = measures["mistakes"] / (labelled + blind)
+        measures["threshold"] = self.threshold
         done = sum(seconds > 0 for seconds in self.seconds)
         measures["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.edges[done])
-        known = [size for size in self.bytes if size is not None]
-        measures["memory"] = max(known) if known else memory(self.model)
+        known_sizes = [size for size in self.bytes if size is not None]
+        measures["memory"] = max(known_sizes) if known_sizes else memory(self.model)
         return measures
+
+    def kept(self) -> Record:
+        """Predictions of the rows that count, as columns; None where there was none."""
+        made = self.predictions
+        rows = np.flatnonzero(made.asked[self.counted.first :]) + self.counted.first
+        labels = np.array([*made.numbers, None], dtype=object)  # None: number -1
+        return {
+            "row": rows,
+            "truth": labels[made.truth[rows]],
+            "prediction": labels[made.predicted[rows]],
+        }
 
 
 class _Spent:
@@ -190,8 +223,8 @@ class _Spent:
 
 def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     model: Any,
-    examples: list[Any],
-    answers: list[_Answer | None],
+    examples: Sequence[Any],
+    put: Callable[..., None],
     tested: Sequence[bool],
     learnt: Sequence[int],
     time_limit: float | None,
@@ -199,6 +232,8 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     ask, learn, clock = _asked(model), model.learn_one, time.perf_counter
     limit = float("inf") if time_limit is None else time_limit
     began, deadline = time.process_time(), clock() + limit
+    # Rows are asked in their order, and learnt in any.
+    rows, waiting = iter(examples), dict[int, Any]()
 
     def step(events: list[int], spent: _Spent) -> None:
         nonlocal deadline
@@ -210,13 +245,16 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                     raise _TimeUpError
                 deadline = before + left
             if event < 0:
-                x, y = examples[~event]
+                x, y = waiting.pop(~event)
                 for _ in range(learnt[~event]):
                     learn(x, y)
                 spent.busy += clock() - before
-            elif tested[event]:
-                answers[event], seconds = ask(examples[event][0])
+                continue
+            waiting[event] = example = next(rows)
+            if tested[event]:
+                (label, shares), seconds = ask(example[0])
                 spent.busy += seconds
+                put(event, label, shares)
 
     return step
 
@@ -246,6 +284,6 @@ def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
         if gives:
             with suppress(NotImplementedError):
                 shares = model.predict_proba_one(x)
-        return (label, dict(shares) if shares else None), seconds
+        return (label, shares or None), seconds
 
     return twice

@@ -14,9 +14,11 @@ from river.dummy import NoChangeClassifier, PriorClassifier
 import drift
 from drift._checks import check_integer
 from drift.errors import ParameterError
+from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
-from drift.experiments.comparison.protocol import described, first_counted, forks_of, order_of
+from drift.experiments.comparison.focus import EVERYTHING, Focus, focus_of
+from drift.experiments.comparison.protocol import counted_of, forks_of, order_of
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.comparison.tables import (
@@ -73,6 +75,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     seeds: int | None = None,
     folds: int = 1,
     forks: str = "cross",
+    positive: Any = None,
     windows: int = 50,
     shuffled: int | None = None,
     time_limit: float | None = None,
@@ -102,12 +105,17 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     drifts
         Rows where what is to be learnt is known to change, or (row, width); None: those that the
         stream knows of itself.
-    delay, moment
-        How long after an example its label comes, as in `river.evaluate.progressive_val_score`: a
-        number of examples, the name of a feature, a function of features and label; or a frozen
-        distribution of SciPy's, drawn once for all models. None: at once. `moment` is the time that
-        it is counted from; None: the example's number. With a delay, and without folds, a `Tracker`
-        has ``late=True`` unless it was given `late`, or is a part of another model.
+    moment
+        When an example comes, as in `river.evaluate.progressive_val_score`: the name of a feature
+        or column of numbers or times, or a function of the features. Examples are sorted by it.
+        None: the stream's `moments`, or the example's number.
+    delay
+        How long after an example its label comes, as there: a number, of seconds beside a moment
+        and else of examples; a span, ``"2 days"`` or a `datetime.timedelta`; the name of a feature,
+        which is then none, as nobody knows it before the label; a function of features and label;
+        or a frozen distribution of SciPy's, drawn once for all models. None: the stream's `delays`,
+        or at once. With a delay, and without folds, a `Tracker` has ``late=True`` unless it was
+        given `late`, or is a part of another model. What a function reads stays a feature.
     seeds
         Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
         seed, or 0 where that is None.
@@ -116,6 +124,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         some examples and learns others: ``cross``, tested on one in `folds`; ``split``, learns one
         in `folds`; ``bootstrap``, learns an example as often as a Poisson number says and is tested
         where it is 0. 1: one model, tested on all.
+    positive
+        The label of the class that matters: models are ranked by its average precision, and the
+        tables have its recall, precision and F1. None: the class that is rarer than 10 %, and than
+        half of an equal share, if there is one.
     windows
         Equal parts of the stream that measures are taken in.
     shuffled
@@ -152,13 +164,19 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     runs
         One row a run: ``model``, ``stream``, ``seed``, ``delay``, ``fold`` (the last three None
         where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, with a ``message``,
-        and then the measures of what there was; ``rows`` that were predicted after the run
-        had learnt a label, and ``unpredicted``, those of them without a prediction, which no
-        measure counts; ``mistakes``; the measures, all of
+        and then the measures of what there was; ``rows``, all but the first, whatever the delay;
+        ``unpredicted``, those of them without a prediction, which no measure counts; ``blind``,
+        those predicted before any label had come, each a mistake of every model and left out of all
+        measures but the error and what is made of it; ``mistakes``; the measures, all of
         them shares except ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
-        ``balanced_accuracy``, ``f1``, ``auc``, ``log_loss``, ``calibration_error``; ``recovery``,
-        the mean number of rows until the model is as good as before a drift, and ``unrecovered``,
-        the number of drifts where it never is, both missing for no change and majority;
+        ``balanced_accuracy``, ``f1`` (macro), ``auc``, ``average_precision``, ``log_loss``,
+        ``calibration_error``; ``recovery``,
+        the mean number of rows until the model is as good as before a drift, where it never is
+        those up to the next one or the end, and ``unrecovered``, the number of such drifts, both
+        missing for no change and majority; ``positive``, the class that ``recall``, ``precision``
+        and ``positive_f1`` are of, at the ``threshold`` of its probability that had the best F1 so
+        far: the table has the last one; ``average_precision`` is then that of this class alone;
+        ``headline``, what models are ranked by;
         ``microseconds`` of processor time for predicting and learning an example; ``memory``, the
         largest size of the model in bytes.
     windows
@@ -169,16 +187,16 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         One row a drift that is known: ``stream``, ``row``, ``width``.
     recoveries
         One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
-        ``rows``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
+        ``rows``, ``recovered``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
     tests
         One row a pair of models, over the streams that are not `shuffled`; see
         `drift.experiments.comparison.statistics.pairs_of`.
     table
-        One row a stream and model: means over its runs, the smallest error first.
+        One row a stream and model: means over its runs, the best first.
 
     ``kappa_temporal`` and ``kappa_m`` are 1 - e / e0, where e0 is the error of no change and of
     majority on the same rows, with the same delay. The measures of a run are those of all its
-    predictions, except for ``auc``, which is the mean over windows, weighted by their rows.
+    predictions at once, and do not depend on `windows`.
 
     Examples
     --------
@@ -197,12 +215,26 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     if predictions and output is None:
         raise ParameterError("predictions are kept in a folder: give one as output")
     entrants = contenders(models)
-    known = _streams(stream, drifts, target=target, time=time, drop=drop, rows=rows)
+    known = _streams(
+        stream,
+        drifts,
+        target=target,
+        time=time,
+        moment=moment if isinstance(moment, str) else None,
+        delay=column_of(delay),
+        drop=drop,
+        rows=rows,
+    )
+    known = [timed(one, moment, delay) for one in known]
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [one.block_shuffled(shuffled) for one in known]
+    late = delay
+    if delay is None and any(one.delays is not None for one in known):
+        late = "as the stream has it"
     settings = Settings(
-        delay=None if delay is None else described(delay),
+        delay=None if late is None else described(late),
+        moment=None if moment is None else described(moment),
         seeds=None if seeds is None else check_integer("seeds", seeds),
         folds=check_integer("folds", folds),
         forks=forks,
@@ -210,17 +242,18 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
     )
+    focuses = {one.name: focus_of(one, positive) for one in known}
     descriptions = {name: _described(one, known, settings) for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
     runs = [
         (run.identity["model"], run)
         for one in known
-        for run in runs_of(one, entrants, order_of(one, delay, moment), settings)
+        for run in runs_of(one, entrants, order_of(one, delay), settings, focuses[one.name])
     ]
     return conduct(
         COMPARISON,
         lambda _: [runs],
-        {one.name: _known(one) for one in known},
+        {one.name: _known(one, focuses[one.name]) for one in known},
         {**settings._asdict(), "models": descriptions},
         output,
         jobs=jobs,
@@ -234,6 +267,7 @@ class Settings(NamedTuple):
     """What all runs of a comparison share: see `compare`."""
 
     delay: str | None = None
+    moment: str | None = None
     seeds: int | None = None
     folds: int = 1
     forks: str = "cross"
@@ -274,6 +308,7 @@ def runs_of(
     entrants: Mapping[str, Contender],
     order: NDArray[np.int64],
     settings: Settings,
+    focus: Focus = EVERYTHING,
 ) -> Iterator[Run]:
     """Yield the runs of every contender, with each of its seeds, in each fold.
 
@@ -287,6 +322,8 @@ def runs_of(
         As from `order_of`.
     settings
         What they share.
+    focus
+        The class that they are measured by; default: all.
     """
     drifts = [list(one) for one in stream.drifts]
     shared: Record = {
@@ -296,7 +333,10 @@ def runs_of(
         "drifts": drifts,
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
         **settings._asdict(),
-        "counted": "from the first label",  # earlier versions counted the rows before it, too
+        # Earlier versions counted from the first label, and took the AUC of windows.
+        "counted": "all but the first",
+        "positive": None if focus.positive is None else str(focus.positive),
+        "headline": focus.headline,
         "drift": drift.__version__,
         "river": version("river"),
     }
@@ -312,26 +352,30 @@ def runs_of(
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}
-                first = first_counted(order, fork)
-                arguments = (stream.packed, order, fork, first, drifts, settings.windows)
+                counted = counted_of(order, fork)
+                arguments = (stream.packed, order, fork, counted, drifts, settings.windows)
                 yield Run(
                     {**shared, **chosen, **which},
                     partial(one.make, seed),
                     evaluate,
-                    (*arguments, settings.time_limit, settings.predictions),
+                    (*arguments, settings.time_limit, settings.predictions, focus.positive),
                     len(stream),
                 )
 
 
-def _known(stream: Stream) -> Record:
+def _known(stream: Stream, focus: Focus) -> Record:
     """Return what results know of a stream."""
-    names = list(dict.fromkeys(str(name) for x, _ in stream for name in x))
+    names = list(map(str, stream.features))
     return {
         "rows": len(stream),
         "sha256": stream.sha256,
         "shuffled": stream.shuffled,
         "drifts": [one._asdict() for one in stream.drifts],
         "notes": list(stream.notes),
+        "classes": len(stream.classes),
+        "focus": focus.note,
+        "headline": focus.headline,
+        "positive": None if focus.positive is None else str(focus.positive),
         "categories": list(map(str, stream.categories)),
         "features": names[:_NAMED],
         "more_features": max(0, len(names) - _NAMED),

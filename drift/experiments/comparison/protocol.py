@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from river.stream import simulate_qa
 
 from drift._checks import check_names
-from drift.errors import ParameterError
+from drift.experiments.comparison.clock import delays_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drift.streams.stream import Stream
 
-__all__ = ["FORKS", "Fork", "described", "first_counted", "forks_of", "order_of"]
+__all__ = ["FORKS", "Counted", "Fork", "counted_of", "forks_of", "order_of"]
 
 #: Ways of prequential cross-validation, and what one of `folds` models does with an example.
 FORKS = {
@@ -34,73 +33,71 @@ class Fork(NamedTuple):
     learnt: NDArray[np.int64]
 
 
-def described(delay: Any) -> str:
-    """Say what a delay is."""
-    if hasattr(delay, "rvs"):
-        drawn = [*map(repr, delay.args), *(f"{k}={v!r}" for k, v in delay.kwds.items())]
-        return f"{delay.dist.name}({', '.join(drawn)})"
-    return getattr(delay, "__name__", None) or str(delay)
-
-
-def order_of(stream: Stream, delay: Any, moment: Any = None) -> NDArray[np.int64]:
+def order_of(stream: Stream, delay: Any = None) -> NDArray[np.int64]:
     """Return the order of questions and answers, which River's `simulate_qa` gives.
+
+    A label that is due at the moment of a question comes before it. Of labels that are due at once
+    that of the earlier example comes first.
 
     Parameters
     ----------
     stream
-        The examples.
+        The examples, in the order of their moments, as `timed` returns them. Without moments they
+        come at 0, 1, 2, ....
     delay
-        How long after an example its label comes: None, at once; a number of examples; a
-        distribution of SciPy's; the name of a feature; or a function of features and label.
-    moment
-        When an example comes: None, its number in the stream; the name of a feature or a function
-        of the features.
+        How long after an example its label comes, as of `drift.experiments.compare`; None: the
+        stream's delays, or at once where it has none.
 
     Returns
     -------
     array of int
         i where the example i is predicted, -1 - i where it is learnt.
 
+    Raises
+    ------
+    ParameterError
+        As of `delays_of`.
+
     Examples
     --------
     >>> from drift.experiments.comparison.protocol import order_of
     >>> from drift.streams import Stream
     >>> stream = Stream([({}, 0), ({}, 1), ({}, 1)])
-    >>> order_of(stream, None).tolist(), order_of(stream, 2).tolist()
+    >>> order_of(stream).tolist(), order_of(stream, 2).tolist()
     ([0, -1, 1, -2, 2, -3], [0, 1, -1, 2, -2, -3])
     """
-    if hasattr(delay, "rvs"):
-        try:
-            drawn = iter(delay.rvs(size=len(stream), random_state=0).tolist())
-        except ValueError as error:
-            raise ParameterError(
-                f"no delay can be drawn from {described(delay)} ({error}): give it other parameters"
-            ) from None
-
-        def delay(*_: Any) -> Any:
-            return next(drawn)
-
-    if isinstance(delay, int | float) and not 0 <= delay < np.inf:
-        raise ParameterError(f"delay must be at least 0, not {delay}")
-    examples: Any = iter(stream)
-    try:
-        events = simulate_qa(examples, moment, delay, copy=False)
-        return np.array([i if y is None else ~i for i, _, y in events], dtype=np.int64)
-    except KeyError as error:
-        raise ParameterError(
-            f"{stream.name} has an example without {error}: give a delay as a number of examples, "
-            "'geom(p=0.01)' or a column that every example has, and so a moment"
-        ) from None
-    except TypeError as error:
-        raise ParameterError(
-            f"delay {delay!r} cannot be added to the moments of {stream.name} ({error})"
-        ) from None
+    rows = np.arange(len(stream))
+    delays = delays_of(stream, delay)
+    if delays is None:
+        return np.stack([rows, ~rows], axis=1).ravel()
+    moments = rows.astype(np.float64) if stream.moments is None else stream.moments
+    due = moments + delays
+    # Before which question: the first one that comes no earlier, and whose example is a later one.
+    # Seconds since 1970 and their sums are rounded, so the last bits do not part them.
+    before = np.searchsorted(moments, due - 2 * np.spacing(np.abs(due)))
+    before = np.maximum(before, rows + 1)
+    answers = np.lexsort((due, before))
+    order = np.empty(2 * len(rows), dtype=np.int64)
+    order[rows + np.searchsorted(before[answers], rows, side="right")] = rows
+    order[np.arange(len(rows)) + before[answers]] = ~answers
+    return order
 
 
-def first_counted(order: NDArray[np.int64], fork: Fork | None) -> int:
-    """Return the first row that is predicted after a label was learnt, from which on errors count.
+class Counted(NamedTuple):
+    """Which rows count, the same for every delay.
 
-    Before it there is nothing to know: some models predict False there, others nothing.
+    The first row tells nothing: nobody can know its label. Of the next ones those that are
+    predicted before any label was learnt are mistakes of every model, whatever it says there.
+    """
+
+    #: The first row that counts.
+    first: int
+    #: The first row that is predicted after a label was learnt.
+    known: int
+
+
+def counted_of(order: NDArray[np.int64], fork: Fork | None) -> Counted:
+    """Return from which rows on predictions count, and are known.
 
     Parameters
     ----------
@@ -112,16 +109,18 @@ def first_counted(order: NDArray[np.int64], fork: Fork | None) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from drift.experiments.comparison.protocol import first_counted
-    >>> first_counted(np.array([0, 1, -1, 2, -2, -3]), None)
-    2
+    >>> from drift.experiments.comparison.protocol import counted_of
+    >>> counted_of(np.array([0, 1, -1, 2, -2, -3]), None)
+    Counted(first=1, known=2)
     """
-    learnt = order < 0
+    n, learnt = len(order) // 2, order < 0
+    first = 1
     if fork is not None:
         learnt[learnt] = fork.learnt[~order[learnt]] > 0
+        first += int(np.argmax(fork.learnt > 0)) if fork.learnt.any() else n
     later = order[int(np.argmax(learnt)) :] if learnt.any() else order[:0]
     rows = later[later >= 0]
-    return int(rows[0]) if len(rows) else len(order)
+    return Counted(min(first, n), int(rows[0]) if len(rows) else n)
 
 
 def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:

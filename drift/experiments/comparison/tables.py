@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.comparison.measures import COSTS, MEASURES
+from drift._checks import counted
+from drift.experiments.comparison.measures import COSTS, MEASURES, POSITIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from drift.experiments.jobs import Record
     from drift.experiments.results import Results
@@ -28,6 +29,7 @@ __all__ = [
     "mean_row",
     "own_rows",
     "recovery_rows",
+    "remarks",
     "run_rows",
     "shown",
     "summary",
@@ -40,13 +42,14 @@ BASELINES = ("no change", "majority")
 RUN = ("model", "stream", "seed", "fold")
 RUNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
-    *("mistakes", *MEASURES, "recovery", "unrecovered", *COSTS),
+    *("blind", "mistakes", *MEASURES, "headline", "positive", *POSITIVE, "threshold"),
+    *("recovery", "unrecovered", *COSTS),
 )
-WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *COSTS)
-RECOVERIES = (*RUN, "row", "before", "rows", "excess")
+WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *POSITIVE, *COSTS)
+RECOVERIES = (*RUN, "row", "before", "rows", "recovered", "excess")
 SUMMARY = (
-    *("stream", "model", "runs", "status", "rows", "unpredicted", *MEASURES),
-    *("recovery", *COSTS),
+    *("stream", "model", "headline", "positive", "runs", "status", "rows", "unpredicted"),
+    *("blind", *MEASURES, *POSITIVE, "threshold", "recovery", *COSTS),
 )
 
 
@@ -61,12 +64,13 @@ def run_rows(records: Sequence[Record]) -> list[Record]:
     errors = _errors(records)
     rows = []
     for record in records:
-        recovery = [drift["rows"] for drift in recovery_rows([record])]
+        drifts = recovery_rows([record])
+        never = sum(one["recovered"] is False for one in drifts)
         rows.append(
             {name: record.get(name) for name in RUNS}
             | _against(record, errors)
-            | {"auc": _mean_auc(record["windows"]), "recovery": mean(recovery)}
-            | {"unrecovered": None if record["model"] in BASELINES else recovery.count(None)}
+            | {"recovery": mean(one["rows"] for one in drifts)}
+            | {"unrecovered": None if record["model"] in BASELINES else never}
         )
     return rows
 
@@ -111,10 +115,10 @@ def window_rows(records: Sequence[Record]) -> list[Record]:
 
 
 def summary(rows: Iterable[Record]) -> list[Record]:
-    """Means over runs by stream and model; the smallest error first, and last what did not end."""
+    """Means over runs by stream and model; the best first, and last what did not end."""
     groups = grouped(rows, "stream", "model")
-    means = [mean_row(group, SUMMARY[:2], SUMMARY[4:]) for group in groups.values()]
-    return _by_error(means)
+    means = [mean_row(group, SUMMARY[:4], SUMMARY[6:]) for group in groups.values()]
+    return _ranked(means)
 
 
 def shown(rows: Iterable[Record]) -> list[Record]:
@@ -125,8 +129,8 @@ def shown(rows: Iterable[Record]) -> list[Record]:
     rows
         As from `summary`.
     """
-    about = ("stream", "model", "runs", "status")
-    return _by_error(
+    about = ("stream", "model", "headline", "runs", "status")
+    return _ranked(
         [
             dict.fromkeys(row) | {k: row[k] for k in about} if "failed" in row["status"] else row
             for row in rows
@@ -134,15 +138,42 @@ def shown(rows: Iterable[Record]) -> list[Record]:
     )
 
 
-def _by_error(rows: list[Record]) -> list[Record]:
-    """Rows by stream, the smallest error first; then runs that ended before their last row."""
+def _ranked(rows: list[Record]) -> list[Record]:
+    """Rows by stream, the best first; then runs that ended before their last row."""
     order = list(dict.fromkeys(row["stream"] for row in rows))
 
     def place(row: Record) -> tuple[Any, ...]:
-        error = row["error"]
-        return order.index(row["stream"]), row["status"] != "ok", error is None, error
+        value, falling = row[row["headline"]], MEASURES[row["headline"]].falling
+        known = value is not None
+        rank = value if falling or not known else -value
+        return order.index(row["stream"]), row["status"] != "ok", not known, rank
 
     return sorted(rows, key=place)
+
+
+def remarks(rows: Sequence[Record]) -> Iterator[str]:
+    """Say what a reader has to know who compares these runs.
+
+    Parameters
+    ----------
+    rows
+        As from `run_rows`.
+    """
+    late = [row for row in rows if row["blind"]]
+    for blind, n, stream in grouped(late, "blind", "rows", "stream"):
+        yield (
+            f"{stream}: {blind:,} of {counted(n, 'row')} came before the first label: mistakes of "
+            f"every model, {100 * blind / n:.2f} points of each error"
+        )
+    silent = [row for row in rows if row["unpredicted"]]
+    for (unpredicted, n), group in grouped(silent, "unpredicted", "rows").items():
+        who = ", ".join(dict.fromkeys(row["model"] for row in group))
+        rows_of = f"{unpredicted:,} of {counted(n, 'row')}"
+        yield f"no prediction for {rows_of}, which no measure counts: {who}"
+    ended = [row for row in rows if row["status"] != "ok"]
+    for (stream, status, why), group in grouped(ended, "stream", "status", "message").items():
+        who = ", ".join(dict.fromkeys(row["model"] for row in group))
+        yield f"{who} on {stream}: {status} ({why})"
 
 
 def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
@@ -224,9 +255,3 @@ def _against(
     theirs = [errors.get((*place, baseline, number)) for baseline in BASELINES]
     shares = [1.0 - error / one if one and error is not None else None for one in theirs]
     return dict(zip(("kappa_temporal", "kappa_m"), shares, strict=True))
-
-
-def _mean_auc(windows: Iterable[Record]) -> float | None:
-    known = [(one["auc"], one["rows"]) for one in windows if one["auc"] is not None]
-    total = sum(rows for _, rows in known)
-    return sum(auc * rows for auc, rows in known) / total if total else None

@@ -11,6 +11,7 @@ import numpy as np
 
 import drift
 from drift.experiments.comparison.evaluation import evaluate
+from drift.experiments.comparison.protocol import Counted
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.reproduction.setting import SVM
 from drift.experiments.river_models import RIVALS
@@ -132,7 +133,8 @@ def learn_one_by_one(
         ``window_errors``, the share of mistakes in each part of the stream; ``bytes``, the largest
         size of the model; of drift's models also ``supports`` and ``updates``.
     """
-    record = evaluate(model, packed, order, None, 0, (), windows, None, predictions=False)
+    counted = Counted(0, 0)  # all rows, as the papers do
+    record = evaluate(model, packed, order, None, counted, (), windows, None, predictions=False)
     if record["status"] != "ok":
         raise RuntimeError(f"{model!r}: {record['message']}")
     n = record["rows"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from drift._values import is_missing
 from drift.errors import LabelError
-from drift.models._store.features import is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift._values import is_missing, number
 from drift.errors import FeatureError, FeatureTypeError, one_line
 
 if TYPE_CHECKING:
@@ -58,17 +59,6 @@ def index_of(name: Hashable) -> int:
     except (TypeError, ValueError, OverflowError):
         return -1
     return int(index) if index == name and index >= 0 else -1
-
-
-def number(value: Any) -> float:
-    """Return the value as a float; unlike `float`, refuse text.
-
-    >>> number(True)
-    1.0
-    """
-    if isinstance(value, (str, bytes, bytearray)):
-        raise TypeError("text is not a number")
-    return float(value)
 
 
 def content_of(x: Mapping[Hashable, Any]) -> Example:
@@ -159,16 +149,3 @@ def _remedy(name: Hashable, value: Any) -> str:
         "encode it before this model, as River's (compose.SelectType(str) | preprocessing."
         "OneHotEncoder()) + compose.SelectType(numbers.Number) does"
     )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is missing: None, NaN or any value unequal to itself, pandas' NA.
-
-    >>> [is_missing(value) for value in (None, float("nan"), 0.0, "", [1])]
-    [True, True, False, False, False]
-    """
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError, ArithmeticError):
-        # NA and arrays have no truth value; comparing a signaling NaN raises.
-        return type(value).__name__ == "NAType"

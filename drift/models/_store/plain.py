@@ -11,6 +11,7 @@ import math
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from drift._values import number
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._store.calibration import Calibration
@@ -26,7 +27,6 @@ from drift.models._store.features import (
     as_dict,
     culprit,
     in_order,
-    number,
     sum_of,
 )
 from drift.models._store.guard import Guard, alone

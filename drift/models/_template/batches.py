@@ -18,8 +18,8 @@ from river.utils import dataframe
 from scipy import sparse
 
 from drift._checks import counted, weight_of
+from drift._values import is_missing
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError, one_line
-from drift.models._store.features import is_missing
 from drift.models._store.rows import Row, Rows
 
 if TYPE_CHECKING:

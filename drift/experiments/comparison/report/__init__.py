@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import drift
 from drift._checks import counted
 from drift.errors import needing
-from drift.experiments.comparison.measures import COSTS, MEASURES, RECOVERY
-from drift.experiments.comparison.tables import BASELINES, grouped, mean, shown
+from drift.experiments.comparison.clock import lateness
+from drift.experiments.comparison.measures import (
+    COSTS,
+    MEASURES,
+    POSITIVE,
+    RECOVERY,
+    THRESHOLD,
+)
+from drift.experiments.comparison.predictions import sampled
+from drift.experiments.comparison.tables import BASELINES, grouped, mean, remarks, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,8 +47,15 @@ _BASELINES = {
     "no change": (", which repeats the last label,", "dot"),
     "majority": (", which predicts the most frequent label,", "dash"),
 }
-#: In the order of the table: on a telephone the first are seen.
-_MEASURES = {"error": MEASURES["error"], **COSTS, **MEASURES}
+_HOW = """\
+Times are of the processor, of predicting and learning one example; memory is the model's largest.
+All rows count but the first, whatever the delay: one that is predicted before any label came is a
+mistake of every model, and is left out of all other measures and of the curves. AUC and average
+precision are of all rows at once, as scikit-learn computes them. Log loss is in nats, of
+probabilities clipped to [1e-15, 1 - 1e-15]; a label without a probability counts as 1e-15, where
+River's CrossEntropy counts no loss. No change repeats the last label that came, majority predicts
+the one that came most often."""
+_ALL = {**MEASURES, **COSTS, **POSITIVE}
 
 
 class _Column(NamedTuple):
@@ -68,17 +83,19 @@ def report(results: Results) -> str:
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
     names = list(results.streams)
     streams = [_stream(results, name) for name in names]
+    late = lateness(results.settings)
+    title = f"{', '.join(names)}: {counted(len(streams[0]['models']), 'model')} compared"
     data = {
         "measures": {
             name: {"title": one.title, "factor": one.factor, "zero": one.falling}
-            for name, one in _MEASURES.items()
+            for name, one in _ALL.items()
         },
         "streams": streams,
     }
     folder = resources.files(__name__)
     page = Template((folder / "page.html").read_text(encoding="utf-8"))
     return page.substitute(
-        title=escape(f"{', '.join(names)}: {counted(len(streams[0]['models']), 'model')} compared"),
+        title=escape(title if late == "at once" else f"{title}, labels {late}"),
         lead=escape(" ".join(_lead(one) for one in streams)),
         remarks="\n".join(f'<p class="remark">{escape(one)}</p>' for one in _remarks(results)),
         sections="\n".join(
@@ -92,6 +109,12 @@ def report(results: Results) -> str:
     )
 
 
+def _measures(headline: str, *, positive: bool) -> dict[str, Measure]:
+    """Measures in the order of the table: on a telephone the first are seen."""
+    first = {headline: MEASURES[headline], **(POSITIVE if positive else {})}
+    return {**first, "error": MEASURES["error"], **COSTS, **MEASURES}
+
+
 def _stream(results: Results, name: str) -> dict[str, Any]:
     """What the page's script knows of a stream."""
     rows = _rows(results, name)
@@ -99,6 +122,9 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
     places = sorted({(row["start"], row["stop"]) for row in windows})
     ended = {row["model"] for row in rows if row["error"] is not None}
     curves = grouped((row for row in windows if row["model"] in ended), "model", "start")
+    known = results.streams[name]
+    headline, positive = known["headline"], known["positive"]
+    measures = _measures(headline, positive=positive is not None)
     models, coloured = [], iter(zip(_COLOURS, _DASHES, strict=True))
     for row in rows:
         baseline = row["model"] in BASELINES
@@ -111,22 +137,24 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
                 "colours": look and look[0],
                 "dash": look[1] if look else _BASELINES[row["model"]][1] if baseline else "solid",
                 "whole": row["status"] == "ok",
-                "error": row["error"],
+                "value": row[headline],
                 "cost": row["microseconds"],
                 "windows": {
                     measure: [
                         mean(one[measure] for one in curves.get((row["model"], start), ()))
                         for start, _ in places
                     ]
-                    for measure in _MEASURES
+                    for measure in measures
                 },
             }
         )
     return {
         "name": name,
-        "rows": results.streams[name]["rows"],
+        "rows": known["rows"],
+        "headline": headline,
+        "positive": positive,
         "middles": [(start + stop) / 2 for start, stop in places],
-        "drifts": results.streams[name]["drifts"],
+        "drifts": known["drifts"],
         "models": models,
     }
 
@@ -137,26 +165,37 @@ def _rows(results: Results, stream: str) -> list[Record]:
 
 
 def _lead(stream: Mapping[str, Any]) -> str:
-    known = [one for one in stream["models"] if one["whole"] and one["error"] is not None]
+    known = [one for one in stream["models"] if one["whole"] and one["value"] is not None]
     if not known:
-        return f"No model has a prediction on {stream['name']}."
+        return f"No model has a result on {stream['name']}."
+    measure = MEASURES[stream["headline"]]
     leaders = [one for one in known if not one["baseline"]][:2]
     baseline = [one for one in known if one["baseline"]][:1]
-    percent = {one["name"]: 100 * one["error"] for one in [known[0], *leaders, *baseline]}
+    values = {one["name"]: one["value"] for one in [known[0], *leaders, *baseline]}
+    best = f"the {'lowest' if measure.falling else 'highest'} {_noun(stream)}, "
+    unit = " %" if measure.factor == 100 else ""
     parts: list[str] = []
-    for name, error in percent.items():
+    for name, value in values.items():
         about = _BASELINES[name][0] if name in _BASELINES else ""
-        parts.append(f"{name}{about} has {'' if parts else 'the lowest error, '}{error:.2f} %")
+        parts.append(f"{name}{about} has {'' if parts else best}{measure.text(value)}{unit}")
     return f"On {stream['name']} ({counted(stream['rows'], 'row')}) {'; '.join(parts)}."
+
+
+def _noun(stream: Mapping[str, Any]) -> str:
+    """The measure that models are ranked by, without its unit."""
+    noun = stream["headline"].replace("_", " ")
+    return noun if stream["positive"] is None else f"{noun} of {stream['positive']!r}"
 
 
 def _remarks(results: Results) -> Iterator[str]:
     for name, stream in results.streams.items():
         if not stream["shuffled"]:
-            yield from (f"{name}: {note}." for note in stream["notes"])
-    for row in results.rows("runs"):
-        if row["status"] != "ok":
-            yield f"{row['model']} on {row['stream']}: {row['status']}. {row['message'] or ''}"
+            notes = [*stream["notes"], *filter(None, [stream["focus"]])]
+            yield from (f"{name}: {note}." for note in notes)
+    yield from (f"{one}." for one in remarks(results.rows("runs")))
+    for name, stream in results.streams.items():
+        if (every := sampled(stream["rows"], stream["classes"])) > 1:
+            yield f"{name}: AUC and average precision over the classes are of 1 row in {every}."
 
 
 def _section(results: Results, number: int, stream: Mapping[str, Any]) -> str:
@@ -164,14 +203,20 @@ def _section(results: Results, number: int, stream: Mapping[str, Any]) -> str:
     drifts = stream["drifts"]
     where = ", ".join(f"{drift['row']:,}" for drift in drifts)
     known = f"Known drifts, at row {where}, are marked." if drifts else "No drift is known."
+    headline = MEASURES[stream["headline"]]
+    measures = _measures(stream["headline"], positive=stream["positive"] is not None)
     chosen = "".join(
-        f'<option value="{key}">{escape(one.title)}</option>' for key, one in _MEASURES.items()
+        f'<option value="{key}">{escape(one.title)}</option>' for key, one in measures.items()
     )
-    best = ", ".join(
-        f"{one['name']} {100 * one['error']:.2f} %"
-        for one in stream["models"]
-        if one["error"] is not None
+    best = escape(
+        ", ".join(
+            f"{one['name']} {headline.text(one['value'])}"
+            for one in stream["models"]
+            if one["value"] is not None
+        )
     )
+    noun = _noun(stream)
+    noun, side = escape(f"{noun[0].upper()}{noun[1:]}"), "Down" if headline.falling else "Up"
     return f"""\
 <section>
 <h2>{name}</h2>
@@ -185,14 +230,15 @@ figure to zoom, or use the buttons.</p>
 {_buttons([("in", "Zoom in"), ("out", "Zoom out"), ("left", "Left"), ("right", "Right")])}
 </div>
 <div class="plot over-time" role="img" aria-label="Curves of each model over the rows of {name}.
-{escape(known)} Errors over all rows: {escape(best)}. A table below has the numbers."></div>
+{escape(known)} {escape(headline.title)} over all rows: {best}. A table below has the
+numbers."></div>
 </figure>
 {_windows(stream)}
-<h3>Error against time</h3>
-<p class="note">Down and to the left is better.</p>
+<h3>{noun} against time</h3>
+<p class="note">{side} and to the left is better.</p>
 <figure data-stream="{number}">
 <div class="tools">{_buttons([("in", "Zoom in"), ("out", "Zoom out")])}</div>
-<div class="plot against" role="img" aria-label="Error of each model on {name} against the
+<div class="plot against" role="img" aria-label="{noun} of each model on {name} against the
 microseconds that an example takes; the table at the top has the numbers."></div>
 </figure>
 {_recoveries(results, stream)}
@@ -209,10 +255,23 @@ def _buttons(acts: Sequence[tuple[str, str]]) -> str:
 def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     rows = _rows(results, stream["name"])
     columns = [_Column("model", "model")]
-    columns += [_measured(key, one) for key, one in _MEASURES.items()]
+    positive = stream["positive"] is not None
+    measures = _measures(stream["headline"], positive=positive)
+    columns += [_measured(key, one) for key, one in measures.items()]
     if stream["drifts"]:
         columns.insert(2, _measured("recovery", RECOVERY))
+    late = lateness(results.settings)
     caption = "Each model predicts a row, then learns it. A heading sorts."
+    if late != "at once":
+        caption = f"Each model predicts a row, and learns it when its label comes, {late}. "
+        caption += "A heading sorts."
+    if positive:
+        columns.append(_measured("threshold", THRESHOLD))
+        caption += (
+            f" A row is said to be {stream['positive']!r} from the probability on that had the best"
+            " F1 so far: the threshold is the last one. Error and macro F1 are of the models' own"
+            " predictions."
+        )
     missing = {row["unpredicted"] for row in rows if row["unpredicted"] is not None}
     if len(missing) > 1:
         about = "rows without a prediction, which no measure counts"
@@ -220,7 +279,7 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     elif missing - {0}:
         # A mean over folds; a row may have been predicted in one fold only.
         caption += f" {counted(math.ceil(missing.pop()), 'row')} that no model predicts: left out."
-    return _table(caption, columns, rows, by="error")
+    return _table(caption, columns, rows, by=stream["headline"])
 
 
 def _measured(key: str, one: Measure) -> _Column:
@@ -230,12 +289,13 @@ def _measured(key: str, one: Measure) -> _Column:
 def _windows(stream: Mapping[str, Any]) -> str:
     columns = [_Column("row", "middle row", shape="{:,.0f}".format)]
     rows: list[Record] = [{"row": middle} for middle in stream["middles"]]
+    measure = MEASURES[stream["headline"]]
     for number, model in enumerate(stream["models"]):
-        columns.append(_Column(str(number), model["name"], shape=_MEASURES["error"].text))
-        for row, error in zip(rows, model["windows"]["error"], strict=True):
-            row[str(number)] = error
-    table = _table("Error in each window (%).", columns, rows)
-    return f"<details><summary>The errors as a table</summary>{table}</details>"
+        columns.append(_Column(str(number), model["name"], shape=measure.text))
+        for row, value in zip(rows, model["windows"][stream["headline"]], strict=True):
+            row[str(number)] = value
+    table = _table(f"In each window: {measure.title}.", columns, rows)
+    return f"<details><summary>The windows as a table</summary>{table}</details>"
 
 
 def _recoveries(results: Results, stream: Mapping[str, Any]) -> str:
@@ -245,16 +305,21 @@ def _recoveries(results: Results, stream: Mapping[str, Any]) -> str:
     rows = [
         {"model": model, "row": row}
         | {name: mean(one[name] for one in group) for name in ("before", "rows", "excess")}
+        | {"never": sum(one["recovered"] is False for one in group)}
         for (model, row), group in grouped(runs, "model", "row").items()
     ]
     columns = [
         _Column("model", "model"),
         _Column("row", "drift at row", shape="{:,.0f}".format),
-        _Column("before", "error before %", shape=_MEASURES["error"].text),
-        _Column("rows", "recovery", "rows until it is as good again", "{:,.0f}".format),
+        _Column("before", "error before %", shape=MEASURES["error"].text),
+        _Column("rows", "recovery", RECOVERY.title, "{:,.0f}".format),
+        _Column("never", "not recovered", "runs that are not as good again", "{:,}".format),
         _Column("excess", "excess", "mistakes beyond those at the error before", "{:,.1f}".format),
     ]
-    table = _table("Means over runs; an empty cell: never.", columns, rows)
+    about = (
+        "Means over runs. What does not recover counts the rows up to the next drift or the end."
+    )
+    table = _table(about, columns, rows)
     return f"<h3>After each drift</h3>{table}"
 
 
@@ -279,7 +344,8 @@ def _table(
     for one in columns:
         kind = ' class="number"' if one.shape else ""
         first = "" if one.falling else ' data-first="descending"'
-        sort = ' aria-sort="ascending"' if one.key == by else ""
+        way = "ascending" if one.falling else "descending"
+        sort = f' aria-sort="{way}"' if one.key == by else ""
         about = f' title="{escape(one.about)}"' if one.about else ""
         heads.append(
             f'<th scope="col"{kind}{first}{sort}><button type="button"{about}>'
@@ -335,12 +401,7 @@ def _about(results: Results) -> str:
         },
     }
     return (
-        "<h2>How it was measured</h2><p>Times are of the processor, of predicting and learning one "
-        "example; memory is the model's largest. A row counts if a label was learnt before it was "
-        "predicted. Log loss is in nats, of probabilities clipped to [1e-15, 1 - 1e-15]; a label "
-        "without a probability counts as 1e-15, where River's CrossEntropy counts no loss. "
-        "No change repeats the last label that came, "
-        f"majority predicts the one that came most often.</p>{_listed(facts)}"
+        f"<h2>How it was measured</h2><p>{_HOW}</p>{_listed(facts)}"
         f"<h3>Models</h3>{_listed(results.settings['models'])}"
     )
 

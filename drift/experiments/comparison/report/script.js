@@ -3,6 +3,9 @@
 // page turns dark or is printed. Everything that a mouse does to them, buttons do as well.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
+  // Plotly reads tags and entities in names, which are anyone's.
+  for (const model of data.streams.flatMap((stream) => stream.models))
+    model.name = model.name.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const narrow = window.matchMedia("(max-width: 40rem)");
   const root = document.documentElement;
@@ -92,7 +95,7 @@
       type: "scatter", mode: "lines", name: model.name, x: stream.middles,
       y: model.windows[measure].map((y) => (y === null ? null : y * known.factor)),
       line: look(model), label: model.main || model.baseline,
-      hovertemplate: `${model.name}: %{y:.4~g}<br>row %{x:,d}<extra></extra>`,
+      hovertemplate: "%{fullData.name}: %{y:.4~g}<br>row %{x:,d}<extra></extra>",
     }));
     curves.reverse(); // the best is drawn over the others
     const all = curves.flatMap((curve) => curve.y).filter((y) => y !== null);
@@ -121,24 +124,25 @@
   };
 
   const against = (plot, stream) => {
-    const models = stream.models.filter((model) => model.error !== null && model.cost > 0);
+    const known = data.measures[stream.headline];
+    const models = stream.models.filter((model) => model.value !== null && model.cost > 0);
     const points = models.map((model) => ({
       type: "scatter", mode: "markers+text", name: model.name, x: [model.cost],
-      y: [100 * model.error], text: [model.name], cliponaxis: false,
+      y: [known.factor * model.value], text: [model.name], cliponaxis: false,
       label: model.main || model.baseline,
       textposition: "top center", textfont: { color: look(model).color },
       marker: { color: look(model).color, size: 11, symbol: model.baseline ? "circle-open" : "circle" },
-      hovertemplate: `${model.name}: %{y:.2f} % at %{x:.1f} µs<extra></extra>`,
+      hovertemplate: "%{fullData.name}: %{y:.4~g} at %{x:.1f} µs<extra></extra>",
     }));
     const { legend, layout: names } = margin(plot, points);
     for (const point of points) if (legend || !point.label) point.mode = "markers";
     const costs = models.map((model) => Math.log10(model.cost));
-    const errors = models.map((model) => 100 * model.error);
+    const values = models.map((model) => known.factor * model.value);
     const [low, high] = [Math.min(...costs, 1), Math.max(...costs, 2)];
     return Plotly.react(plot, points, layout(
       axis("time an example (µs, logarithmic)", {
         type: "log", dtick: 1, range: [low - 0.35, high + 0.45] }),
-      axis("error (%)", { range: [0, 1.15 * Math.max(...errors, 1)] }),
+      axis(known.title, { range: [0, 1.15 * Math.max(...values, known.factor / 100)] }),
       legend ? names : {}), options);
   };
 

@@ -1,0 +1,51 @@
+"""What a number is, and what is missing: the one answer of models, readers, codec and features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["is_missing", "number"]
+
+#: Text, and moments and spans of numpy, which `float` would read as counts of their unit.
+_NO_NUMBERS = (str, bytes, bytearray)
+
+
+def number(value: Any) -> float:
+    """Return a value as a float: of Python, numpy, `decimal` or `fractions`; bools are 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is no number; text is none, nor is a moment.
+    OverflowError
+        It is an integer beyond the range of floats.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> number(True), number(Decimal("2.50"))
+    (1.0, 2.5)
+    >>> number("2.5")
+    Traceback (most recent call last):
+    TypeError: text is not a number
+    """
+    if isinstance(value, _NO_NUMBERS):
+        raise TypeError("text is not a number")
+    if getattr(getattr(value, "dtype", None), "kind", "f") in "mM":
+        raise TypeError("a moment is not a number")
+    return float(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is missing: None, NaN or any value unequal to itself, pandas' NA.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), 0.0, "", [1])]
+    [True, True, False, False, False]
+    """
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):
+        # NA and arrays have no truth value; comparing a signaling NaN raises.
+        return type(value).__name__ == "NAType"

@@ -1,0 +1,203 @@
+"""What a model predicted, row by row, in arrays: a dict for each row would take gigabytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift.experiments.comparison.measures import Outcome, Positive
+from drift.experiments.comparison.threshold import decided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.types import Label
+
+__all__ = ["MOST_SCORES", "Predictions", "sampled", "sorted_classes"]
+
+#: Probabilities that are kept of more than two classes: 128 MB.
+MOST_SCORES = 1 << 24
+_NOT_ASKED, _NOTHING = -2, -1
+
+
+class _Views(NamedTuple):
+    truth: Any
+    predicted: Any
+    likeliest: Any
+    confidence: Any
+    chance: Any
+
+
+def sorted_classes(labels: Iterable[Label]) -> list[Label]:
+    """Different labels in their order; that of their texts where they have none.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.predictions import sorted_classes
+    >>> sorted_classes([10, 9, 10]), sorted_classes(["b", 1])
+    ([9, 10], ['b', 1])
+    """
+    different: Any = set(labels)
+    try:
+        return sorted(different)
+    except TypeError:
+        return sorted(different, key=repr)
+
+
+def sampled(rows: int, classes: int) -> int:
+    """Return k where AUC and average precision are of every k-th row, 1 where they are of all.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.predictions import sampled
+    >>> sampled(2_000_000, 2), sampled(2_000_000, 23)
+    (1, 3)
+    """
+    return 1 if classes <= 2 else -(-rows * classes // MOST_SCORES)
+
+
+class Predictions:
+    """Predictions of a stream's rows, put in one by one and taken out as an `Outcome`.
+
+    A row takes 28 bytes, and 8 more for each class whose probabilities are ranked: of two classes
+    one, of more all, up to `MOST_SCORES` numbers. Beyond these they are those of every k-th row,
+    for which `sampled` has k.
+
+    Parameters
+    ----------
+    truth
+        The label of each row.
+    positive
+        The class that measures single out; None: none.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.measures import measure
+    >>> from drift.experiments.comparison.predictions import Predictions
+    >>> made = Predictions(["a", "b"])
+    >>> made.put(0, "a", {"a": 0.9, "b": 0.1})
+    >>> made.put(1, "a", {"a": 0.8, "b": 0.2})
+    >>> found = measure(made.outcome(0, 2))
+    >>> found["error"], found["auc"]
+    (0.5, 1.0)
+    """
+
+    def __init__(self, truth: Sequence[Label], positive: Label | None = None) -> None:
+        n = len(truth)
+        classes = sorted_classes(truth)
+        #: By label; behind the stream's classes come those that the model alone knows.
+        self.numbers: dict[Label, int] = {label: k for k, label in enumerate(classes)}
+        self.truth = np.fromiter(map(self.numbers.__getitem__, truth), np.int32, n)
+        self.predicted = np.full(n, _NOT_ASKED, dtype=np.int32)
+        self._likeliest = np.full(n, _NOTHING, dtype=np.int32)
+        self._confidence, self._chance = np.zeros(n), np.zeros(n)
+        self._labels = classes
+        self._positive = None if positive is None else self.numbers[positive]
+        chosen = len(classes) - 1 if self._positive is None else self._positive
+        self._scored = range(len(classes)) if len(classes) > 2 else range(chosen, chosen + 1)
+        self._ranked = classes if len(classes) > 2 else classes[chosen : chosen + 1]
+        self._every = sampled(n, len(classes))
+        self._scores = np.zeros((-(-n // self._every), len(self._scored)))
+        self._label = positive
+        # Items of a view are set in half the time that those of an array take.
+        self._views = _Views(
+            self.truth.data,
+            self.predicted.data,
+            self._likeliest.data,
+            self._confidence.data,
+            self._chance.data,
+        )
+        #: The probability of the positive class for each row, and which rows are said to be of it.
+        self._of_positive = None if positive is None else np.full(n, np.nan)
+        self._said: NDArray[np.bool_] | None = None
+
+    def put(self, row: int, label: Label | None, shares: Mapping[Any, float] | None) -> None:
+        """Keep a prediction.
+
+        Parameters
+        ----------
+        row
+            Its number.
+        label
+            What was predicted; None: nothing.
+        shares
+            Probabilities by label; None: the model has none.
+        """
+        views = self._views
+        if label is None:
+            views.predicted[row] = _NOTHING
+            return
+        views.predicted[row] = self._number(label)
+        if shares:
+            most = max(shares, key=shares.__getitem__)
+            views.likeliest[row] = self._number(most)
+            views.confidence[row] = shares[most]
+            views.chance[row] = shares.get(self._labels[views.truth[row]], 0.0)
+            if row % self._every == 0:
+                self._scores[row // self._every] = [shares.get(one, 0.0) for one in self._ranked]
+            if self._of_positive is not None:
+                self._of_positive[row] = shares.get(self._label, 0.0)
+
+    def _number(self, label: Label) -> int:
+        return self.numbers.setdefault(label, len(self.numbers))
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """Whether a row was predicted, by nothing, too."""
+        asked: NDArray[np.bool_] = self.predicted != _NOT_ASKED
+        return asked
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Whether a row has a prediction."""
+        labelled: NDArray[np.bool_] = self.predicted >= 0
+        return labelled
+
+    def decide(self, order: NDArray[np.int64], first: int) -> float | None:
+        """Say which rows are of the positive class, once all are put in.
+
+        Where the model gives probabilities, by the threshold of the best F1 so far; where it gives
+        none, by its own predictions.
+
+        Parameters
+        ----------
+        order
+            As from `order_of`.
+        first
+            The first row that the threshold is learnt from.
+
+        Returns
+        -------
+        float or None
+            The last threshold; None where there is none.
+        """
+        if self._of_positive is None:
+            return None
+        self._of_positive[:first] = np.nan
+        self._said, threshold = decided(self._of_positive, self.truth == self._positive, order)
+        if threshold is None:
+            self._said = self.predicted == self._positive
+        return threshold
+
+    def outcome(self, start: int, stop: int) -> Outcome:
+        """Return what was predicted of these rows; those without a prediction are left out."""
+        rows = np.flatnonzero(self.labelled[start:stop]) + start
+        scored = rows[rows % self._every == 0]
+        positive = None
+        if self._of_positive is not None and self._said is not None:
+            true = self.truth[rows] == self._positive
+            positive = Positive(true, self._said[rows], self._of_positive[rows])
+        return Outcome(
+            self.truth[rows],
+            self.predicted[rows],
+            self._likeliest[rows],
+            self._confidence[rows],
+            self._chance[rows],
+            self._scores[scored // self._every],
+            self._scored,
+            self.truth[scored],
+            positive,
+        )

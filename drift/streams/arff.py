@@ -1,0 +1,179 @@
+"""Rows of ARFF files, as WEKA and MOA write them, and as they are found: dense and sparse."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import counted
+from drift.errors import DataError
+from drift.streams.columns import Source
+from drift.streams.sources import of_another_encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from drift.streams.sources import Open
+
+__all__ = ["ArffSource"]
+
+_ROWS = 1 << 14
+_NAME = r"""(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s{]+))"""
+_ATTRIBUTE = re.compile(rf"@attribute\s+{_NAME}\s*(?P<type>.*)", re.IGNORECASE).fullmatch
+_NUMERIC = {"numeric", "real", "integer"}
+_TYPES = {*_NUMERIC, "string", "date"}
+#: A quoted part of a line, with its quotes, a separator, or anything else.
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[,\t]|[^,\t'"]+|['"]""")
+_ESCAPE = re.compile(r"\\(.)")
+
+
+class ArffSource(Source):
+    """An ARFF file.
+
+    Attributes of numbers hold numbers; nominal ones are categories, whatever their values; strings
+    and dates are read as texts of a CSV file are. A value of a sparse row that is not there is 0,
+    or the first nominal value.
+
+    Parameters
+    ----------
+    opened
+        Opens the bytes.
+    path
+        For errors.
+    name
+        Of the stream.
+    encoding
+        Of the text; None: UTF-8.
+
+    Raises
+    ------
+    DataError
+        A line that is none of ARFF's, or not in the encoding.
+    """
+
+    def __init__(self, opened: Open, path: Path, name: str, encoding: str | None) -> None:
+        super().__init__(name)
+        self._opened, self._path, self._encoding = opened, path, encoding or "utf-8-sig"
+        #: The values of each nominal attribute, None for others.
+        self._nominal: list[list[str] | None] = []
+        for number, line in self._lines():
+            word = line.split(None, 1)[0].lower()
+            if word == "@data":
+                break
+            if word == "@attribute":
+                self._attribute(line, number)
+            elif word != "@relation":
+                problem = f"is no line of an ARFF file's head: {line!r:.60}"
+                raise DataError(path, number, problem)
+        else:
+            raise DataError(path, None, "is no ARFF file: it has no line @data")
+        if not self.names:
+            raise DataError(path, None, "is no ARFF file: it has no attributes")
+        nominal = zip(self.names, self._nominal, strict=True)
+        self.categories = {one for one, values in nominal if values is not None}
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines that are no comments, with their numbers."""
+        with self._opened() as file:
+            for number, raw in enumerate(file, 1):
+                try:
+                    line = raw.decode(self._encoding).strip()
+                except UnicodeDecodeError as error:
+                    raise DataError(self._path, number, of_another_encoding(error)) from None
+                if line and not line.startswith("%"):
+                    yield number, line
+
+    def _attribute(self, line: str, number: int) -> None:
+        found = _ATTRIBUTE(line)
+        if found is None:
+            raise DataError(self._path, number, f"is no attribute: {line!r:.60}")
+        inner = found["single"] if found["single"] is not None else found["double"]
+        name = found["bare"] if inner is None else _ESCAPE.sub(r"\1", inner)
+        kind = found["type"].strip()
+        if kind.startswith("{"):
+            self._nominal.append(_values(kind[1:].rpartition("}")[0]))
+        elif kind.partition(" ")[0].lower() in _TYPES:
+            self._nominal.append(None)
+        else:
+            problem = f"attribute {name!r} has no type that is known: {kind!r:.40}"
+            raise DataError(self._path, number, problem)
+        self.names.append(name.strip())
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield cells; see `drift.streams.columns.Source`."""
+        places = [self.names.index(name) for name in names]
+        lines = self._lines()
+        while not next(lines)[1].lower().startswith("@data"):
+            pass
+        rows = (self._row(line, number) for number, line in lines)
+        while block := list(islice(rows, _ROWS)):
+            yield [[row[at] for row in block] for at in places]
+
+    def _row(self, line: str, number: int) -> list[str | None]:
+        if line.startswith("{"):
+            return self._sparse(line, number)
+        values = _values(line)
+        if len(values) == len(self.names) + 1 and re.fullmatch(r"\{.*\}", values[-1]):
+            values.pop()  # the weight of the row
+        if len(values) != len(self.names):
+            found, wanted = counted(len(values), "value"), counted(len(self.names), "attribute")
+            raise DataError(self._path, number, f"has {found} for {wanted}: mend the line")
+        return [self._checked(at, value, number) for at, value in enumerate(values)]
+
+    def _sparse(self, line: str, number: int) -> list[str | None]:
+        row: list[str | None] = [
+            "0" if values is None else next(iter(values), None) for values in self._nominal
+        ]
+        for pair in _split(line[1:].rpartition("}")[0]):
+            index, _, value = pair.strip().partition(" ")
+            if not (index.isdecimal() and int(index) < len(row) and value.strip()):
+                problem = f"{pair!r:.40} is no index and value: mend the line"
+                raise DataError(self._path, number, problem)
+            row[int(index)] = self._checked(int(index), _unquoted(value), number)
+        return row
+
+    def _checked(self, at: int, value: str, number: int) -> str | None:
+        if value == "?":
+            return None
+        nominal = self._nominal[at]
+        if nominal is not None and value not in nominal:
+            raise DataError(
+                self._path,
+                number,
+                f"{self.names[at]!r} is {value!r:.40}, none of its values "
+                f"{', '.join(nominal)[:80]}: mend the line, or the attribute",
+            )
+        return value
+
+
+def _values(text: str) -> list[str]:
+    r"""Split a line at commas, or tabs, outside of quotes, and take the quotes away.
+
+    Examples
+    --------
+    >>> _values("1, 'a, b' ,\"it's\",?")
+    ['1', 'a, b', "it's", '?']
+    """
+    return [_unquoted(part) for part in _split(text)]
+
+
+def _split(text: str) -> list[str]:
+    if not text.strip():
+        return []
+    separator = "\t" if "," not in text and "\t" in text else ","
+    parts = [""]
+    for token in _TOKEN.findall(text):
+        if token == separator:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts
+
+
+def _unquoted(part: str) -> str:
+    part = part.strip()
+    if len(part) > 1 and part[0] == part[-1] and part[0] in "'\"":
+        return _ESCAPE.sub(r"\1", part[1:-1]).strip()
+    return part

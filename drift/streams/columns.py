@@ -1,0 +1,406 @@
+"""What a column is: numbers, times or categories, decided once, from all of its cells.
+
+A `Tally` counts what the cells are. `decided` makes of it a `Decision`: the kind of the column, how
+a cell is read, and notes that quote what was read otherwise than it stands or counts as missing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift._checks import counted
+from drift._values import is_missing, number
+from drift.errors import ParameterError
+from drift.streams import texts
+from drift.streams.stream import are_categories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Decision",
+    "Seconds",
+    "Source",
+    "Tally",
+    "decided",
+    "left_out",
+    "quoted",
+    "text_of",
+    "value_of",
+]
+
+#: Beyond it models take no value.
+_LARGEST = 1e300
+#: Cells that a note quotes.
+_QUOTED = 3
+
+
+class Seconds(NamedTuple):
+    """Times as a library reads them, in seconds since 1970."""
+
+    values: NDArray[np.float64]
+
+
+class Source:
+    """Rows that can be read more than once.
+
+    Parameters
+    ----------
+    name
+        In results and errors.
+
+    Attributes
+    ----------
+    names
+        Of the columns.
+    categories
+        Columns that the source declares to be categories.
+    commas
+        Whether decimal commas are likely.
+    hint
+        What to say, too, where a column is not there.
+    notes
+        On the source itself.
+    """
+
+    commas = False
+    hint = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names: list[str] = []
+        self.categories: Collection[str] = ()
+        self.notes: list[str] = []
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield the cells of these columns, block by block.
+
+        Parameters
+        ----------
+        names
+            Of the columns.
+        spelled
+            Those whose texts are wanted as they are written, even if all are numbers.
+
+        Yields
+        ------
+        list
+            Of each column an array of numbers, with NaN for what is missing, `Seconds`, or a list
+            of anything.
+        """
+        raise NotImplementedError
+
+
+def value_of(cell: Any) -> float | None:
+    """Return a cell that is no text as a number, a span of time in seconds; None: it is none."""
+    if isinstance(cell, dt.timedelta):
+        return cell.total_seconds()
+    try:
+        return number(cell)
+    except (TypeError, ValueError):
+        return None
+    except OverflowError:
+        return math.inf
+
+
+def text_of(cell: Any) -> str:
+    """Return a cell as a text."""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
+def _seconds_of(cell: dt.date) -> float:
+    if not isinstance(cell, dt.datetime):
+        cell = dt.datetime(cell.year, cell.month, cell.day, tzinfo=dt.UTC)
+    return float((cell if cell.tzinfo else cell.replace(tzinfo=dt.UTC)).timestamp())
+
+
+def _is_usable(value: float | None) -> bool:
+    return value is not None and abs(value) <= _LARGEST
+
+
+@dataclass
+class Tally:
+    """What the cells of a column are."""
+
+    #: Numbers and bools of a library, and texts that are plain numbers.
+    numbers: int = 0
+    bools: int = 0
+    spelled: int = 0
+    #: Times of a library, and those without a zone among them.
+    seconds: int = 0
+    #: Values of several parts.
+    parts: int = 0
+    #: All other cells, as texts; blank ones are not counted.
+    texts: Counter[str] = field(default_factory=Counter)
+    #: Whether all cells so far came as arrays.
+    ready: bool = True
+
+    @property
+    def plain(self) -> int:
+        """Number of cells that are numbers as they stand."""
+        return self.numbers + self.bools + self.spelled
+
+    def add(self, cells: Any) -> Any:
+        """Count cells; return them as numbers or seconds if they came as such, else NaN.
+
+        Parameters
+        ----------
+        cells
+            As a block of a `Source` has them.
+        """
+        if isinstance(cells, Seconds):
+            self.seconds += int(np.isfinite(cells.values).sum())
+            return cells.values
+        if isinstance(cells, np.ndarray):
+            usable = np.abs(cells) <= _LARGEST
+            self.numbers += int(usable.sum())
+            self.texts.update(f"{v:g}" for v in cells[~usable & ~np.isnan(cells)].tolist())
+            return np.where(usable, cells, np.nan)
+        self.ready = False
+        if set(map(type, cells)) <= {str, NoneType}:
+            for text, times in Counter(cells).items():
+                if text is not None:
+                    self._count(text, times)
+        else:
+            for cell in cells:
+                self._see(cell)
+        return np.nan
+
+    def _count(self, text: str, times: int = 1) -> None:
+        if _is_usable(texts.plain_number(text)):
+            self.spelled += times
+        elif text.strip():
+            self.texts[text] += times
+
+    def _see(self, cell: Any) -> None:
+        if is_missing(cell):
+            return
+        if isinstance(cell, str):
+            self._count(cell)
+        elif isinstance(cell, bool | np.bool_):
+            self.bools += 1
+        elif isinstance(cell, dt.date):
+            self.seconds += 1
+        elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
+            self.parts += 1
+        elif (value := value_of(cell)) is None:
+            self.texts[text_of(cell)] += 1
+        elif _is_usable(value):
+            self.numbers += 1
+        else:
+            self.texts[f"{value:g}"] += 1
+
+
+class Decision(NamedTuple):
+    """What a column is.
+
+    Attributes
+    ----------
+    kind
+        ``"number"``, ``"time"``, ``"category"``, or empty if it is left out.
+    read
+        Returns a cell as a number, in seconds or as that of its category; NaN: it is missing.
+    categories
+        Their numbers, filled as cells are read.
+    notes
+        What was read otherwise than it stands, counts as missing or is left out.
+    """
+
+    kind: str
+    read: Callable[[Any], float]
+    categories: dict[str, int] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def decided(
+    name: str,
+    tally: Tally,
+    *,
+    declared: bool = False,
+    commas: bool = False,
+    clock: bool = False,
+) -> Decision:
+    """Decide what a column is.
+
+    It is what most of its cells are, except for those that say that there is no value.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    tally
+        Of all its cells.
+    declared
+        Whether its source declares that it has categories.
+    commas
+        Whether decimal commas are likely.
+    clock
+        Whether it is asked for as a time.
+
+    Raises
+    ------
+    ParameterError
+        It is asked for as a time, and day and month cannot be told apart.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import Tally, decided
+    >>> tally = Tally()
+    >>> _ = tally.add(["1.5", "2", "-", None])
+    >>> decision = decided("x", tally)
+    >>> decision.kind, decision.read("1.5"), decision.notes
+    ('number', 1.5, ("2 of 3 values of 'x' are numbers; '-' (1) counts as missing",))
+    """
+    if tally.parts:
+        return left_out(name, "has values of several parts: make a column of each part")
+    odd = {text: n for text, n in tally.texts.items() if not texts.is_missing_number(text)}
+    n_odd = sum(odd.values())
+    if declared:
+        return _categories(name, tally, declared=True)
+    if tally.seconds + n_odd > tally.plain and (times := _times(name, tally, odd, clock=clock)):
+        return times
+    if odd and tally.plain == tally.bools and all(text.strip() in texts.BOOLS for text in odd):
+        gone = _missing_note(name, tally, odd, tally.bools + n_odd)
+        return Decision("number", _of_texts(_bool), notes=gone)
+    numbers = texts.numbers_of(odd, commas=commas)
+    dressed = {text: n for text, n in odd.items() if _is_usable(numbers.read(text))}
+    n_numbers = tally.plain + sum(dressed.values())
+    if 2 * n_numbers > tally.plain + tally.seconds + n_odd or not odd:
+        notes = _dressed_note(name, dressed, numbers, n_numbers)
+        notes += _missing_note(name, tally, dressed, n_numbers)
+        # One column has one decimal separator: beside 12,5 there is no 1.5, but 1.500.
+        first = numbers.read if numbers.point == "," and dressed else texts.plain_number
+        return Decision("number", _of_texts(first, numbers.read), notes=notes)
+    return _categories(name, tally, declared=False)
+
+
+def left_out(name: str, why: str) -> Decision:
+    """Return the decision that a column is no feature."""
+    return Decision("", lambda _: math.nan, notes=(f"left out: {name!r} {why}",))
+
+
+def _bool(text: str) -> float | None:
+    value = texts.BOOLS.get(text.strip())
+    return None if value is None else float(value)
+
+
+def _of_texts(*reads: Callable[[str], float | None]) -> Callable[[Any], float]:
+    """Return what reads any cell of a column of numbers, texts by the first that can."""
+
+    def cell(value: Any) -> float:
+        if is_missing(value):
+            return math.nan
+        if not isinstance(value, str):
+            found = value_of(value)
+        else:
+            found = next((v for read in reads if (v := read(value)) is not None), None)
+        return found if found is not None and _is_usable(found) else math.nan
+
+    return cell
+
+
+def _times(name: str, tally: Tally, odd: Mapping[str, int], *, clock: bool) -> Decision | None:
+    read = texts.times_of(odd)
+    if isinstance(read, str):
+        if clock:
+            raise ParameterError(f"{name}: {read}")
+        return left_out(name, f"has times, and {read}")
+    times = {text: n for text, n in odd.items() if read(text) is not None}
+    n_times = tally.seconds + sum(times.values())
+    if 2 * n_times <= tally.seconds + tally.plain + sum(odd.values()):
+        return None
+
+    def cell(value: Any) -> float:
+        if is_missing(value):
+            return math.nan
+        if isinstance(value, dt.date):
+            return _seconds_of(value)
+        seconds = read(value) if isinstance(value, str) else None
+        return math.nan if seconds is None else seconds
+
+    notes = _missing_note(name, tally, times, n_times, "times")
+    zoned = sum(n for text, n in times.items() if texts.has_zone(text))
+    if 0 < zoned < n_times:
+        rest = n_times - zoned
+        notes += (f"{rest:,} of {n_times:,} times of {name!r} have no zone: they are in UTC",)
+    return Decision("time", cell, notes=notes)
+
+
+def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
+    present = {text: n for text, n in tally.texts.items() if not texts.is_missing_text(text)}
+    gone = {text: n for text, n in tally.texts.items() if text not in present}
+    total = sum(present.values()) + tally.plain + tally.seconds
+    different = len({text.strip() for text in present})
+    if not declared and not are_categories(different, total):
+        rows = counted(total, "row")
+        return left_out(name, f"has {different:,} different texts in {rows}, no categories")
+    known: dict[str, int] = {}
+
+    def cell(value: Any) -> float:
+        if is_missing(value):
+            return math.nan
+        text = text_of(value).strip()
+        if texts.is_missing_text(text):
+            return math.nan
+        return float(known.setdefault(text, len(known)))
+
+    notes = (f"{quoted(gone)} {_count(gone)} as missing in {name!r}",) if gone else ()
+    return Decision("category", cell, known, notes)
+
+
+# --- notes ---------------------------------------------------------------------------------------
+
+
+def quoted(counts: Mapping[str, int]) -> str:
+    """Quote texts, the most frequent first, each with its number.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import quoted
+    >>> quoted({"?": 2, "-": 4})
+    "'-' (4), '?' (2)"
+    """
+    ranked = sorted(counts.items(), key=lambda one: -one[1])
+    parts = [f"{text[:40]!r} ({n:,})" for text, n in ranked[:_QUOTED]]
+    if rest := ranked[_QUOTED:]:
+        parts.append(f"{counted(len(rest), 'other text')} ({sum(n for _, n in rest):,})")
+    return ", ".join(parts)
+
+
+def _count(texts_: Mapping[str, int]) -> str:
+    return "counts" if len(texts_) == 1 else "count"
+
+
+def _missing_note(
+    name: str, tally: Tally, read: Mapping[str, int], n_read: int, what: str = "numbers"
+) -> tuple[str, ...]:
+    gone = {text: n for text, n in tally.texts.items() if text not in read}
+    if what == "times" and tally.plain:
+        gone["numbers"] = tally.plain
+    if what == "numbers" and tally.seconds:
+        gone["times"] = tally.seconds
+    if not gone:
+        return ()
+    total = n_read + sum(gone.values())
+    found = f"{n_read:,} of {total:,} values of {name!r} are {what}"
+    return (f"{found}; {quoted(gone)} {_count(gone)} as missing",)
+
+
+def _dressed_note(
+    name: str, dressed: Mapping[str, int], numbers: texts.Numbers, total: int
+) -> tuple[str, ...]:
+    if not dressed:
+        return ()
+    ranked = sorted(dressed, key=dressed.__getitem__, reverse=True)[:_QUOTED]
+    shown = ", ".join(f"{text[:40]!r} as {numbers.read(text):.15g}" for text in ranked)
+    n = sum(dressed.values())
+    return (f"{n:,} of {total:,} numbers of {name!r} are written otherwise: {shown}",)

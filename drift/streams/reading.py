@@ -1,0 +1,569 @@
+"""From the rows of a source to examples: which rows, what each column is, and what to say of it.
+
+A first pass over the rows counts what the cells of each column are, and writes those of numbers and
+times. Then each column is decided. A second pass writes the columns that need the decision:
+categories, and numbers among which other texts stand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from drift._checks import counted, suggest
+from drift._values import is_missing
+from drift.errors import ParameterError
+from drift.streams import texts
+from drift.streams.columns import (
+    Decision,
+    Seconds,
+    Tally,
+    decided,
+    left_out,
+    quoted,
+    text_of,
+    value_of,
+)
+from drift.streams.stream import problem_of
+from drift.streams.table import Column, Table, Writer, forget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.streams.columns import Source
+
+__all__ = ["Reading", "Roles", "labels_of", "read_table"]
+
+#: With fewer rows a column may count up, or equal the label, by chance.
+_FEW = 100
+#: Texts whose reading is remembered.
+_REMEMBERED = 100_000
+#: Names that libraries give to a nameless first column, such as the index of a data frame.
+_NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
+_NAMELESS_INDEX = "has no name and counts the rows: name it to have it as a feature"
+_UNTIMELY = "drop it if a model would not have it in time"
+_TIMES = (
+    "has times, which are no numbers: order by it (time=, --time), or take its hour and weekday "
+    "(calendar=, --calendar)"
+)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What columns are for.
+
+    Parameters
+    ----------
+    target
+        Of the labels.
+    clocks
+        Columns that are no features: ``time``, by which rows are ordered; ``moment``, when a row
+        comes; ``delay``, how long after that, or when, its label does.
+    drop
+        Of no use.
+    calendar
+        Times whose hour and weekday are features.
+    """
+
+    target: str
+    clocks: Mapping[str, str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    calendar: tuple[str, ...] = ()
+
+
+class Reading(NamedTuple):
+    """A table, what is said of it, and when its rows and their labels come."""
+
+    table: Table
+    notes: tuple[str, ...]
+    moments: NDArray[np.float64] | None
+    delays: NDArray[np.float64] | None
+
+
+def read_table(
+    source: Source,
+    roles: Roles,
+    rows: int | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Reading:
+    """Read a source as examples.
+
+    Parameters
+    ----------
+    source
+        The rows.
+    roles
+        What its columns are for.
+    rows
+        How many rows with a label to read; None: all. What a column is depends on these alone.
+    progress
+        Is called with the number of rows that were read.
+
+    Raises
+    ------
+    ParameterError
+        No such column, no feature, no label, or a time that is none.
+    """
+    _check_names(source, roles)
+    reader = _Reader(source, roles, rows, progress)
+    return reader.reading()
+
+
+def _check_names(source: Source, roles: Roles) -> None:
+    for name, times in Counter(source.names).items():
+        if times > 1:
+            raise ParameterError(
+                f"{source.name}: {times} columns are called {name!r}: rename all but one"
+            )
+    asked = [("target", roles.target), *roles.clocks.items()]
+    asked += [("drop", name) for name in roles.drop]
+    asked += [("calendar", name) for name in roles.calendar]
+    for role, name in asked:
+        if name not in source.names:
+            near = suggest(name, source.names)
+            raise ParameterError(f"{source.name} has no column {name!r}: {near}{source.hint}")
+        if role != "target" and name == roles.target:
+            raise ParameterError(f"{source.name}: {name!r} is the target, and no {role}")
+
+
+class _Labels:
+    """Labels by number, as they come, and the classes that they are, once all have come."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._numbers: dict[Any, int] = {}
+        self._first: list[int] = []
+        self._blocks: list[NDArray[np.int32]] = []
+        self.missing: Counter[str] = Counter()
+        self.rows = 0
+
+    def present(self, cells: list[Any], most: int | None) -> NDArray[np.bool_]:
+        """Return which rows are the first `most` that have a label; None: all that have one."""
+        which = np.array([not _no_label(cell) for cell in cells], dtype=np.bool_)
+        if most is not None and which.sum() >= most:
+            which[np.flatnonzero(which)[most - 1] + 1 :] = False
+            cells = cells[: int(np.flatnonzero(which)[-1]) + 1]
+        self.missing.update(
+            cell if isinstance(cell, str) else ""
+            for cell, present in zip(cells, which.tolist(), strict=False)
+            if not present
+        )
+        return which
+
+    def add(self, cells: list[Any]) -> None:
+        """Number labels, none of which is missing."""
+        codes = np.empty(len(cells), dtype=np.int32)
+        for i, cell in enumerate(cells):
+            key: Any = cell if type(cell) is str else (type(cell), cell)
+            try:
+                code = self._numbers.get(key)
+            except TypeError:
+                problem = problem_of(cell)
+                raise ParameterError(f"{self._where}: row {self.rows + i} has {problem}") from None
+            if code is None:
+                code = self._numbers[key] = len(self._first)
+                self._first.append(self.rows + i)
+            codes[i] = code
+        self._blocks.append(codes)
+        self.rows += len(cells)
+
+    def note(self) -> list[str]:
+        """Say how many rows have no label."""
+        gone = sum(self.missing.values())
+        if not gone:
+            return []
+        words = {text: n for text, n in self.missing.items() if text.strip()}
+        column, total = self._where.rpartition(": ")[2], self.rows + gone
+        shown = f": {quoted(words)}" if words else ""
+        return [f"left out: {gone:,} of {total:,} rows, without a label in {column!r}{shown}"]
+
+    def classes(self) -> tuple[NDArray[np.int32], list[Any], list[str]]:
+        """Return the class of each row by number, the classes, and notes."""
+        raw = [key if type(key) is str else key[1] for key in self._numbers]
+        labels, notes = labels_of(raw)
+        for row, value, label in zip(self._first, raw, labels, strict=True):
+            if isinstance(label, float):
+                raise ParameterError(
+                    f"{self._where}: row {row} has the label {str(value).strip()}: classes are "
+                    "texts or whole numbers, no fractions"
+                )
+        known: dict[Any, int] = {}
+        numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
+        codes = np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])
+        return numbers[codes], list(known), notes
+
+
+def labels_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
+    """Return the class that each label is, and notes on those that are one.
+
+    Texts that are true and false, or whole numbers, are the same classes as these are.
+
+    Examples
+    --------
+    >>> from drift.streams.reading import labels_of
+    >>> labels_of(["+1", "-1", "1.0"])
+    ([1, -1, 1], ["'+1', '1.0' are one class, 1"])
+    """
+    labels = _as_classes(raw)
+    together: dict[Any, list[str]] = {}
+    for value, label in zip(raw, labels, strict=True):
+        together.setdefault(label, []).append(str(value).strip())
+    return labels, [
+        f"{', '.join(map(repr, written[:3]))} are one class, {label!r}"
+        for label, written in together.items()
+        if len(set(written)) > 1
+    ]
+
+
+def _as_classes(raw: Sequence[Any]) -> list[Any]:
+    """Return labels as bools or whole numbers if all are, else as texts.
+
+    A float among the results is a fraction, which is no class.
+    """
+    written = [cell.strip() if isinstance(cell, str) else cell for cell in raw]
+    if all(isinstance(one, bool | np.bool_) or one in texts.BOOLS for one in written):
+        return [texts.BOOLS[one] if isinstance(one, str) else bool(one) for one in written]
+    values = [texts.plain_number(one) if isinstance(one, str) else value_of(one) for one in written]
+    if any(value is None for value in values):
+        return [one if isinstance(one, str) else text_of(one) for one in written]
+    return [_whole(one, value) for one, value in zip(written, values, strict=True)]
+
+
+def _whole(cell: Any, value: Any) -> Any:
+    """Return a number as an integer, exactly; a fraction stays a float."""
+    if not math.isfinite(value) or value != int(value):
+        return float(value)
+    if isinstance(cell, str):
+        return int(cell) if cell.lstrip("+-").isdecimal() else int(value)
+    return int(cell)
+
+
+class _Reader:
+    def __init__(
+        self, source: Source, roles: Roles, rows: int | None, progress: Callable[[int], None]
+    ) -> None:
+        self.source, self.roles, self.rows, self.progress = source, roles, rows, progress
+        clocks = list(dict.fromkeys([*roles.clocks.values(), *roles.calendar]))
+        no_features = {roles.target, *clocks, *roles.drop}
+        self.features = [name for name in source.names if name not in no_features]
+        self.names = self.features + clocks
+        self.tallies = {name: Tally() for name in self.names}
+        self.labels = _Labels(f"{source.name}: {roles.target}")
+        #: Which rows of each block are read.
+        self.kept: list[NDArray[np.bool_]] = []
+        self.notes = list(source.notes)
+
+    def reading(self) -> Reading:
+        """Read all."""
+        writer = Writer(len(self.names) + 2 * len(self.roles.calendar))
+        try:
+            if "time" in self.roles.clocks and self.rows is not None:
+                self._first_in_time()
+            self._count(writer)
+            return self._decide(writer)
+        finally:
+            writer.discard()
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def _blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield the cells of the rows that were kept."""
+        blocks = self.source.blocks(names, spelled)
+        for cells, which in zip(blocks, self.kept, strict=False):
+            yield cells if which.all() else [_chosen(column, which) for column in cells]
+
+    def _labelled(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield the cells of the first rows with a label, and remember which these are."""
+        target, left = self.roles.target, self.rows
+        for cells in self.source.blocks([target, *names], {target, *spelled}):
+            which = self.labels.present(_listed(cells[0]), left)
+            if left is not None:
+                left -= int(which.sum())
+            self.kept.append(which)
+            yield cells if which.all() else [_chosen(column, which) for column in cells]
+            if left == 0:
+                return
+
+    def _first_in_time(self) -> None:
+        """Keep the rows that are the first by time, wherever they are."""
+        time, wanted, self.rows = self.roles.clocks["time"], self.rows, None
+        tally, cells = Tally(), list[list[Any]]()
+        for _, block in self._labelled([time], {time}):
+            tally.add(block)
+            cells.append(_listed(block))
+        read = self._clock(time, tally)
+        moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
+        self._refuse_missing(time, moments)
+        first = np.zeros(len(moments), dtype=np.bool_)
+        first[np.argsort(moments, kind="stable")[:wanted]] = True
+        start = 0
+        for which in self.kept:
+            n = int(which.sum())
+            which[which] = first[start : start + n]
+            start += n
+
+    def _count(self, writer: Writer) -> None:
+        """Read the rows once: write numbers, count everything else."""
+        target = self.roles.target
+        blocks = (
+            self._blocks([target, *self.names], {target})
+            if self.kept
+            else self._labelled(self.names, set())
+        )
+        for labels, *cells in blocks:
+            labels = _listed(labels)  # noqa: PLW2901
+            rows = np.full((len(labels), writer.width), np.nan)
+            for at, (name, column) in enumerate(zip(self.names, cells, strict=True)):
+                rows[:, at] = self.tallies[name].add(column)
+            self.labels.add(labels)
+            writer.append(rows)
+            self.progress(self.labels.rows)
+        if not self.labels.rows:
+            if self.labels.missing:
+                raise ParameterError(
+                    f"{self.source.name}: no row has a label in {target}: name another target"
+                )
+            raise ParameterError(f"{self.source.name} has names of columns and no rows")
+
+    # --- columns ---------------------------------------------------------------------------------
+
+    def _clock(self, name: str, tally: Tally) -> Callable[[Any], float]:
+        """Return what reads a column of times or numbers that was asked for as such."""
+        decision = self._decision(name, tally)
+        if decision.kind in {"time", "number"}:
+            return decision.read
+        odd = next(iter(tally.texts), "")
+        raise ParameterError(
+            f"{self.source.name}: {name} orders by numbers, dates or texts such as 2026-01-31 "
+            f"13:45, not {odd!r:.60}"
+        )
+
+    def _decision(self, name: str, tally: Tally) -> Decision:
+        clock = name in {*self.roles.clocks.values(), *self.roles.calendar}
+        try:
+            return decided(
+                name,
+                tally,
+                declared=name in self.source.categories and not clock,
+                commas=self.source.commas,
+                clock=clock,
+            )
+        except ParameterError as error:
+            raise ParameterError(f"{self.source.name}: {error}") from None
+
+    def _refuse_missing(self, name: str, moments: NDArray[np.float64]) -> None:
+        gone = np.flatnonzero(np.isnan(moments))
+        if len(gone):
+            raise ParameterError(f"{self.source.name}: {name} is missing in row {gone[0]}")
+
+    def _decide(self, writer: Writer) -> Reading:
+        """Decide each column, and write those that need it."""
+        roles, values = self.roles, writer.values()
+        decisions = {name: self._decision(name, tally) for name, tally in self.tallies.items()}
+        for name in self.names[len(self.features) :]:
+            self._clock(name, self.tallies[name])
+        self._write(values, decisions)
+        at_of = {name: at for at, name in enumerate(self.names)}
+        clocks = {role: values[:, at_of[name]].copy() for role, name in roles.clocks.items()}
+        for role, moments in clocks.items():
+            self._refuse_missing(roles.clocks[role], moments)
+        codes, classes, merged = self.labels.classes()
+        self.notes += [*self.labels.note(), *merged]
+        seen = _Seen(values, codes)
+        columns = self._columns(decisions, seen, len(classes)) + self._calendar(values, at_of)
+        if not columns:
+            why = f" ({'; '.join(self.notes)})" if self.notes else ""
+            raise ParameterError(
+                f"{self.source.name}: no column is a feature for {roles.target}: add one{why}"
+            )
+        if seen.repeated and self._tells_rows_apart(decisions):
+            self.notes.append(
+                f"{seen.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
+                "an export may have them twice"
+            )
+        table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
+        moments_of = clocks.get("moment")
+        if "time" in clocks:
+            order = np.argsort(clocks["time"], kind="stable")
+            if (np.diff(order) != 1).any():
+                table = table.take(order)
+                delays = None if delays is None else delays[order]
+                moments_of = None if moments_of is None else moments_of[order]
+        return Reading(table, tuple(self.notes), moments_of, delays)
+
+    def _columns(
+        self, decisions: Mapping[str, Decision], seen: _Seen, n_classes: int
+    ) -> list[Column]:
+        """Return the features, and note what is said of columns."""
+        columns = []
+        for at, name in enumerate(self.names):
+            decision, is_feature = decisions[name], at < len(self.features)
+            if is_feature and name in _NAMELESS and at in seen.counting:
+                decision = left_out(name, _NAMELESS_INDEX)
+            elif is_feature and decision.kind == "time":
+                decision = left_out(name, _TIMES)
+            self.notes += decision.notes
+            if not is_feature or not decision.kind:
+                continue
+            categories = decision.categories
+            columns.append(Column(name, at, None if categories is None else tuple(categories)))
+            if leak := seen.leak(at, n_classes):
+                self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
+        return columns
+
+    def _tells_rows_apart(self, decisions: Mapping[str, Decision]) -> bool:
+        """Whether all columns are read: of rows whose ids differ none repeats another."""
+        read = (one.kind or self.tallies[name].parts for name, one in decisions.items())
+        return not self.roles.drop and all(read)
+
+    def _write(self, values: NDArray[np.float64], decisions: Mapping[str, Decision]) -> None:
+        """Write the columns of which the first pass knew no numbers."""
+        places = [
+            at
+            for at, name in enumerate(self.names)
+            if decisions[name].kind == "category"
+            or (decisions[name].kind and not self.tallies[name].ready)
+        ]
+        if not places:
+            return
+        names = [self.names[at] for at in places]
+        reads = [_remembering(decisions[name].read) for name in names]
+        start = 0
+        for cells in self._blocks(names, set(names)):
+            stop = start + len(_listed(cells[0]))
+            for at, read, column in zip(places, reads, cells, strict=True):
+                values[start:stop, at] = [read(cell) for cell in _listed(column)]
+            forget(values)
+            start = stop
+
+    def _calendar(self, values: NDArray[np.float64], at_of: Mapping[str, int]) -> list[Column]:
+        columns, at = [], len(self.names)
+        for name in self.roles.calendar:
+            seconds = values[:, at_of[name]]
+            values[:, at] = np.floor(seconds / 3600) % 24
+            values[:, at + 1] = (np.floor(seconds / 86400) + 3) % 7  # 1970 began on a Thursday
+            columns += [Column(f"{name} hour", at), Column(f"{name} weekday", at + 1)]
+            at += 2
+        return columns
+
+    def _delays(
+        self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
+    ) -> NDArray[np.float64] | None:
+        """Return how long after its row each label comes."""
+        if "delay" not in clocks:
+            return None
+        name, delays = self.roles.clocks["delay"], clocks["delay"]
+        if decisions[name].kind == "time":
+            if "moment" not in clocks:
+                raise ParameterError(
+                    f"{self.source.name}: {name} has times at which labels come: name the column "
+                    "of the rows' own times, too (moment=, --moment)"
+                )
+            delays = delays - clocks["moment"]
+        wrong = np.flatnonzero(delays < 0)
+        if len(wrong):
+            raise ParameterError(
+                f"{self.source.name}: {name} of row {wrong[0]} has the label come before the row"
+            )
+        return delays
+
+
+class _Seen:
+    """What the rows show once they are read: what counts them, repeats and equals the label."""
+
+    _BLOCK = 1 << 14
+
+    def __init__(self, values: NDArray[np.float64], codes: NDArray[np.int32]) -> None:
+        n, width = values.shape
+        self.n = n
+        rng = np.random.default_rng(0)
+        factors = rng.integers(1 << 63, size=width + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(
+            1
+        )
+        hashes = np.empty(n, dtype=np.uint64)
+        rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
+        #: The label of each value, of columns that may equal it.
+        self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
+        last: Any = None
+        for start in range(0, n, self._BLOCK):
+            block = np.array(values[start : start + self._BLOCK])
+            labels = codes[start : start + self._BLOCK]
+            whole = (block == np.floor(block)).all(axis=0)
+            steps = np.diff(block if last is None else np.vstack([last, block]), axis=0)
+            rising &= whole & (steps > 0).all(axis=0)
+            falling &= whole & (steps < 0).all(axis=0)
+            last = block[-1:]
+            self._pair(block, labels)
+            block[np.isnan(block)] = np.nan
+            block += 0.0  # minus zero is zero
+            bits = block.view(np.uint64)
+            mixed = bits ^ (bits >> np.uint64(29))
+            hashes[start : start + self._BLOCK] = (mixed * factors[:-1]).sum(axis=1) + (
+                labels.astype(np.uint64) * factors[-1]
+            )
+            forget(values)
+        self.counting = set(np.flatnonzero(rising | falling).tolist()) if n > 1 else set()
+        self.repeated = n - len(np.unique(hashes)) if self._tells_apart(values) else 0
+
+    def _tells_apart(self, values: NDArray[np.float64]) -> bool:
+        """Whether there are more combinations of values than rows, so that few repeat by chance."""
+        first = np.array(values[: self._BLOCK])
+        return math.prod(len(np.unique(column)) for column in first.T) >= len(first)
+
+    def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
+        for at, known in list(self.pairs.items()):
+            for value, label in set(zip(block[:, at].tolist(), labels.tolist(), strict=True)):
+                if known.setdefault(value, label) != label or value != value:
+                    del self.pairs[at]
+                    break
+
+    def leak(self, at: int, classes: int) -> str:
+        """How a column leaks the label or the row number; empty: it does not, or too few rows."""
+        if self.n < _FEW:
+            return ""
+        if at in self.counting:
+            return "counts up or down, as an id does"
+        if len(self.pairs.get(at, ())) == classes > 1:
+            return "equals the label, value by value"
+        return ""
+
+
+def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:
+    """Return what reads a cell, and the same text again at once."""
+    known: dict[str, float] = {}
+
+    def cell(value: Any) -> float:
+        if type(value) is not str:
+            return read(value)
+        found = known.get(value)
+        if found is None:
+            found = read(value)
+            if len(known) < _REMEMBERED:
+                known[value] = found
+        return found
+
+    return cell
+
+
+def _no_label(cell: Any) -> bool:
+    return texts.is_missing_text(cell) if isinstance(cell, str) else is_missing(cell)
+
+
+def _listed(cells: Any) -> list[Any]:
+    if isinstance(cells, Seconds):
+        cells = cells.values
+    return cells if isinstance(cells, list) else cells.tolist()
+
+
+def _chosen(cells: Any, which: NDArray[np.bool_]) -> Any:
+    if isinstance(cells, Seconds):
+        return Seconds(cells.values[which])
+    if isinstance(cells, list):
+        return [cell for cell, is_kept in zip(cells, which.tolist(), strict=True) if is_kept]
+    return cells[which]

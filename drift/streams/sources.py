@@ -1,0 +1,512 @@
+"""Rows of files and data frames, block by block, as `drift.streams.reading` asks for them.
+
+| what | read by |
+|---|---|
+| CSV, TSV and other separated text | pyarrow, in blocks |
+| Parquet | pyarrow, in blocks |
+| JSON lines, JSON | `json` |
+| data frames | narwhals |
+
+pyarrow gives cells of CSV as they are written, names the row that has too few or too many, and
+reads blocks. So what a column is can be decided after all of its cells were seen.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections import Counter
+from contextlib import contextmanager
+from functools import cached_property
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+
+from drift._checks import counted
+from drift.errors import DataError, MissingExtraError, ParameterError, one_line
+from drift.streams.columns import Seconds, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Open = Callable[[], io.BufferedIOBase]
+
+__all__ = [
+    "FrameSource",
+    "JsonSource",
+    "ParquetSource",
+    "TextSource",
+    "frame_source",
+    "of_another_encoding",
+]
+
+#: Rows, and bytes, that are read at a time.
+_ROWS = 1 << 14
+_BYTES = 1 << 20
+#: One row of a text may have so many bytes.
+_LONGEST = 1 << 24
+#: Rows that separators are looked for in.
+_SNIFFED = 50
+_SEPARATORS = (",", ";", "\t", "|")
+
+
+def _pyarrow(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError("pyarrow", "compare") from None
+
+
+def frame_source(given: Any) -> FrameSource | None:
+    """Return the source of a data frame; None: it is none.
+
+    Raises
+    ------
+    ParameterError
+        Two columns have one name.
+    """
+    name = type(given).__name__
+    index = getattr(given, "index", None)
+    if any(one is not None for one in getattr(index, "names", ())):
+        given = given.reset_index()  # of pandas: an index with a name is a column
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(given, eager_only=True)
+    except TypeError:
+        return None
+    except DuplicateError as error:
+        raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
+    return FrameSource(frame, name)
+
+
+class FrameSource(Source):
+    """A data frame of a library that narwhals supports."""
+
+    def __init__(self, frame: nw.DataFrame[Any], name: str) -> None:
+        super().__init__(name)
+        self._frame = frame
+        self.names = [str(one) for one in frame.columns]
+        self._column = dict(zip(self.names, frame.columns, strict=True))
+        self.categories = _declared(frame)
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield cells; see `drift.streams.columns.Source`."""
+        for start in range(0, len(self._frame), _ROWS):
+            block = self._frame[start : start + _ROWS]
+            columns = {name: block.get_column(self._column[name]) for name in names}
+            yield [_cells(columns[name], spelled=name in spelled) for name in names]
+
+
+def _declared(frame: nw.DataFrame[Any]) -> set[str]:
+    kinds = (nw.Categorical, nw.Enum)
+    return {str(name) for name, kind in frame.schema.items() if isinstance(kind, kinds)}
+
+
+def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
+    kind = column.dtype
+    if kind == nw.Date:
+        return Seconds(_floats(column.cast(nw.Datetime("us")).dt.timestamp("us")) / 1e6)
+    if kind == nw.Datetime:
+        return Seconds(_floats(column.dt.timestamp("us")) / 1e6)
+    is_number = kind == nw.Boolean or (kind.is_numeric() and kind != nw.Decimal)
+    return _floats(column) if is_number and not spelled else column.to_list()
+
+
+def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+    """Return numbers as an array; NaN where there is none."""
+    gone = column.is_null().to_numpy().astype(bool)
+    values = np.full(len(column), np.nan)
+    # Libraries have forms of their own for what is missing; all have the others as numbers.
+    values[~gone] = column.drop_nulls().to_numpy().astype(np.float64)
+    return values
+
+
+class ParquetSource(Source):
+    """A Parquet file."""
+
+    def __init__(self, opened: Open, path: Path, name: str) -> None:
+        super().__init__(name)
+        self._path, self._opened = path, opened
+        with self._file() as file:
+            schema = file.schema_arrow
+        self.names = list(schema.names)
+        types = _pyarrow("pyarrow").types
+        self.categories = {one.name for one in schema if types.is_dictionary(one.type)}
+
+    @contextmanager
+    def _file(self) -> Iterator[Any]:
+        parquet = _pyarrow("pyarrow.parquet")
+        try:
+            with self._opened() as file:
+                yield parquet.ParquetFile(file)
+        except (OSError, ValueError) as error:
+            problem = f"is not a valid parquet file: {one_line(str(error))}"
+            raise DataError(self._path, None, problem) from error
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield cells; see `drift.streams.columns.Source`."""
+        arrow = _pyarrow("pyarrow")
+        with self._file() as file:
+            for batch in file.iter_batches(_ROWS, columns=list(dict.fromkeys(names))):
+                frame = nw.from_native(arrow.Table.from_batches([batch]), eager_only=True)
+                yield [_cells(frame.get_column(name), spelled=name in spelled) for name in names]
+
+
+# --- separated text ------------------------------------------------------------------------------
+
+
+class TextSource(Source):
+    """Rows of text, whose cells are separated by one character.
+
+    Parameters
+    ----------
+    opened
+        Opens the bytes.
+    path
+        For errors.
+    name
+        Of the stream.
+    encoding
+        Of the text; None: UTF-8, or UTF-16 with a byte order mark.
+    separator
+        Of cells; None: the one of comma, semicolon, tab and bar that gives all rows equally many.
+    tabs
+        Whether it is the tab, if there is one in the first line.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that tells how a text is written
+        self,
+        opened: Open,
+        path: Path,
+        name: str,
+        *,
+        encoding: str | None,
+        separator: str | None,
+        tabs: bool,
+    ) -> None:
+        super().__init__(name)
+        self._opened, self._path = opened, path
+        self._arrow, self._csv = _pyarrow("pyarrow"), _pyarrow("pyarrow.csv")
+        self._compute = _pyarrow("pyarrow.compute")
+        self._encoding = encoding
+        head = self._head()
+        first = head.split("\n", 1)[0].strip()
+        self._skipped = 0
+        if re.fullmatch(r'"?sep=.?"?', first):  # a spreadsheet's own line
+            separator = separator or first.strip('"')[4:5]
+            self._skipped, head = 1, head.partition("\n")[2]
+        if separator is None:
+            separator = "\t" if tabs and "\t" in head.partition("\n")[0] else _separator(head)
+        self._separator = separator
+        self.commas = self._separator == ";"
+        rows = _records(head, self._separator)
+        if not rows:
+            raise DataError(path, None, "is empty: give a file with a line of names and rows")
+        self._in_head = len(rows[0])
+        self.names, self._width = self._header(rows)
+
+    def _header(self, rows: list[list[str]]) -> tuple[list[str], int]:
+        """Return the names of the columns, and the number of cells in a row."""
+        names, *rows = rows
+        names, width = [name.strip() for name in names], len(names)
+        if rows and all(len(row) == width + 1 for row in rows):
+            if any(row[-1].strip() for row in rows):
+                raise DataError(
+                    self._path,
+                    None,
+                    f"has {counted(width, 'name')} in the first line and {width + 1} cells in each "
+                    f"row, {', '.join(rows[0])!r:.60} in the first: name each cell; where the "
+                    "first is the row's name, as R writes it, put a name in front of the others",
+                )
+            self.notes.append("left out: an empty cell at the end of each row, behind a separator")
+            return names, width + 1
+        return names, width
+
+    @cached_property
+    def hint(self) -> str:  # type: ignore[override]
+        """Advice if names are numbers, since the first row may have been read as the names."""
+        if not any(re.fullmatch(r"[+-]?\d+([.,]\d+)*", name) for name in self.names):
+            return ""
+        return "; if these are values, put a line with the names of the columns before them"
+
+    # --- bytes -----------------------------------------------------------------------------------
+
+    def _texts(self) -> Iterator[str]:
+        """Yield the text in blocks, whatever its encoding."""
+        with self._opened() as file:
+            start = file.read(_BYTES)
+            encoding = self._encoding
+            if encoding is None:
+                utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+                encoding = "utf-16" if utf16 else "utf-8-sig"
+            try:
+                decoder = codecs.getincrementaldecoder(encoding)()
+            except LookupError:
+                raise ParameterError(f"there is no encoding {encoding!r}: latin-1, say") from None
+            lines = 1
+            while True:
+                try:
+                    text = decoder.decode(start, final=not start)
+                except UnicodeDecodeError as error:
+                    line = lines + error.object[: error.start].count(b"\n")
+                    raise DataError(self._path, line, of_another_encoding(error)) from None
+                if not start:
+                    yield text
+                    return
+                lines += text.count("\n")
+                yield text
+                start = file.read(_BYTES)
+
+    def _head(self) -> str:
+        text = ""
+        for block in self._texts():
+            text += block
+            if text.count("\n") > _SNIFFED or len(text) > _LONGEST:
+                break
+        lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        return (
+            "\n".join(lines.split("\n")[: _SNIFFED + 1]) if text.count("\n") > _SNIFFED else lines
+        )
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield cells; see `drift.streams.columns.Source`."""
+        given = [str(at) for at in range(self._width)]
+        wanted = [given[self.names.index(name)] for name in names]
+        bad: list[Any] = []
+
+        def refused(row: Any) -> str:
+            if row.number == 1:  # the names, where each row has a cell more
+                return "skip"
+            bad.append(row)
+            return "error"
+
+        text = _Encoded(self._texts())
+        for _ in range(self._skipped):
+            text.skip_line()
+        try:
+            reader = self._csv.open_csv(
+                text,
+                self._csv.ReadOptions(use_threads=False, column_names=given, block_size=_BYTES),
+                self._csv.ParseOptions(
+                    delimiter=self._separator, newlines_in_values=True, invalid_row_handler=refused
+                ),
+                self._csv.ConvertOptions(
+                    include_columns=list(dict.fromkeys(wanted)),
+                    column_types=dict.fromkeys(given, self._arrow.string()),
+                    strings_can_be_null=True,
+                    null_values=[""],
+                ),
+            )
+            named = self._width == self._in_head
+            for batch in reader:
+                rows = batch.slice(1) if named else batch  # without the names
+                named = False
+                yield [
+                    self._cells(rows.column(one), spelled=name in spelled)
+                    for name, one in zip(names, wanted, strict=True)
+                ]
+        except (DataError, ParameterError):
+            raise
+        except (ValueError, OSError) as error:
+            raise self._refusal(error, bad) from error
+
+    def _cells(self, column: Any, *, spelled: bool) -> Any:
+        if not spelled:
+            try:
+                numbers = column.cast(self._arrow.float64())
+            except ValueError:
+                return column.to_pylist()
+            values = numbers.to_numpy(zero_copy_only=False)
+            if numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any():
+                return values
+        return column.to_pylist()
+
+    def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
+        if bad:
+            row = bad[0]
+            problem = (
+                f"row {row.number - 1} has {counted(row.actual_columns, 'cell')}, the line of "
+                f"names {row.expected_columns}: {row.text!r:.120}; mend the row, or quote the "
+                f"cell that has {self._separator!r} in it (without a blank before the quote)"
+            )
+            return DataError(self._path, None, problem)
+        text = one_line(str(error))
+        if "straddl" in text or "parser" in text:
+            problem = "a quote is not closed, or one row is longer than 1 MB: mend the quotes"
+            return DataError(self._path, None, f"{problem} ({text})")
+        return DataError(self._path, None, f"cannot be read: {text}")
+
+
+class _Encoded(io.RawIOBase):
+    """Blocks of text as a file of bytes in UTF-8."""
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        super().__init__()
+        self._texts, self._rest = texts, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def skip_line(self) -> None:
+        """Pass over the next line."""
+        while b"\n" not in self._rest and (text := next(self._texts, "")):
+            self._rest += text.encode("utf-8", "surrogatepass")
+        self._rest = self._rest.partition(b"\n")[2]
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer."""
+        while not self._rest:
+            text = next(self._texts, None)
+            if text is None:
+                return 0
+            self._rest = text.encode("utf-8", "surrogatepass")
+        n = min(len(buffer), len(self._rest))
+        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
+        return n
+
+
+def of_another_encoding(error: UnicodeDecodeError) -> str:
+    """Say that a text is not in the encoding in which it was read."""
+    byte, tried = error.object[error.start], error.encoding.upper().removesuffix("-SIG")
+    return (
+        f"is not in {tried} (byte 0x{byte:02x}): name its encoding (encoding=, --encoding), "
+        "latin-1, cp1252 or utf-16, say"
+    )
+
+
+def _records(text: str, separator: str) -> list[list[str]]:
+    """Return the first rows of a text, blank lines left out."""
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        return [row for row in islice(rows, _SNIFFED) if row]
+    except csv.Error:
+        return [text.partition("\n")[0].split(separator)]
+
+
+def _separator(text: str) -> str:
+    """Return the separator that gives most rows as many cells as the first, and more than one."""
+    best, most = ",", (0.0, 0)
+    for one in _SEPARATORS:
+        widths = [len(row) for row in _records(text, one)]
+        if not widths or widths[0] < 2:
+            continue
+        share = sum(width in {widths[0], widths[0] + 1} for width in widths) / len(widths)
+        if (share, widths[0]) > most:
+            best, most = one, (share, widths[0])
+    return best
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+class JsonSource(Source):
+    """JSON lines or a JSON array: flat objects, or messages of a topic.
+
+    Parameters
+    ----------
+    opened
+        Opens the bytes.
+    path
+        For errors.
+    name
+        Of the stream.
+    target
+        What the label of a message becomes.
+    times
+        Fields of a message beside its features that are columns, too.
+    rows
+        How many rows with a label will be read; None: all.
+    """
+
+    def __init__(  # noqa: PLR0913 - what tells how messages are read
+        self,
+        opened: Open,
+        path: Path,
+        name: str,
+        *,
+        target: str,
+        times: Collection[str],
+        rows: int | None,
+    ) -> None:
+        super().__init__(name)
+        self._opened, self._path = opened, path
+        self._target, self._times = target, set(times)
+        names: dict[str, None] = {}
+        for row in self._rows():
+            names.update(dict.fromkeys(row))
+            if rows is not None and row.get(target) is not None:
+                rows -= 1
+                if rows == 0:
+                    break
+        if not names:
+            raise DataError(path, None, "is empty: give a file with an object in each line")
+        self.names = list(names)
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield cells; see `drift.streams.columns.Source`."""
+        rows = self._rows()
+        while block := list(islice(rows, _ROWS)):
+            yield [[row.get(name) for row in block] for name in names]
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        with self._opened() as file:
+            start = file.read(1 << 10).lstrip(codecs.BOM_UTF8).lstrip()
+        if start.startswith(b"["):
+            yield from self._of_array()
+            return
+        with self._opened() as file:
+            for number, line in enumerate(file, 1):
+                line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
+                if line.strip():
+                    yield self._row(line, number)
+
+    def _of_array(self) -> Iterator[dict[str, Any]]:
+        with self._opened() as file:
+            try:
+                rows = json.loads(file.read().removeprefix(codecs.BOM_UTF8))
+            except ValueError as error:
+                raise DataError(self._path, None, f"is no JSON ({error}): mend it") from None
+        for number, row in enumerate(rows, 1):
+            if not isinstance(row, dict):
+                raise DataError(self._path, None, f"element {number} is no object: delete it")
+            yield self._flat(row, number)
+
+    def _row(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise DataError(self._path, number, "is no JSON object: delete the line")
+        return self._flat(row, number)
+
+    def _flat(self, row: dict[str, Any], number: int) -> dict[str, Any]:
+        if isinstance(row.get("features"), dict):
+            # The codec's other fields are no features; the label is renamed to the target.
+            times = {name: row[name] for name in self._times if name in row}
+            row = {**row["features"], **times, self._target: row.get("label")}
+        if not any(isinstance(value, dict) for value in row.values()):
+            return row
+        entries = list(_entries(row))
+        flat = dict(entries)
+        if len(flat) < len(entries):
+            twice = next(name for name, n in Counter(name for name, _ in entries).items() if n > 1)
+            raise DataError(self._path, number, f"has two values for {twice!r}: rename one")
+        return flat
+
+
+def _entries(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _entries(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

@@ -1,0 +1,279 @@
+"""How a cell of text is read: as a number, as a time, as missing, or as it stands.
+
+A column is read one way. So the functions here look at all of its texts that are no plain numbers,
+with how often each occurs, and choose the reading for the column.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from drift._checks import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = [
+    "BOOLS",
+    "Numbers",
+    "has_zone",
+    "is_missing_number",
+    "is_missing_text",
+    "numbers_of",
+    "plain_number",
+    "times_of",
+]
+
+_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).fullmatch
+#: As R, spreadsheets, Python and JSON write them.
+BOOLS = {
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+#: Texts that say, in any column, that there is no value, in lower case: those of pandas, ARFF's
+#: question mark, and MySQL's and PostgreSQL's \N.
+_MISSING = frozenset(
+    {
+        *("", "?", "na", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "null"),
+        *("(null)", "none", "nil", "\\n", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "#null!"),
+    }
+)
+#: Those that say so beside numbers; elsewhere they may be categories.
+_MISSING_NUMBERS = _MISSING | {
+    *("-", "--", "---", ".", "..", "...", "\u2013", "\u2014", "*", "n.d.", "nd", "n.a.", "k.a."),
+    *("s.d.", "missing", "unknown", "error", "#div/0!", "#value!", "#ref!", "#name?", "#num!"),
+    *("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "1.#inf", "-1.#inf"),
+}
+
+
+def plain_number(text: str) -> float | None:
+    """Return a number as programs write it; None: it is none. One beyond floats is infinite.
+
+    Examples
+    --------
+    >>> plain_number(" +1.5e3 "), plain_number("1e400"), plain_number("1,5")
+    (1500.0, inf, None)
+    """
+    text = text.strip()
+    return float(text) if _PLAIN(text) else None
+
+
+def is_missing_text(text: str) -> bool:
+    """Whether a text says, in any column, that there is no value.
+
+    Examples
+    --------
+    >>> [is_missing_text(text) for text in (" ", "NA", "?", "-", "no")]
+    [True, True, True, False, False]
+    """
+    return text.strip().lower() in _MISSING
+
+
+def is_missing_number(text: str) -> bool:
+    """Whether a text says, in a column of numbers, that there is no number, or no finite one.
+
+    Examples
+    --------
+    >>> [is_missing_number(text) for text in ("-", "n.d.", "Infinity", "many")]
+    [True, True, True, False]
+    """
+    return text.strip().lower() in _MISSING_NUMBERS
+
+
+# --- numbers with separators, currencies and percent signs ---------------------------------------
+
+#: Signs of currencies, and their names where they stand apart.
+_SIGNS = r"R\$|US\$|[$€£¥₹₽₩₺₴₪฿₫₱₦¢]"
+_NAMES = r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|kr\.?|zł|Fr\."
+_CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES})(?![A-Za-z]))"
+#: Besides the blank: no-break space, narrow no-break space, thin space.
+_BLANKS = " \u00a0\u202f\u2009"
+#: A typographic apostrophe, and a minus that is no hyphen.
+_APOSTROPHES, _MINUS = "'\u2019", "\u2212-"
+_POWER = r"(?:[eE][+-]?\d+)?"
+_CORE = rf"\d[\d.,{_APOSTROPHES}{_BLANKS}]*{_POWER}|[.,]\d+{_POWER}"
+_DRESSED = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[+{_MINUS}])?\s*{_CURRENCY}?\s*(?P<sign2>[+{_MINUS}])?\s*"
+    rf"(?P<core>{_CORE})\s*(?:{_CURRENCY}|%)?\s*(?P<sign3>[{_MINUS}])?\s*(?P<close>\))?"
+).fullmatch
+#: Groups of three digits: which separator, and the decimal one behind them.
+_GROUPED = re.compile(
+    rf"\d{{1,3}}(?P<group>[,.{_APOSTROPHES}{_BLANKS}])\d{{3}}(?:(?P=group)\d{{3}})*"
+    r"(?:(?P<point>[.,])\d*)?"
+).fullmatch
+_SIMPLE = re.compile(rf"\d*(?P<point>[.,])?\d*{_POWER}").fullmatch
+
+
+class Numbers(NamedTuple):
+    """How a column writes its numbers.
+
+    Attributes
+    ----------
+    point
+        The decimal separator.
+    """
+
+    point: str = "."
+
+    def read(self, text: str) -> float | None:
+        """Return the number that a text is; None: it is none.
+
+        Examples
+        --------
+        >>> Numbers().read("$962,498.36 "), Numbers().read("12.5%"), Numbers().read("(3)")
+        (962498.36, 12.5, -3.0)
+        >>> Numbers(",").read("1.234,5"), Numbers(",").read("1,234"), Numbers().read("12,5")
+        (1234.5, 1.234, None)
+        """
+        found = _DRESSED(text.strip())
+        if found is None or bool(found["open"]) != bool(found["close"]):
+            return None
+        signs = [found[one] for one in ("sign", "sign2", "sign3") if found[one]]
+        if len(signs) + bool(found["open"]) > 1:
+            return None
+        core = found["core"].strip()
+        grouped = _GROUPED(core)
+        if grouped and grouped["group"] != self.point and grouped["point"] in {None, self.point}:
+            core = core.replace(grouped["group"], "")
+        elif not _SIMPLE(core) or ("," if self.point == "." else ".") in core:
+            return None
+        value = float(core.replace(",", "."))
+        negative = found["open"] or (signs and signs[0] != "+")
+        return -value if negative else value
+
+
+def numbers_of(texts: Mapping[str, int], *, commas: bool = False) -> Numbers:
+    """Choose how a column writes its numbers.
+
+    Parameters
+    ----------
+    texts
+        Its texts that may be numbers, with how often each occurs.
+    commas
+        Whether a lone ``1,234`` is likelier 1.234 than 1234, as in files of semicolons.
+
+    Examples
+    --------
+    >>> numbers_of({"1,234": 9, "12,5": 1}).point, numbers_of({"1,234": 9, "1,234.5": 1}).point
+    (',', '.')
+    >>> numbers_of({"1,234": 9}).point, numbers_of({"1,234": 9}, commas=True).point
+    ('.', ',')
+    """
+    votes = {".": 0, ",": 0}
+    for text, times in texts.items():
+        found = _DRESSED(text.strip())
+        if found is None:
+            continue
+        core = found["core"].strip()
+        grouped, simple = _GROUPED(core), _SIMPLE(core)
+        if grouped and grouped["point"] and grouped["point"] != grouped["group"]:
+            votes[grouped["point"]] += times
+        elif grouped and grouped["group"] in votes:
+            if core.count(grouped["group"]) > 1:  # 1,234,567
+                votes["," if grouped["group"] == "." else "."] += times
+        elif simple and simple["point"]:
+            votes[simple["point"]] += times
+    if votes["."] == votes[","]:
+        return Numbers("," if commas else ".")
+    return Numbers(max(votes, key=votes.__getitem__))
+
+
+# --- times ---------------------------------------------------------------------------------------
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])").match
+_CLOCK = (
+    r"(?:[ T,]+(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
+)
+_YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})[/.](?P<a>\d\d?)[/.](?P<b>\d\d?){_CLOCK}").fullmatch
+_YEAR_LAST = re.compile(
+    rf"(?P<a>\d\d?)(?P<mark>[/.-])(?P<b>\d\d?)(?P=mark)(?P<y>\d{{4}}){_CLOCK}"
+).fullmatch
+_NAMED = re.compile(
+    rf"(?P<d>\d\d?)[ -](?P<m>[A-Za-z]{{3}})[a-z]*[ -](?P<y>\d{{4}}){_CLOCK}"
+).fullmatch
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
+    """Choose how a column writes its times.
+
+    Parameters
+    ----------
+    texts
+        Its texts that may be times.
+
+    Returns
+    -------
+    callable or str
+        What reads a text as seconds since 1970 in UTC, or as None where it is no time; a time
+        without a zone is in UTC. Or why that cannot be told: day and month may be swapped.
+
+    Examples
+    --------
+    >>> times_of(["1970-01-01"])("1970-01-02T01:00:00+01:00")
+    86400.0
+    >>> times_of(["02/01/1970", "13/01/1970"])("02/01/1970")
+    86400.0
+    >>> times_of(["02/01/1970"])
+    "'02/01/1970' may be of two days: write 1970-01-02"
+    """
+    firsts = seconds = 0
+    doubt = ""
+    for text in texts:
+        if found := _YEAR_LAST(text.strip()):
+            first, second = int(found["a"]), int(found["b"])
+            if found["mark"] == "." or first > 12:
+                firsts += 1
+            elif second > 12:
+                seconds += 1
+            elif first != second:
+                written = f"{found['y']}-{second:02}-{first:02}"
+                doubt = f"{text.strip()!r} may be of two days: write {written}"
+    if doubt and not firsts and not seconds:
+        return doubt
+    day_first = firsts >= seconds
+
+    def read(text: str) -> float | None:
+        try:
+            return _seconds(text.strip(), day_first=day_first)
+        except (ValueError, OverflowError):
+            return None
+
+    return read
+
+
+def has_zone(text: str) -> bool:
+    """Whether a time says what zone it is of.
+
+    Examples
+    --------
+    >>> has_zone("2026-01-01 12:00+02:00"), has_zone("2026-01-01")
+    (True, False)
+    """
+    return re.search(r"(?:Z|UTC|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
+
+
+def _seconds(text: str, *, day_first: bool) -> float | None:
+    if _ISO(text):
+        return moment(text.removesuffix(" UTC")).timestamp()
+    if found := _YEAR_FIRST(text):
+        month, day = int(found["a"]), int(found["b"])
+    elif found := _YEAR_LAST(text):
+        month, day = int(found["a"]), int(found["b"])
+        if found["mark"] == "." or day_first:
+            month, day = day, month
+    elif found := _NAMED(text):
+        month, day = _MONTHS.index(found["m"].lower()) + 1, int(found["d"])
+    else:
+        return None
+    hour, minute, second = 0, 0, 0.0
+    if found["clock"]:
+        parts = found["clock"].replace(",", ".").split(":")
+        hour, minute, second = int(parts[0]), int(parts[1]), float(parts[2] if parts[2:] else 0)
+        if found["half"]:
+            hour = hour % 12 + (12 if found["half"].lower().startswith("p") else 0)
+    fraction, whole = math.modf(second)
+    time = datetime(int(found["y"]), month, day, hour, minute, int(whole), tzinfo=UTC)
+    return time.timestamp() + fraction
