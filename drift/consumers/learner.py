@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import check_options, option
+from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
@@ -326,11 +327,12 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     ------
     ParameterError
         If labels have a separate topic, and the codec cannot read them; or if each key has a
-        model of its own, and labels have a topic, or one partition is meant.
+        model of its own, and labels have a topic, one partition is meant, or the folder is an
+        object store's.
     """
     settings: dict[str, Any] = {}
     if is_keyed(codec):
-        _check_keyed(options)
+        _check_keyed(options, folder)
         settings = {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
@@ -353,7 +355,13 @@ def refuse_keyed(codec: Codec, what: str) -> None:
         )
 
 
-def _check_keyed(options: WorkerOptions) -> None:
+def _check_keyed(options: WorkerOptions, folder: CheckpointFolder) -> None:
+    if isinstance(folder.path, ObjectPath):
+        raise ParameterError(
+            "where each key has a model of its own checkpoints are in a local folder, not in "
+            f"{folder.path}: for workers on several machines take Quix Streams or Spark, "
+            "docs/engines.md"
+        )
     for wrong, remedy in (
         (options.labels, "labels have to be in the messages, without [labels] topic"),
         (options.partition is not None, "the group shares the partitions, without --partition"),

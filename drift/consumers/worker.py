@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.claim import ClaimedModel
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
@@ -440,7 +440,7 @@ class Worker:
                 f"{folder.folder(key)}: models of keys are signed, and none can be read: give the "
                 "file of the key, --key-file"
             )
-        store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
+        store = ModelStore(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
         return KeyedLearner(model, codec, Metrics.of(options, key[1]), options, models)
 

@@ -83,7 +83,7 @@ class Checkpoint:
         The last promotions of a shadow: see `drift.consumers.shadow.promotion`.
     models
         Lineage of the models of keys, which are beside it: see
-        `drift.consumers.checkpoints.models`; None where there are none.
+        `drift.consumers.checkpoints.keyed_store`; None where there are none.
     is_signed
         Whether it was read from a file with a signature.
 

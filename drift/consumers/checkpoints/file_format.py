@@ -104,7 +104,7 @@ _ENTRIES: dict[str, list[list[type]]] = {
     "offsets": [[str, int, int]],
     "leader_epochs": [[str, int, int]],
     "clocks": [[str, int, int, int], [str, int, int, NoneType]],
-    "models": [[int, int], [int, int, int]],
+    "models": [[int, int]],
 }
 
 

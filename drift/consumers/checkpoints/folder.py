@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
-    from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.order import Clock, Run
     from drift.consumers.records import Place
 
