@@ -98,7 +98,8 @@ class Verify(_Signed):
 class Adopt(_Signed):
     """Let checkpoints continue with a topic that was recreated, moved or truncated.
 
-    Messages before their offsets are not learnt.
+    Messages before their offsets are not learnt. With --codec they continue with their topic and
+    another [codec].
     """
 
     folder: str = option("The checkpoints, or those of one model.", argument=True)
@@ -106,8 +107,13 @@ class Adopt(_Signed):
     offset: int | None = option(
         "Next offset of each partition; default: that of the checkpoint.", None, least=0
     )
+    codec: bool = option(
+        "Accept another [codec], and no other topic; without --offset.", default=False
+    )
 
     def _run(self) -> None:
+        if self.codec and self.offset is not None:
+            raise ParameterError("--codec leaves the offsets as they are: leave --offset out")
         headers = dict(newest(place(self.folder), warn))
         for partition, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
@@ -119,8 +125,13 @@ class Adopt(_Signed):
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
-            adopt(partition, self.offset, read_key(self.key_file))
-            click.echo(f"{partition.path}: continues with {topic} as it is now")
+            adopt(partition, self.offset, read_key(self.key_file), codec=self.codec)
+            what = (
+                f"the codec that {topic} is read with next"
+                if self.codec
+                else f"{topic} as it is now"
+            )
+            click.echo(f"{partition.path}: continues with {what}")
 
 
 @dataclass(kw_only=True)

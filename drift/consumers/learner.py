@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers._json import check_kind, library, plain
 from drift.consumers.answers import UNSEEN, Answer, text_of
-from drift.consumers.checkpoints.agreement import advice, swapped
+from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.options import final_step, is_keyed
+from drift.consumers.options import codec_settings, final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
@@ -219,6 +219,13 @@ class Learner:
         self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
         self.configuration = dict(checkpoint.configuration)
+        if "codec" not in self.configuration:
+            self.configuration |= codec_settings(self.codec)
+            self.since_checkpoint = 1  # so that the next one names it
+            log.warning(
+                "%s: checkpoint %s names no codec: it goes on with this one, [codec] %s",
+                *(self.key, checkpoint.id, written(self.configuration, "codec")),
+            )
         self.promotions = [dict(one) for one in checkpoint.promotions]
         if checkpoint.shadow is not None:
             try:

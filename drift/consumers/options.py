@@ -13,6 +13,8 @@ from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
 
@@ -21,6 +23,7 @@ __all__ = [
     "WorkerOptions",
     "check_codec",
     "check_model",
+    "codec_settings",
     "final_step",
     "is_keyed",
     "prepare_folder",
@@ -330,15 +333,29 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
         model of its own, and labels have a topic, one partition is meant, or the folder is an
         object store's.
     """
-    settings: dict[str, Any] = {}
+    settings = codec_settings(codec)
     if is_keyed(codec):
         _check_keyed(options, folder)
-        settings = {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
+        settings |= {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
-        settings = options.settings()
-    if settings:
-        folder.configuration = {**(folder.configuration or {}), **settings}
+        settings |= options.settings()
+    folder.configuration = {**(folder.configuration or {}), **settings}
+
+
+def codec_settings(codec: Codec) -> dict[str, Any]:
+    """Return what a checkpoint's configuration says of a codec.
+
+    Examples
+    --------
+    >>> codec_settings(JsonCodec(label="fraud"))
+    {'codec': 'JsonCodec', 'codec.label': 'fraud'}
+    """
+    kind = type(codec)
+    is_ours = kind.__module__.partition(".")[0] == "drift"
+    name = kind.__qualname__ if is_ours else f"{kind.__module__}:{kind.__qualname__}"
+    settings: Mapping[str, Any] = getattr(codec, "settings", dict)()
+    return {"codec": name, **{f"codec.{name}": value for name, value in settings.items()}}
 
 
 def is_keyed(codec: Codec) -> bool:

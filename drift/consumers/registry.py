@@ -111,6 +111,13 @@ class SchemaCodec(JsonCodec):
         )
         self._schemas: dict[int, _Avro | _Json] = {}
 
+    def settings(self) -> dict[str, Any]:
+        """Return those of `JsonCodec`: a registry may move."""
+        found = super().settings()
+        del found["registry"]
+        found.pop("schema_id", None)
+        return found
+
     def _parse(self, value: bytes) -> Any:
         if value[0] or len(value) < 5:
             raise MessageError(

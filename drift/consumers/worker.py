@@ -447,8 +447,8 @@ class Worker:
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
         now = learner.configuration
-        before = now if self.folder.configuration is None else self.folder.configuration
-        is_old = part(now, "model") != part(before, "model")
+        before = part(self.folder.configuration or {}, "model")
+        is_old = bool(before) and part(now, "model") != before
         if is_old:
             log.warning(
                 "%s: goes on with the model that was promoted, not with that of [model]: %s",
@@ -457,7 +457,7 @@ class Worker:
         if self.shadow is None:
             learner.shadow = None
         elif learner.shadow is None:
-            is_first = is_old and part(now, "shadow") == part(before, "model")
+            is_first = is_old and part(now, "shadow") == before
             model = self.model if is_first else self.shadow
             learner.shadow = Shadow(model.clone(), learner.offsets)
             log.info("%s: the shadow begins, %s", learner.key, type(model).__name__)

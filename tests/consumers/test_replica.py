@@ -247,7 +247,8 @@ def start_replica(tmp_path, given_logs=None, model=None, **more):
     """A worker with a first checkpoint, and a replica of it."""
     given_logs = given_logs or plain_logs()
     options = worker_options(**more)
-    folder = CheckpointFolder(tmp_path, options.settings() if options.labels else None)
+    late = options.settings() if options.labels else {}
+    folder = CheckpointFolder(tmp_path, {"codec": "JsonCodec", **late})
     worker = Worker(folder, model or LBP(9), options)
     worker.learner.start(dict.fromkeys(given_logs, 0))
     worker.save()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers.checkpoints.agreement import part, without
 from drift.consumers.checkpoints.file_format import (
     Description,
     check_signature,
@@ -102,7 +103,9 @@ def check_key(partition: PartitionFolder, found: Description, key: bytes | None)
         check_signature(found, key)
 
 
-def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> None:
+def adopt(
+    partition: PartitionFolder, offset: int | None, key: bytes | None, *, codec: bool = False
+) -> None:
     """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
 
     Parameters
@@ -111,6 +114,9 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
+    codec
+        The topic is the checkpoint's; the codec may be another one, which the next checkpoint
+        names.
     """
 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
@@ -119,6 +125,10 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
                 "it has offsets of two logs: adopt it without --offset, or start with another "
                 "folder and group"
             )
+        if codec:
+            return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
+                old.payload
+            ]
         offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
         new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
         return old.header | new, [old.payload]
@@ -159,8 +169,9 @@ def rewrite(
     check_key(partition, old, key)
     with naming(partition.file(old.header["epoch"], old.header["sequence"])):
         header, payload = changed(old)
-    if header["offsets"] == old.header["offsets"]:
-        # Else messages are learnt again or skipped, which the logs do not show.
+    is_codec, was_codec = (part(one["configuration"], "codec") for one in (header, old.header))
+    if header["offsets"] == old.header["offsets"] and is_codec == was_codec:
+        # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", id_of(old.header), []))
     header |= {"epoch": epoch, "sequence": 1}
     header.pop("restores", None)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from drift.consumers.checkpoints.agreement import agree, check_identity
+from drift.consumers.checkpoints.agreement import agree, check_identity, without
 from drift.consumers.checkpoints.checkpoint import (
     Checkpoint,
     encoding,
@@ -79,7 +79,8 @@ class CheckpointFolder:
         reach it is in the environment, as ``AWS_ENDPOINT_URL`` and ``AWS_ACCESS_KEY_ID``.
     configuration
         What must be the same to continue, JSON values by name: kernel, budget, topic, ...
-        A checkpoint of another one is refused. None to take any. Names that begin with ``model``
+        A checkpoint of another one is refused; a worker adds its codec, and what it says of keys
+        and labels. None to take any but for those. Names that begin with ``model``
         are the model's, those with ``shadow`` its shadow's: of a checkpoint with another one the
         shadow is left out. Where a shadow was promoted, either of the two may be ``model``.
     keep, keep_hourly, keep_daily
@@ -135,6 +136,7 @@ class CheckpointFolder:
         self.retention = Retention(keep=keep, keep_hourly=keep_hourly, keep_daily=keep_daily)
         self.path = place(path)
         self.configuration = configuration
+        self._takes_any = configuration is None
         self.key = key
         self.allow_pickle = allow_pickle
         self.warn = warn
@@ -243,12 +245,21 @@ class CheckpointFolder:
                 damaged.append(str(problem))
                 continue
             if self.configuration is not None:
-                checkpoint = _agreed(path, checkpoint, self.configuration)
+                checkpoint = self._agreed(path, checkpoint, self.configuration)
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
             "all checkpoints are damaged, restore one of them, or start afresh with another folder "
             "and group: " + "; ".join(damaged)
         )
+
+    def _agreed(self, path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
+        """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
+        if self._takes_any:  # but for what a worker has added
+            now = {**without(checkpoint.configuration, "codec"), **now}
+        replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
+        agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
+        shadow = checkpoint.shadow if has_shadow else None
+        return replace(checkpoint, configuration=agreed, shadow=shadow)
 
     def check_identity(
         self, partition: Partition, before: Mapping[str, str], now: Mapping[str, str]
@@ -410,14 +421,6 @@ class CheckpointFolder:
 
     def _files(self, partition: Partition) -> PartitionFolder:
         return files_in(self.folder(partition))
-
-
-def _agreed(path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
-    """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
-    replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
-    agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
-    shadow = checkpoint.shadow if has_shadow else None
-    return replace(checkpoint, configuration=agreed, shadow=shadow)
 
 
 def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:
