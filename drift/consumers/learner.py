@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import marshal
 from collections import deque
 from functools import partial
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from drift.consumers._json import check_kind, library, plain
 from drift.consumers.answers import UNSEEN, Answer, text_of
@@ -49,6 +51,9 @@ NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
+
+#: A format of `marshal` that is the same for the same values.
+_MARSHAL = 2
 
 _START = Clock()
 
@@ -155,6 +160,9 @@ class Learner:
         When a shadow took the model's place.
     configuration : dict
         What the checkpoints say of model and shadow.
+    digest : int
+        Of what was learnt, in its order, and what the model predicted of it: models with another
+        digest differ, though they learnt the same messages.
 
     Examples
     --------
@@ -190,6 +198,7 @@ class Learner:
         self.shadow: Shadow | None = None
         self.promotions: list[dict[str, Any]] = []
         self.configuration: dict[str, Any] = {}
+        self.digest = 0
         self._jump = 1000 * options.max_jump
         self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
@@ -214,7 +223,7 @@ class Learner:
                 "labels from a topic of their own: go on so, or start with another folder and group"
             )
         self.model, self.checkpoint = checkpoint.model, checkpoint.id
-        self.offsets = dict(checkpoint.offsets)
+        self.offsets, self.digest = dict(checkpoint.offsets), checkpoint.digest
         self.leader_epochs = dict(checkpoint.leader_epochs)
         self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
@@ -343,6 +352,7 @@ class Learner:
     ) -> None:
         """Learn a predicted example, by the shadow, too, and count it."""
         learns = self._update(features, label, weight)
+        self._note_learnt(features, label, weight, plain(answer.predicted))
         self.metrics.learnt(label, answer, features, delay)
         if self.shadow is None or answer.shadowed is UNSEEN:
             return
@@ -350,6 +360,14 @@ class Learner:
         at = self.options.promote
         if at is not None and wins and self.shadow.test.second_is_better >= at:
             self._promote(f"e >= {at:g}")
+
+    def _note_learnt(self, *what: Any) -> None:
+        """Take into the digest what was learnt, and what the model had predicted."""
+        try:
+            data = marshal.dumps(what, _MARSHAL)
+        except ValueError:  # something else than Python's own types
+            data = repr(what).encode(errors="surrogatepass")
+        self.digest = crc32(data, self.digest)
 
     def _update(self, features: Features, label: Label, weight: float | None) -> bool:
         """Learn an example; say whether the shadow, if there is one, has learnt it, too."""

@@ -135,6 +135,7 @@ def warm(  # noqa: PLR0913
         configuration=learner.configuration,
         shadow=learner.shadow_state(),
         promotions=learner.promotions,
+        digest=learner.digest,
     )
 
 

@@ -559,6 +559,7 @@ class Worker:
                 shadow=learner.shadow_state(),
                 promotions=learner.promotions,
                 keyed=learner.models_state(),
+                digest=learner.digest,
             )
         except CheckpointError as error:
             return self._refuse_save(claim, error)

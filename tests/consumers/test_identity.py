@@ -157,27 +157,15 @@ def test_a_checkpoint_of_no_known_topic_continues_once_with_a_warning(broker, le
     assert newest(learnt).identity["topic_id"] == str(OTHER)
 
 
-@pytest.mark.parametrize(
-    ("codec", "said"),
-    [
-        (
-            JsonCodec(drop=["features.w1"]),
-            r'codec\.drop: absent in the checkpoint, \["features\.w1',
-        ),
-        (JsonCodec(one_hot=True), r"codec\.one_hot: absent in the checkpoint, true now"),
-        (
-            JsonCodec(labels={"id": "n"}),
-            r'codec\.labels: absent in the checkpoint, \{"id": "n"\} now',
-        ),
-        (
-            Other(),
-            r'codec: "JsonCodec" in the checkpoint, "tests.consumers.test_identity:Other" now',
-        ),
-    ],
-)
-def test_another_codec_is_refused_unless_it_is_adopted(broker, learnt, codec, said):
+def test_another_codec_is_refused_unless_it_is_adopted(broker, learnt):
+    codec = Other(drop=["features.w1"], labels={"id": "n"}, max_bytes=5_000)
+    said = (
+        r'codec: "JsonCodec" in the checkpoint, "tests.consumers.test_identity:Other" now\n'
+        r' *codec\.drop: absent in the checkpoint, \["features\.w1"\] now\n'
+        r' *codec\.labels: absent in the checkpoint, \{"id": "n"\} now\n'
+    )
     one = worker(broker.client_args, learnt, topic_id=FIRST, codec=codec)
-    with pytest.raises(ConfigurationError, match=rf"{said}.*\n.*adopt {learnt}/t-all --codec"):
+    with pytest.raises(ConfigurationError, match=rf"{said}.*adopt {learnt}/t-all --codec"):
         work(one, 10)
     close(one)
     before = newest(learnt)
@@ -194,11 +182,9 @@ def test_another_codec_is_refused_unless_it_is_adopted(broker, learnt, codec, sa
     assert newest(learnt).offsets == {("t", 0): 10}
 
 
-def test_what_only_refuses_messages_may_change(broker, learnt):
-    codec = JsonCodec(max_bytes=5_000, require_label=True, classes=[True, False])
-    one = worker(broker.client_args, learnt, topic_id=FIRST, codec=codec)
-    work(one, 10)
-    close(one)
+def test_what_only_refuses_messages_may_change():
+    codec = JsonCodec(max_bytes=5_000, require_label=True, classes=[True, False], one_hot=True)
+    assert codec_settings(codec) == {"codec": "JsonCodec", "codec.one_hot": True}
 
 
 def test_a_checkpoint_without_a_codec_takes_one_once_with_a_warning(broker, learnt, caplog):

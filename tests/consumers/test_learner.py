@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
@@ -47,6 +48,40 @@ def learner(model, codec=None, **options):
 
 def message(value, offset=0):
     return Message(Position("t", 0, offset), None, value)
+
+
+def test_a_digest_is_of_what_was_learnt_and_predicted_in_its_order():
+    taken = [
+        message(json.dumps({"features": {"a": float(n)}, "label": n > 2}).encode(), n)
+        for n in range(5)
+    ]
+    taken.append(message(b'{"features": {"a": 1}}', 5))  # without a label
+
+    def digest(messages, model=None, codec=None):
+        one = learner(model or LBP(3), codec)
+        for sent in messages:
+            one.take(sent)
+        return one.digest
+
+    class Renaming(JsonCodec):
+        def decode(self, value, headers=()):
+            return super().decode(value, headers)._replace(features={"b": 1.0})
+
+    class Numpy(JsonCodec):
+        def decode(self, value, headers=()):
+            example = super().decode(value, headers)
+            return example._replace(
+                features={n: np.float64(v) for n, v in example.features.items()}
+            )
+
+    whole = digest(taken)
+    assert whole == digest(taken) == digest(taken[:5])
+    assert digest(taken, codec=Numpy()) == digest(taken, codec=Numpy())
+    others = [
+        *(digest([]), digest(taken[1:]), digest([taken[0], *taken[2:]]), digest(taken, Noting())),
+        digest(taken, codec=Renaming()),
+    ]
+    assert len({whole, *others}) == 6
 
 
 @pytest.mark.parametrize(

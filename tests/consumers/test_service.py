@@ -45,7 +45,7 @@ class Replica:
         if model is None:
             self.model.learn_one({"a": 1.0}, True)
         self.version = {"checkpoint": "3-17", "offsets": {"orders": {"0": 1200}}}
-        self.staleness, self.trouble, self.starts = 0.25, None, 1
+        self.staleness, self.trouble, self.differs, self.starts = 0.25, None, None, 1
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
@@ -283,6 +283,15 @@ def is_strict(tree):
 
 
 # --- a model that is missing or stale ------------------------------------------------------------
+
+
+def test_a_model_that_is_not_the_workers_does_not_answer():
+    replica = Replica()
+    replica.differs = "something else was learnt"
+    asked = client(replica)
+    assert asked.post("/predict", content=GOOD).status_code == 503
+    ready = asked.get("/readyz")
+    assert (ready.status_code, ready.text) == (503, "something else was learnt\n")
 
 
 def test_without_a_checkpoint_there_is_no_answer():

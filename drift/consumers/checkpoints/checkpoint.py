@@ -84,6 +84,8 @@ class Checkpoint:
     models
         Lineage of the models of keys, which are beside it: see
         `drift.consumers.checkpoints.keyed_store`; None where there are none.
+    digest
+        Of all that the model has learnt: see `drift.consumers.learner.Learner`.
     is_signed
         Whether it was read from a file with a signature.
 
@@ -109,6 +111,7 @@ class Checkpoint:
     shadow: tuple[Any, Mapping[str, Any]] | None = None
     promotions: Sequence[Mapping[str, Any]] = ()
     models: Sequence[Sequence[int]] | None = None
+    digest: int = 0
     is_signed: bool = False
 
     @property
@@ -172,6 +175,7 @@ def to_bytes(
         "clocks": [[*place, *clock] for place, clock in sorted(checkpoint.clocks.items())],
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
+        "digest": checkpoint.digest,
         "versions": _versions(),
     }
     parts = [payload]
@@ -353,6 +357,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
         shadow=(shadow[0], header["shadow"]["state"]) if shadow else None,
         promotions=header["promotions"],
         models=header.get("models"),
+        digest=header["digest"],
         is_signed=description.signature is not None,
         **{name: header[name] for name in _AS_THEY_ARE},
     )

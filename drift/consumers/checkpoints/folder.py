@@ -335,6 +335,7 @@ class CheckpointFolder:
         shadow: tuple[Any, Mapping[str, Any]] | None = None,
         promotions: Sequence[Mapping[str, Any]] = (),
         keyed: Callable[[], Lineage] | None = None,
+        digest: int = 0,
     ) -> Callable[[], Checkpoint]:
         """Return a function that writes a checkpoint of the model as it is now, on any thread.
 
@@ -369,6 +370,8 @@ class CheckpointFolder:
         keyed
             Writes the models of keys, as they are now, on any thread, and returns their lineage;
             None for none.
+        digest
+            Of all that the model has learnt.
 
         Returns
         -------
@@ -403,6 +406,7 @@ class CheckpointFolder:
             clocks=dict(clocks or {}),
             shadow=shadow,
             promotions=promotions,
+            digest=digest,
         )
         reached("checkpoint.encoded")
 
@@ -410,7 +414,8 @@ class CheckpointFolder:
             models = None if keyed is None else keyed()
             whole = replace(checkpoint, models=models, join=None if join is None else join())
             data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
-            files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
+            line = order_line(checkpoint.id, previous, runs, digest=digest)
+            files.append_order(epoch, sequence, line)
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")
             files.prune(self.retention, self._times)

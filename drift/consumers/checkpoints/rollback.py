@@ -217,7 +217,7 @@ class Rollback:
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of)
+        line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of=offsets_of)
         partition.append_order(epoch, 1, line)
         partition.write(epoch, 1, seal(header, [payload], key))
         try:
