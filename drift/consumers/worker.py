@@ -365,7 +365,7 @@ class Worker:
         """Start partitions of a model, which is loaded where it is not here."""
         claim = self._claims.get(key) or self._take_over(key)
         learner = claim.learner
-        added = learner.checkpoint is not None
+        added = learner.checkpoint is not None or self._is_younger(key)
         first = {
             place: first_offset(
                 self._consumer, place, self.options.start, self.folder.path, added=added
@@ -382,6 +382,14 @@ class Worker:
             claim.feed.start(place)
             self.metrics.rebalances += place[0] == self.options.topic
         self._note_trouble(key)
+
+    def _is_younger(self, key: Partition) -> bool:
+        """Whether a partition with models of its own was added after its group had started."""
+        if not is_keyed(self.codec):
+            return False
+        topic, number = key
+        first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
+        return number is not None and number >= first
 
     def _retry(self, key: Partition, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""

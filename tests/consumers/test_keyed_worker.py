@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import sqlite3
 from copy import deepcopy
 from functools import cache
@@ -165,7 +166,7 @@ def test_each_partition_has_a_checkpoint_and_models_of_its_own(topics, tmp_path,
         assert shown("drift_model_loads_total", labels) > 6
     close(one)
     folders = CheckpointFolder(tmp_path).path.iterdir()
-    assert sorted(path.name for path in folders) == ["t-0", "t-1"]
+    assert sorted(path.name for path in folders) == ["t-0", "t-1", "t-partitions"]
     assert_exact(tmp_path, prior=prior)
     assert_published(topics, prior=prior)
 
@@ -353,3 +354,31 @@ def test_the_command_takes_a_key_by_option_or_file(tmp_path):
     config.write_text(text)
     served = CliRunner().invoke(app, ["serve", *given[1:]])
     assert "serving takes one model, and each key has one of its own: leave --k" in served.output
+
+
+@pytest.mark.parametrize("start", ["latest", None])
+def test_a_partition_that_is_added_is_learnt_from_its_first_message(topics, tmp_path, start):
+    one = worker(topics, tmp_path, start="latest")
+    until(one, lambda: len(one._claims) == 2)
+    assert offsets(one) == END
+    close(one)
+    assert (tmp_path / "t-partitions").read_bytes() == b"2\n"
+    (tmp_path / "t-partitions").write_bytes(b"1\n")  # the second one came after that
+    shutil.rmtree(tmp_path / "t-1")
+    later = worker(topics, tmp_path, "later", start=start)
+    until(later, lambda: offsets(later) == END)
+    learners = {key: claim.learner for key, claim in later._claims.items()}
+    assert learners["t", 0].metrics.examples == 0
+    assert learners["t", 1].metrics.examples > COUNT // 2
+    close(later)
+
+
+def test_how_many_partitions_a_topic_had_at_first_is_noted_once(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    assert [folder.first_partitions("t", n) for n in (2, 5)] == [2, 2]
+    epoch, _ = folder.claim(("t", 3))
+    folder.save(("t", 3), epoch, LBP(2), {("t", 3): 1})
+    (tmp_path / "t-partitions").unlink()
+    assert folder.first_partitions("t", 9) == 4  # those that have checkpoints
+    with pytest.raises(CheckpointError, match="t-partitions: cannot be written: No such file"):
+        CheckpointFolder(tmp_path / "other").first_partitions("t", 2)

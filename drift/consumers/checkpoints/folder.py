@@ -14,7 +14,7 @@ import platform
 import re
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
 from drift.consumers.checkpoints.agreement import agree, check_identity, without
@@ -38,6 +38,7 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
+    from pathlib import Path
 
     from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
@@ -147,11 +148,15 @@ class CheckpointFolder:
     def folder(self, partition: Partition) -> AnyPath:
         """Return the folder of a partition's checkpoints."""
         topic, number = partition
+        return self.path / f"{self._name(topic)}-{'all' if number is None else number}"
+
+    @staticmethod
+    def _name(topic: str) -> str:
         name = quote(topic, safe="")  # '/' and the like; '.' stays, '-' may be there
         name = name.replace(".", "%2E", 1) if name.startswith(".") else name
         if len(name) > _LONGEST:
             name = f"{name[: _LONGEST // 2]}%{hashlib.sha256(topic.encode()).hexdigest()}"
-        return self.path / f"{name}-{'all' if number is None else number}"
+        return name
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -217,17 +222,50 @@ class CheckpointFolder:
     def _refuse_parts(self, partition: Partition) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
         topic, number = partition
-        whole = self.folder(partition)
-        name = re.compile(re.escape(whole.name.removesuffix("all")) + r"\d+")
+        if number is None and (parts := self._parts(topic)):
+            names = ", ".join(sorted(self.folder((topic, part)).name for part in parts))
+            raise CheckpointError(
+                f"{self.path} has models of single partitions, {names}, and one learns all of "
+                f"{topic} now: start with another folder and group, or continue with one of them "
+                "by --partition"
+            )
+
+    def _parts(self, topic: str) -> list[int]:
+        """Return the partitions of a topic that have checkpoints of their own."""
+        name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
         with suppress(OSError):
-            folders = [one for one in whole.parent.iterdir() if name.fullmatch(one.name)]
-            parts = [one.name for one in folders if files_in(one).listing().checkpoints]
-            if number is None and parts:
-                raise CheckpointError(
-                    f"{whole.parent} has models of single partitions, {', '.join(sorted(parts))}, "
-                    f"and one learns all of {topic} now: start with another folder and group, or "
-                    "continue with one of them by --partition"
-                )
+            found = {one: name.fullmatch(one.name) for one in self.path.iterdir()}
+            return [
+                int(match[1])
+                for one, match in found.items()
+                if match and files_in(one).listing().checkpoints
+            ]
+        return []
+
+    def first_partitions(self, topic: str, count: int) -> int:
+        """Return how many partitions a topic had when the first of them was claimed.
+
+        Parameters
+        ----------
+        topic
+            A topic whose partitions have checkpoints of their own.
+        count
+            How many it has now, which is noted where none was claimed before.
+
+        Raises
+        ------
+        CheckpointError
+            If that cannot be noted.
+        """
+        file = self.path / f"{self._name(topic)}-partitions"
+        with suppress(OSError, ValueError):
+            return int(file.read_bytes())
+        first = max(self._parts(topic), default=count - 1) + 1
+        try:
+            cast("Path", file).write_bytes(b"%d\n" % first)
+        except OSError as problem:
+            raise CheckpointError(f"{file}: cannot be written: {problem.strerror}") from problem
+        return first
 
     def _newest(
         self, partition: Partition, checkpoints: list[tuple[int, int]]
