@@ -94,9 +94,8 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint."""
         learner = self.learner
-        state = learner.metrics.state()
-        given = PLACE, self.epoch, learner.model, learner.offsets, state
-        self.folder.save(*given, keyed=learner.models_state())
+        learner.epoch = self.epoch
+        self.folder.prepare(PLACE, learner.snapshot(), keyed=learner.models_state())()
 
 
 def costs(name: str, keys: int, count: int, *, prior: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from drift.consumers.order import Runs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import Future
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
@@ -21,7 +22,7 @@ class _Saving(NamedTuple):
     """A checkpoint that is being written, and what was taken between it and the one before."""
 
     written: Future[Checkpoint]
-    offsets: dict[Place, int]
+    offsets: Mapping[Place, int]
     runs: Runs
     taken: int
 
@@ -49,16 +50,16 @@ class ClaimedModel:
         """Whether a checkpoint is written of which `end_saving` is to tell."""
         return self.saving is not None and self.saving.written.done()
 
-    def begin_saving(self, written: Future[Checkpoint], offsets: dict[Place, int]) -> None:
+    def begin_saving(self, written: Future[Checkpoint], offsets: Mapping[Place, int]) -> None:
         """Note that a checkpoint is being written, which has all that was taken."""
         learner = self.learner
         self.saving = _Saving(written, offsets, learner.runs, learner.since_checkpoint)
         learner.runs, learner.since_checkpoint = Runs(), 0
 
-    def end_saving(self) -> dict[Place, int] | None:
+    def end_saving(self) -> Mapping[Place, int] | None:
         """Wait for the checkpoint that is being written; return its offsets, None where none was.
 
-        What it was to have is to be in the next one, where it raises what the writing raised.
+        If writing failed, raise its error; the next checkpoint includes these runs.
         """
         saving, self.saving = self.saving, None
         if saving is None:

@@ -14,6 +14,7 @@ from zlib import crc32
 from drift.consumers._json import check_kind, library, plain
 from drift.consumers.answers import UNSEEN, Answer, text_of
 from drift.consumers.checkpoints.agreement import advice, swapped, written
+from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.options import codec_settings, final_step, is_keyed
@@ -31,7 +32,6 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
@@ -246,6 +246,25 @@ class Learner:
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
         self.metrics.checkpointed(checkpoint.time)
+
+    def snapshot(self) -> Checkpoint:
+        """Return what a checkpoint has of it now, but for late labels and models of keys.
+
+        The model is not copied: see `drift.consumers.checkpoints.checkpoint.encoding`.
+        """
+        return Checkpoint(
+            self.model,
+            dict(self.offsets),
+            self.epoch,
+            configuration=self.configuration,
+            metrics=self.metrics.state(),
+            identity=dict(self.identity),
+            leader_epochs=dict(self.leader_epochs),
+            clocks=dict(self.clocks),
+            shadow=self.shadow_state(),
+            promotions=self.promotions,
+            digest=self.digest,
+        )
 
     def take(self, message: Message) -> list[Outgoing]:
         """Predict and learn a message; return what is to be sent because of it.

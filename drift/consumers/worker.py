@@ -549,29 +549,19 @@ class Worker:
         self._check_topic()
         self._producer.flush()
         reached("outputs.flushed")
-        offsets = dict(learner.offsets)
+        checkpoint = learner.snapshot()
         try:
             write = self.folder.prepare(
                 learner.key,
-                learner.epoch,
-                learner.model,
-                offsets,
-                learner.metrics.state(),
-                identity=learner.identity,
-                leader_epochs=learner.leader_epochs,
-                clocks=learner.clocks,
+                checkpoint,
                 join=learner.join_state(),
+                keyed=learner.models_state(),
                 runs=learner.runs.all(),
                 previous=learner.checkpoint,
-                configuration=learner.configuration,
-                shadow=learner.shadow_state(),
-                promotions=learner.promotions,
-                keyed=learner.models_state(),
-                digest=learner.digest,
             )
         except CheckpointError as error:
             return self._refuse_save(claim, error)
-        claim.begin_saving(self._writer.submit(write), offsets)
+        claim.begin_saving(self._writer.submit(write), checkpoint.offsets)
         return True
 
     def _end_save(self, claim: ClaimedModel) -> bool:

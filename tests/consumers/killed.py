@@ -7,6 +7,7 @@ import signal
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import place
@@ -62,7 +63,8 @@ def save_models(path):
     for name in "abcde":
         models.changed(name, models.get(name) or checkpoint.model)
         models.leave()
-    folder.prepare(key, epoch, checkpoint.model, {key: 0}, keyed=models.state())()
+    saved = Checkpoint(checkpoint.model, {key: 0}, epoch)
+    folder.prepare(key, saved, keyed=models.state())()
 
 
 def roll_back(folder, keep_offsets):

@@ -703,7 +703,7 @@ def test_a_checkpoint_is_of_the_moment_that_it_was_prepared_at(folder, model):
     for x, y in examples[:30]:
         model.predict_one(x)
         model.learn_one(x, y)
-    before, write = encode(model), folder.prepare(TP, epoch, model, {TP: 30})
+    before, write = encode(model), folder.prepare(TP, Checkpoint(model, {TP: 30}, epoch))
     for x, y in examples[30:]:
         model.predict_one(x)
         model.learn_one(x, y)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from river import compose, naive_bayes, preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
@@ -76,8 +77,8 @@ class Claimed:
         assert len(self.models) <= self.models.most
 
     def prepare(self):
-        given = KEY, self.epoch, LBP(budget=3), {KEY: 0}
-        write, was = self.folder.prepare(*given, keyed=self.models.state()), dict(self.twin)
+        checkpoint, was = Checkpoint(LBP(budget=3), {KEY: 0}, self.epoch), dict(self.twin)
+        write = self.folder.prepare(KEY, checkpoint, keyed=self.models.state())
 
         def written():
             checkpoint = write()

@@ -120,19 +120,9 @@ class Worker:
 
     def save(self, *, previous=None):
         one = self.learner
-        written = self.folder.save(
-            KEY,
-            self.epoch,
-            one.model,
-            one.offsets,
-            one.metrics.state(),
-            identity={"topic_id": "7", "group": "g"},
-            clocks=one.clocks,
-            join=one.join_state(),
-            runs=one.runs.all(),
-            previous=one.checkpoint,
-            digest=one.digest,
-        )
+        one.epoch, one.identity = self.epoch, {"topic_id": "7", "group": "g"}
+        given = {"join": one.join_state(), "runs": one.runs.all(), "previous": one.checkpoint}
+        written = self.folder.prepare(KEY, one.snapshot(), **given)()
         one.checkpoint, one.runs = written.id, Runs()
         return written.id
 
@@ -188,7 +178,10 @@ def settle(one):
     for _ in range(100):
         before = one.version
         one.step(0)
-        if one.version == before and not one._course.feed.order and one._serving is one._course:
+        source = one._consumer
+        is_read = all(source.positions[p] == source.ends[p] for p in source.positions)
+        is_idle = one.version == before and not one._course.feed.order
+        if is_read and is_idle and one._serving is one._course:
             return
     raise AssertionError(one.version)
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
-    from drift.consumers.order import Clock, Run
+    from drift.consumers.order import Run
     from drift.consumers.records import Place
 
 __all__ = ["CheckpointFolder", "Claim"]
@@ -351,11 +351,7 @@ class CheckpointFolder:
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
 
-    def save(self, *given: Any, **more: Any) -> Checkpoint:
-        """Write a checkpoint atomically: `prepare`, then write."""
-        return self.prepare(*given, **more)()
-
-    def prepare(  # noqa: PLR0913
+    def save(  # noqa: PLR0913
         self,
         partition: Partition,
         epoch: int,
@@ -363,17 +359,27 @@ class CheckpointFolder:
         offsets: Mapping[Place, int],
         metrics: Mapping[str, Any] | None = None,
         *,
-        identity: Mapping[str, str] | None = None,
-        leader_epochs: Mapping[Place, int] | None = None,
-        clocks: Mapping[Place, Clock] | None = None,
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
         runs: Sequence[Run] = (),
         previous: str | None = None,
-        configuration: Mapping[str, Any] | None = None,
-        shadow: tuple[Any, Mapping[str, Any]] | None = None,
-        promotions: Sequence[Mapping[str, Any]] = (),
+        **more: Any,
+    ) -> Checkpoint:
+        """Write a checkpoint atomically: `prepare`, then write.
+
+        `model`, `offsets`, `metrics` and `more` are those of a `Checkpoint`.
+        """
+        checkpoint = Checkpoint(model, dict(offsets), epoch, metrics=metrics or {}, **more)
+        return self.prepare(partition, checkpoint, join=join, runs=runs, previous=previous)()
+
+    def prepare(  # noqa: PLR0913
+        self,
+        partition: Partition,
+        checkpoint: Checkpoint,
+        *,
+        join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
         keyed: Callable[[], Lineage] | None = None,
-        digest: int = 0,
+        runs: Sequence[Run] = (),
+        previous: str | None = None,
     ) -> Callable[[], Checkpoint]:
         """Return a function that writes a checkpoint of the model as it is now, on any thread.
 
@@ -381,35 +387,18 @@ class CheckpointFolder:
         ----------
         partition
             Topic and number.
-        epoch
-            What `claim` gave.
-        model
-            The model.
-        offsets
-            Next offset to learn, by topic and partition.
-        metrics
-            What is counted across restarts.
-        identity
-            The identity of the topic.
-        leader_epochs
-            Leader epoch of the last message learnt, by topic and partition.
-        clocks
-            Time by topic and partition.
+        checkpoint
+            What is to be written; its epoch is what `claim` gave. It gets the next sequence, and
+            the folder's configuration where it has none.
         join
             Returns the state of labels that come later, as it is now, on any thread.
+        keyed
+            Writes the models of keys, as they are now, on any thread, and returns their lineage;
+            None for none.
         runs
             In which order messages were learnt since the checkpoint `previous`.
         previous
             The one that the model comes from; None where it comes from none.
-        configuration
-            That of the model and its shadow; None for the folder's.
-        shadow, promotions
-            As a `Checkpoint` has them.
-        keyed
-            Writes the models of keys, as they are now, on any thread, and returns their lineage;
-            None for none.
-        digest
-            Of all that the model has learnt.
 
         Returns
         -------
@@ -426,33 +415,21 @@ class CheckpointFolder:
             If the model cannot be stored.
         """
         reached("checkpoint.begun")
-        files = self._files(partition)
+        files, epoch = self._files(partition), checkpoint.epoch
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
-        models = [model, *(shadow or ())[:1]]
+        configuration = checkpoint.configuration or self.configuration or {}
+        checkpoint = replace(checkpoint, sequence=sequence, configuration=configuration)
+        models = [checkpoint.model, *(checkpoint.shadow or ())[:1]]
         # What keeps changing is copied here; the rest, which takes longer, is left to the thread.
         encodings = [encoding(one, allow_pickle=self.allow_pickle) for one in models]
-        checkpoint = Checkpoint(
-            model,
-            dict(offsets),
-            epoch,
-            sequence,
-            (self.configuration if configuration is None else configuration) or {},
-            metrics or {},
-            identity=dict(identity or {}),
-            leader_epochs=dict(leader_epochs or {}),
-            clocks=dict(clocks or {}),
-            shadow=shadow,
-            promotions=promotions,
-            digest=digest,
-        )
         reached("checkpoint.encoded")
 
         def write() -> Checkpoint:
             models = None if keyed is None else keyed()
             whole = replace(checkpoint, models=models, join=None if join is None else join())
             data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
-            line = order_line(checkpoint.id, previous, runs, digest=digest)
+            line = order_line(checkpoint.id, previous, runs, digest=checkpoint.digest)
             files.append_order(epoch, sequence, line)
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")
