@@ -18,11 +18,12 @@ from drift.cli._client import Client, read_key
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
-from drift.consumers.checkpoints.adoption import adopt, newest, stored
+from drift.consumers.checkpoints.adoption import adopt, newest, skip, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan, when
+from drift.consumers.records import Position
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.files import PartitionFolder
     from drift.consumers.checkpoints.rollback import Rollback as Plan
 
-__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Verify"]
+__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Skip", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
@@ -132,6 +133,36 @@ class Adopt(_Signed):
                 else f"{topic} as it is now"
             )
             click.echo(f"{partition.path}: continues with {what}")
+
+
+@dataclass(kw_only=True)
+class Skip(_Signed):
+    """Leave a message out that ends the worker: it becomes a dead letter, the others are learnt.
+
+    A worker that has the model loads the changed checkpoint.
+    """
+
+    folder: str = option("The checkpoints, or those of one model.", argument=True)
+    message: str = option("TOPIC:PARTITION:OFFSET, as the log names it.", argument=True)
+
+    def _run(self) -> None:
+        topic, *numbers = self.message.rsplit(":", 2)
+        if len(numbers) != 2 or not all(map(str.isdecimal, numbers)):
+            raise ParameterError(f"{self.message!r} is no message, as orders:3:1207")
+        position = Position(topic, *map(int, numbers))
+        of = [
+            partition
+            for partition, header in newest(place(self.folder), warn)
+            if [*position[:2]] in [one[:2] for one in header["offsets"]]
+        ]
+        if not of:
+            raise ParameterError(
+                f"{self.folder} has no checkpoint of {topic}:{position.partition}: nothing was "
+                "changed"
+            )
+        for partition in of:
+            skip(partition, position, read_key(self.key_file))
+            click.echo(f"{partition.path}: leaves {position} out")
 
 
 @dataclass(kw_only=True)

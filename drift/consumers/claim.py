@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from drift.consumers.attempts import Attempt
 from drift.consumers.order import Runs
 
 if TYPE_CHECKING:
@@ -11,11 +14,14 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.feed import Feed
     from drift.consumers.learner import Learner
     from drift.consumers.records import Place
 
 __all__ = ["ClaimedModel"]
+
+log = logging.getLogger("drift.consumers")
 
 
 class _Saving(NamedTuple):
@@ -38,12 +44,29 @@ class ClaimedModel:
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
+        self.attempt: Attempt | None = None  # where messages are taken with care
+        self._has_begun = False
         self.saving: _Saving | None = None
 
     @property
     def learner(self) -> Learner:
         """The learner."""
         return self.feed.learner
+
+    def begin(self, folder: AnyPath) -> None:
+        """Look, before the first message, how claims before this one have ended."""
+        if self._has_begun or not isinstance(folder, Path):
+            return
+        self._has_begun = True
+        attempt = Attempt(folder, self.learner.epoch, self.learner.offsets)
+        if attempt.is_careful:
+            self.attempt = attempt
+            why = f"a worker died in message {attempt.suspect}, for the {attempt.deaths}. time"
+            log.warning(
+                "%s: %s: messages are taken one at a time until the next checkpoint",
+                self.learner.key,
+                why if attempt.suspect else f"{attempt.starts - 1} workers ended soon after this",
+            )
 
     @property
     def is_written(self) -> bool:
@@ -73,4 +96,7 @@ class ClaimedModel:
             raise
         learner.checkpoint = written.id
         learner.metrics.checkpointed()
+        if self.attempt is not None:
+            self.attempt.saved(saving.offsets)
+            self.attempt = self.attempt if self.attempt.is_careful else None
         return saving.offsets

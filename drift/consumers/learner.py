@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Place, Source
+    from drift.consumers.records import Place, Position, Source
     from drift.types import Features, Label
 
 __all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
@@ -160,6 +160,8 @@ class Learner:
         When a shadow took the model's place.
     configuration : dict
         What the checkpoints say of model and shadow.
+    skips : dict
+        Messages that are not to be learnt, and why.
     digest : int
         Of what was learnt, in its order, and what the model predicted of it: models with another
         digest differ, though they learnt the same messages.
@@ -199,6 +201,7 @@ class Learner:
         self.promotions: list[dict[str, Any]] = []
         self.configuration: dict[str, Any] = {}
         self.digest = 0
+        self.skips: dict[Position, str] = {}
         self._jump = 1000 * options.max_jump
         self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
@@ -236,6 +239,7 @@ class Learner:
                 *(self.key, checkpoint.id, written(self.configuration, "codec")),
             )
         self.promotions = [dict(one) for one in checkpoint.promotions]
+        self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
         if checkpoint.shadow is not None:
             try:
                 self.shadow = Shadow.restore(*checkpoint.shadow)
@@ -264,6 +268,7 @@ class Learner:
             shadow=self.shadow_state(),
             promotions=self.promotions,
             digest=self.digest,
+            skips=[at for at in self.skips if at.offset >= self.offsets.get(at[:2], 0)],
         )
 
     def take(self, message: Message) -> list[Outgoing]:
@@ -279,8 +284,12 @@ class Learner:
         clock = self.clocks.get(place, _START).after(message.time, self._jump)
         self.metrics.jumps += clock.claim is not None
         answer = self._age(message, clock.time)
+        why = self.skips.pop(message.position, None) if self.skips else None
         try:
-            answer += self._learn(message, clock.time)
+            if why is None:
+                answer += self._learn(message, clock.time)
+            else:
+                answer += self._give_up(message, MessageError("message", why))
         except NO_FAULT_OF_IT:
             raise
         except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call

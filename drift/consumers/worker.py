@@ -26,7 +26,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
 from drift.consumers.shadow import Shadow
-from drift.errors import CheckpointError, FencedError, UnavailableError
+from drift.errors import CheckpointError, DriftError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Place
+    from drift.consumers.records import Message, Place, Position
 
 __all__ = ["Worker"]
 
@@ -280,11 +280,17 @@ class Worker:
         learner, learnt = claim.learner, 0
         until = time.monotonic() + self._patience / len(self._claims)
         try:
-            with self._whole(learner.key):
+            with self._whole(claim):
+                if claim.feed.order:
+                    claim.begin(self.folder.folder(learner.key))
                 for message in claim.feed.take():
+                    if claim.attempt is not None and not self._brace(claim, message.position):
+                        return learnt
                     for outgoing in learner.take(message):
                         self._producer.send(outgoing)
                     learnt += 1
+                    if claim.attempt is not None:
+                        claim.attempt.note(None)
                     if self._stopping.is_set() or time.monotonic() > until:
                         self._in_time = False
                         break
@@ -299,15 +305,30 @@ class Worker:
         return learnt
 
     @contextmanager
-    def _whole(self, key: Partition) -> Iterator[None]:
+    def _whole(self, claim: ClaimedModel) -> Iterator[None]:
         """Drop a model that an error leaves amid a message."""
         try:
             yield
-        except UnsentError:
+        except BaseException as error:
+            if claim.attempt is not None and isinstance(error, DriftError):
+                claim.attempt.note(None)  # it is no fault of the message
+            if not isinstance(error, UnsentError):
+                self._drop(claim.learner.key)
             raise
-        except BaseException:
-            self._drop(key)
-            raise
+
+    def _brace(self, claim: ClaimedModel, position: Position) -> bool:
+        """Note a message that may end the process; say whether the model is still there."""
+        learner, attempt = claim.learner, claim.attempt
+        if attempt is None:
+            return True
+        if position == attempt.suspect and learner.since_checkpoint:
+            self._save(claim)  # so that what came before is not sent again
+            if learner.key not in self._claims:
+                return False
+        if attempt.is_given_up(position):
+            learner.skips[position] = f"has ended the worker {attempt.deaths} times"
+        attempt.note(position)
+        return True
 
     def _skip(self, gap: Gap) -> None:
         """Continue after messages that were deleted, if that was requested."""

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.records import Position
 
-__all__ = ["adopt", "check_key", "newest", "rewrite", "stored"]
+__all__ = ["adopt", "check_key", "newest", "rewrite", "skip", "stored"]
 
 
 def newest(
@@ -136,6 +137,40 @@ def adopt(
     rewrite(partition, key, changed, "drift checkpoint adopt")
 
 
+def skip(partition: PartitionFolder, position: Position, key: bytes | None) -> None:
+    """Have the newest checkpoint of a partition leave a message out; see `rewrite`.
+
+    Parameters
+    ----------
+    partition, key
+        As of `rewrite`.
+    position
+        The message, which becomes a dead letter.
+
+    Raises
+    ------
+    CheckpointError
+        If it has been learnt.
+    """
+
+    def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
+        offsets = {(topic, number): at for topic, number, at in old.header["offsets"]}
+        at = offsets[position[:2]]
+        if position.offset < at:
+            raise CheckpointError(
+                f"{position} has been learnt, the next offset is {at}: roll back to a checkpoint "
+                "before it to learn without it"
+            )
+        return old.header | {"skips": [*old.header.get("skips", []), [*position]]}, [old.payload]
+
+    rewrite(partition, key, changed, "drift checkpoint skip")
+
+
+def _reads(header: dict[str, Any]) -> list[Any]:
+    """Return what says which messages are learnt next, and how they are read."""
+    return [header["offsets"], part(header["configuration"], "codec"), header.get("skips", [])]
+
+
 def rewrite(
     partition: PartitionFolder,
     key: bytes | None,
@@ -169,8 +204,7 @@ def rewrite(
     check_key(partition, old, key)
     with naming(partition.file(old.header["epoch"], old.header["sequence"])):
         header, payload = changed(old)
-    is_codec, was_codec = (part(one["configuration"], "codec") for one in (header, old.header))
-    if header["offsets"] == old.header["offsets"] and is_codec == was_codec:
+    if _reads(header) == _reads(old.header):
         # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", id_of(old.header), []))
     header |= {"epoch": epoch, "sequence": 1}

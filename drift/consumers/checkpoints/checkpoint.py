@@ -23,6 +23,7 @@ from drift.consumers.checkpoints.file_format import (
     seal,
 )
 from drift.consumers.order import Clock
+from drift.consumers.records import Position
 from drift.errors import CheckpointError
 from drift.models._state import codec
 
@@ -86,6 +87,8 @@ class Checkpoint:
         `drift.consumers.checkpoints.keyed_store`; None where there are none.
     digest
         Of all that the model has learnt: see `drift.consumers.learner.Learner`.
+    skips
+        Messages that are to be left out, as `drift checkpoint skip` says.
     is_signed
         Whether it was read from a file with a signature.
 
@@ -112,6 +115,7 @@ class Checkpoint:
     promotions: Sequence[Mapping[str, Any]] = ()
     models: Sequence[Sequence[int]] | None = None
     digest: int = 0
+    skips: Sequence[Position] = ()
     is_signed: bool = False
 
     @property
@@ -190,6 +194,8 @@ def to_bytes(
         }
     if checkpoint.promotions:
         header["promotions"] = [*checkpoint.promotions]
+    if checkpoint.skips:
+        header["skips"] = [*checkpoint.skips]
     if checkpoint.models is not None:
         header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # after the model, so that the header stays small
@@ -358,6 +364,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
         promotions=header["promotions"],
         models=header.get("models"),
         digest=header["digest"],
+        skips=[Position(*one) for one in header.get("skips", [])],
         is_signed=description.signature is not None,
         **{name: header[name] for name in _AS_THEY_ARE},
     )

@@ -106,6 +106,7 @@ _ENTRIES: dict[str, list[list[type]]] = {
     "leader_epochs": [[str, int, int]],
     "clocks": [[str, int, int, int], [str, int, int, NoneType]],
     "models": [[int, int]],
+    "skips": [[str, int, int]],
 }
 
 
