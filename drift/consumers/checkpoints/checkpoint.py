@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Checkpoint",
+    "check_readable",
     "decode_model",
     "encode_model",
     "encoding",
@@ -246,6 +247,27 @@ def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[by
         return partial(encode_model, snapshot(), allow_pickle=allow_pickle)
     encoded = encode_model(model, allow_pickle=allow_pickle)
     return lambda: encoded
+
+
+def check_readable(encoded: Sequence[tuple[bytes, str]]) -> None:
+    """Refuse what `encode_model` made of drift's own models if it could not be read again.
+
+    Raises
+    ------
+    CheckpointError
+        If a model cannot be built from it, as where a number has overflowed: it names the array.
+    """
+    for payload, kind in encoded:
+        if kind != "drift":
+            continue
+        try:
+            codec.decode(payload)
+        except CheckpointError as problem:
+            raise CheckpointError(
+                f"the model could not be read again, so that it is not written: {problem}. The "
+                "checkpoint before stays; to continue from that, start the worker again, and leave "
+                "out the message that did it by drift checkpoint skip"
+            ) from None
 
 
 def verify(data: bytes, *, key: bytes | None = None) -> Description:

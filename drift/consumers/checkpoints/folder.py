@@ -20,6 +20,7 @@ from urllib.parse import quote
 from drift.consumers.checkpoints.agreement import agree, check_identity, without
 from drift.consumers.checkpoints.checkpoint import (
     Checkpoint,
+    check_readable,
     encoding,
     from_bytes,
     to_bytes,
@@ -428,7 +429,9 @@ class CheckpointFolder:
         def write() -> Checkpoint:
             models = None if keyed is None else keyed()
             whole = replace(checkpoint, models=models, join=None if join is None else join())
-            data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
+            encoded = [encode() for encode in encodings]
+            check_readable(encoded)
+            data = to_bytes(whole, key=self.key, encoded=encoded)
             line = order_line(checkpoint.id, previous, runs, digest=checkpoint.digest)
             files.append_order(epoch, sequence, line)
             files.write(epoch, sequence, data)
