@@ -237,6 +237,7 @@ class PartitionObjects(PartitionFolder):
     def claim(self, owner: str = "") -> int:
         """Create the next epoch; a folder exists with its first object."""
         with _saying_why(self.path):
+            self.path.check_conditions()
             return self._next_epoch(owner)
 
     def _create(self, name: str, data: bytes) -> None:
