@@ -7,6 +7,8 @@ import logging
 import marshal
 from collections import deque
 from functools import partial
+from heapq import nlargest
+from operator import itemgetter
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -109,9 +111,31 @@ def answer_of(
     return predicted, score, chances
 
 
-def by_text(chances: Mapping[Any, float] | None) -> dict[str, float] | None:
-    """Return probabilities as JSON has them, by the text of the label."""
-    return None if chances is None else {text_of(one): share for one, share in chances.items()}
+def by_text(
+    chances: Mapping[Any, float] | None, most: int | None = None
+) -> dict[str, float] | None:
+    """Return probabilities as JSON has them, by the text of the label; the largest `most`.
+
+    Labels of one text, as 1 and "1", share an entry.
+
+    >>> by_text({1: 0.25, "1": 0.5, "no": 0.25}, most=1)
+    {'1': 0.75}
+    """
+    if chances is None:
+        return None
+    named: dict[str, float] = {text_of(one): share for one, share in chances.items()}
+    if len(named) < len(chances):
+        named = dict.fromkeys(named, 0.0)
+        for one, share in chances.items():
+            named[text_of(one)] += share
+    return named if most is None else largest(named, most)
+
+
+def largest(values: Any, most: int) -> Any:
+    """Return the largest values of a dict; anything else as it is."""
+    if isinstance(values, dict) and len(values) > most:
+        return dict(nlargest(most, values.items(), key=itemgetter(1)))
+    return values
 
 
 def as_json(body: dict[str, Any]) -> bytes:
@@ -460,13 +484,14 @@ class Learner:
         if self.options.predictions is None:
             return answer, []
         predicted, chances, _ = answer
+        most = self.options.top_probabilities
         topic, partition, offset = message.position
         body = {
             "id": example.id,
             "timestamp": example.timestamp,
             "predicted": predicted,
-            "score": score,
-            "probabilities": by_text(chances),
+            "score": largest(score, most),
+            "probabilities": by_text(chances, most),
             "label": example.label,
             "topic": topic,
             "partition": partition,

@@ -70,6 +70,9 @@ class _TopicOptions:
     probabilities: bool = option(
         "Measure probabilities, too, where no predictions are sent.", default=True
     )
+    top_probabilities: int = option(
+        "Most probabilities in a prediction, and most scores, the largest.", 100, least=0
+    )
     positive: object | None = option(
         "Label that recall and precision are of; default: true, or 1, where there is no third one.",
         None,
@@ -125,6 +128,9 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     probabilities
         Ask the model for probabilities where no predictions are sent, too: log loss, AUC and
         calibration are measured by them. False spares their time.
+    top_probabilities
+        How many probabilities a prediction has at most, and how many scores where each label has
+        one, the largest: those of thousands of labels are more bytes than a topic takes.
     positive
         The label that recall, precision, F1 and base rate are of: see `drift.consumers.measures`.
     alarm_level

@@ -151,6 +151,24 @@ def test_predictions_have_each_class_with_its_probability(model):
     assert sum(expected.values()) == pytest.approx(1)
 
 
+def test_a_prediction_has_the_most_probable_classes_and_fits_its_topic():
+    """Of 1,250 labels of 900 characters all would be 2.3 MB."""
+    one = learner(OneVsRest(LBP(5)), top_probabilities=3)
+    for n in range(60):
+        x = {"features": {f"f{n % 7}": 1.0}, "label": f"{n % 9} {'x' * 900}"}
+        one.take(message(json.dumps(x).encode(), n))
+    features = {"f3": 1.0, "f5": 1.0}
+    [sent] = one.take(message(json.dumps({"features": features}).encode(), 60))
+    body = json.loads(sent.value)
+    for found, every in (
+        (body["probabilities"], one.model.predict_proba_one(features)),
+        (body["score"], one.model.decision_function_one(features)),
+    ):
+        assert sorted(found.values()) == sorted(every.values())[-3:]
+        assert all(every[label] == value for label, value in found.items())
+    assert len(sent.value) < 3 * 2 * 950 + 1_500
+
+
 def test_probabilities_are_null_where_a_model_knows_none():
     [sent] = learner(Noting()).take(message(b'{"features": {"a": 1}, "label": 3}'))
     assert json.loads(sent.value)["probabilities"] is None
