@@ -217,6 +217,10 @@ class ServiceOptions:
     ----------
     host, port
         Where it listens.
+    hosts
+        Names in the header Host that are answered, beside ``localhost`` and addresses. Empty: any
+        name, or none if `host` is this machine's alone, so that no web page in a browser of this
+        machine can ask by a name of its own.
     max_staleness
         Largest lag of the model behind the logs, in seconds; beyond, it does not answer. None: any.
     max_examples
@@ -224,7 +228,7 @@ class ServiceOptions:
     max_features
         Features of an example.
     timeout
-        Seconds for which the body of a request may take to come.
+        Seconds for which the head of a request may take to come, and its body.
 
     Raises
     ------
@@ -234,6 +238,12 @@ class ServiceOptions:
 
     host: str = option("Address to listen at.", "127.0.0.1", table="serve")
     port: int = option("Port to listen at.", 8000, least=1, most=65535, table="serve")
+    hosts: tuple[str, ...] = option(
+        "Names by which it may be asked, beside localhost and addresses; default: any, or none "
+        "where it listens on this machine alone.",
+        (),
+        table="serve",
+    )
     max_staleness: float | None = option(
         "Answer 503 once the model is so many seconds behind; default: never.",
         None,
@@ -248,7 +258,7 @@ class ServiceOptions:
         "Largest number of features in an example.", 10_000, least=1, table="serve"
     )
     timeout: float = option(
-        "Seconds in which the body of a request has to come.",
+        "Seconds in which the head of a request has to come, and its body.",
         5.0,
         least=0,
         above=True,
