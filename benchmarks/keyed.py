@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks.machine import machine, resident, write_json
 from benchmarks.report import show_table
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.codec import JsonCodec
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.metrics import Metrics
@@ -67,7 +67,7 @@ class Run:
     def __init__(self, folder: Path, model: Any, most: int, *, prior: bool) -> None:
         self.folder = CheckpointFolder(folder)
         self.epoch, _ = self.folder.claim(PLACE)
-        store = models_in(self.folder.folder(PLACE), self.epoch)
+        store = ModelStore(self.folder.folder(PLACE), self.epoch)
         self.models = KeyedModels(store, most)
         options = WorkerOptions(topic="t", group="g", prior=prior)
         codec = JsonCodec(key="customer")
@@ -94,9 +94,8 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint."""
         learner = self.learner
-        state = learner.metrics.state()
-        given = PLACE, self.epoch, learner.model, learner.offsets, state
-        self.folder.save(*given, keyed=learner.models_state())
+        learner.epoch = self.epoch
+        self.folder.prepare(PLACE, learner.snapshot(), keyed=learner.models_state())()
 
 
 def costs(name: str, keys: int, count: int, *, prior: bool) -> dict[str, Any]:

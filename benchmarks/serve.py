@@ -111,7 +111,8 @@ class Connection(asyncio.Protocol):
         if self.transport.is_closing():
             return 0
         self.answer = asyncio.get_running_loop().create_future()
-        head = f"POST /predict HTTP/1.1\r\nHost: l\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
         return await asyncio.wait_for(self.answer, 30)
 

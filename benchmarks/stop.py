@@ -73,9 +73,8 @@ def main() -> None:
             for message in islice(rest, BETWEEN):
                 learner.take(message)
             began = now()
-            write = folder.prepare(
-                KEY, epoch, learner.model, learner.offsets, join=learner.join_state()
-            )
+            learner.epoch = epoch
+            write = folder.prepare(KEY, learner.snapshot(), join=learner.join_state())
             went_on = now()
             write()
             steps["stop"].append(went_on - began)

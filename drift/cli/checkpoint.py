@@ -18,11 +18,12 @@ from drift.cli._client import Client, read_key
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
-from drift.consumers.checkpoints.adoption import adopt, newest, stored
+from drift.consumers.checkpoints.adoption import adopt, newest, skip, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan, when
+from drift.consumers.records import Position
 from drift.errors import ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.files import PartitionFolder
     from drift.consumers.checkpoints.rollback import Rollback as Plan
 
-__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Verify"]
+__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Skip", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
@@ -98,7 +99,8 @@ class Verify(_Signed):
 class Adopt(_Signed):
     """Let checkpoints continue with a topic that was recreated, moved or truncated.
 
-    Messages before their offsets are not learnt.
+    Messages before their offsets are not learnt. With --codec they continue with their topic and
+    another [codec].
     """
 
     folder: str = option("The checkpoints, or those of one model.", argument=True)
@@ -106,8 +108,13 @@ class Adopt(_Signed):
     offset: int | None = option(
         "Next offset of each partition; default: that of the checkpoint.", None, least=0
     )
+    codec: bool = option(
+        "Accept another [codec], and no other topic; without --offset.", default=False
+    )
 
     def _run(self) -> None:
+        if self.codec and self.offset is not None:
+            raise ParameterError("--codec leaves the offsets as they are: leave --offset out")
         headers = dict(newest(place(self.folder), warn))
         for partition, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
@@ -119,8 +126,43 @@ class Adopt(_Signed):
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
-            adopt(partition, self.offset, read_key(self.key_file))
-            click.echo(f"{partition.path}: continues with {topic} as it is now")
+            adopt(partition, self.offset, read_key(self.key_file), codec=self.codec)
+            what = (
+                f"the codec that {topic} is read with next"
+                if self.codec
+                else f"{topic} as it is now"
+            )
+            click.echo(f"{partition.path}: continues with {what}")
+
+
+@dataclass(kw_only=True)
+class Skip(_Signed):
+    """Leave a message out that ends the worker: it becomes a dead letter, the others are learnt.
+
+    A worker that has the model loads the changed checkpoint.
+    """
+
+    folder: str = option("The checkpoints, or those of one model.", argument=True)
+    message: str = option("TOPIC:PARTITION:OFFSET, as the log names it.", argument=True)
+
+    def _run(self) -> None:
+        topic, *numbers = self.message.rsplit(":", 2)
+        if len(numbers) != 2 or not all(map(str.isdecimal, numbers)):
+            raise ParameterError(f"{self.message!r} is no message, as orders:3:1207")
+        position = Position(topic, *map(int, numbers))
+        of = [
+            partition
+            for partition, header in newest(place(self.folder), warn)
+            if [*position[:2]] in [one[:2] for one in header["offsets"]]
+        ]
+        if not of:
+            raise ParameterError(
+                f"{self.folder} has no checkpoint of {topic}:{position.partition}: nothing was "
+                "changed"
+            )
+        for partition in of:
+            skip(partition, position, read_key(self.key_file))
+            click.echo(f"{partition.path}: leaves {position} out")
 
 
 @dataclass(kw_only=True)

@@ -36,7 +36,7 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence  # noqa: TC003 - options read their types
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from types import NoneType
@@ -77,6 +77,8 @@ _LABELS = {bool, int, str}
 _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
 _WHOLE = 2.0**53
+#: Options that decide which messages are refused, which may change, and the key.
+_ELSE = {"require_label", "classes", "max_bytes", "key"}
 _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 
 
@@ -103,7 +105,9 @@ class Codec(Protocol):
     restart does not decode learnt messages again. If the fault is not the message's, as when a
     registry is away, raise UnavailableError: the worker ends and reads the message again later. For
     late labels a codec also needs `decode_label`: see `JsonCodec`. For models of keys it needs an
-    attribute `key`, the path of the key, and its examples have one.
+    attribute `key`, the path of the key, and its examples have one. A checkpoint names the codec's
+    class, and what its method `settings` returns, if it has one: JSON values by name, without
+    secrets. It is refused with another class or other settings.
 
     Examples
     --------
@@ -247,6 +251,24 @@ class JsonCodec:
         self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
         self._loads, self._dumps = library()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options that decide what messages become, unless they have their defaults.
+
+        Those are missing that only refuse messages, and `key`, which checkpoints name elsewhere.
+
+        Examples
+        --------
+        >>> JsonCodec(label="fraud", drop=["note"]).settings()
+        {'label': 'fraud', 'drop': ['note']}
+        """
+        found = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name not in _ELSE and (value or None) != (field.default or None):
+                is_list = isinstance(value, Sequence) and not isinstance(value, str)
+                found[field.name] = [*value] if is_list else value
+        return found
 
     def __reduce__(self) -> tuple[Callable[[], JsonCodec], tuple[()]]:
         given = {field.name: getattr(self, field.name) for field in fields(self)}

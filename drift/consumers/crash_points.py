@@ -19,7 +19,6 @@ __all__ = [
     "CHECKPOINT_POINTS",
     "CLAIM_POINTS",
     "MODELS_POINTS",
-    "OBJECTS_POINTS",
     "ROLLBACK_POINTS",
     "install",
     "reached",
@@ -51,10 +50,9 @@ ROLLBACK_POINTS = (
     "rollback.written",
 )
 
-#: The steps of `drift.consumers.checkpoints.rows.ModelStore`: of a claim, of a write, of the end
-#: of a version; and that of each object, where it puts some.
+#: The steps of `drift.consumers.checkpoints.keyed_store.ModelStore`: of a claim, of a write, of the
+#: end of a version.
 MODELS_POINTS = ("models.claimed", "models.half-written", "models.written", "models.saved")
-OBJECTS_POINTS = ("models.put",)
 
 _handlers: dict[str, Callable[[], None]] = {}
 

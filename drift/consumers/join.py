@@ -72,9 +72,9 @@ class JoinOptions:
     grace
         Seconds that a label waits for its features.
     pending
-        Most features that wait, and most ids remembered.
+        Most features that wait, most labels that wait, and most ids remembered.
     pending_bytes
-        Most bytes of waiting features, headers included.
+        Most bytes of waiting features, headers included, and of waiting labels.
     silence
         The label of features that have none after `after` seconds; None to learn nothing then.
     after
@@ -91,7 +91,9 @@ class JoinOptions:
     max_age: float = _option("How long features wait for a label.", _DAY, least=0, duration=True)
     grace: float = _option("How long a label waits for its features.", 60.0, least=0, duration=True)
     pending: int = _option("Most features that wait.", 100_000, least=1)
-    pending_bytes: int = _option("Most bytes of features that wait.", 64 << 20, least=1)
+    pending_bytes: int = _option(
+        "Most bytes of features that wait, and of labels.", 64 << 20, least=1
+    )
     silence: object | None = _option("Label of features that get none.", None)
     after: float | None = _option(
         "How long features wait before they are learnt by --silence.", None, least=0, duration=True
@@ -147,6 +149,11 @@ class Early(NamedTuple):
     label: Label
     weight: float | None
     time: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of its message, which waits as a whole."""
+        return self.message.whole_size
 
 
 class _Done:
@@ -239,7 +246,7 @@ class Join:
         self._early: OrderedDict[Id, Early] = OrderedDict()
         self._done = _Done()
         self._missing: dict[tuple[Place, int], Id] = {}
-        self._bytes = 0
+        self._bytes = self._early_bytes = 0
         self._time = -1  # of the last features
 
     @property
@@ -253,6 +260,7 @@ class Join:
         """Let features wait, or return their label if it came first."""
         early = self._early.pop(name, None)
         if early is not None:
+            self._early_bytes -= early.size
             self._done.add(name, waiting.time)
             self.counts["learnt"] += 1
             return early
@@ -282,6 +290,7 @@ class Join:
             kind = "duplicate"
         else:
             self._early[name] = early
+            self._early_bytes += early.size
             return kind, None
         self.counts[kind] += 1
         return kind, None if kind == "confirmed" else waiting
@@ -313,9 +322,14 @@ class Join:
         while self._early:
             name, early = next(iter(self._early.items()))
             latest = self._time - 1000 * self.options.grace
-            if early.time >= latest and len(self._early) <= self.options.pending:
+            has_room = (
+                len(self._early) <= self.options.pending
+                and self._early_bytes <= self.options.pending_bytes
+            )
+            if early.time >= latest and has_room:
                 break
             del self._early[name]
+            self._early_bytes -= early.size
             self.counts["orphan"] += 1
             orphans.append(early)
         return orphans
@@ -384,7 +398,8 @@ class Join:
         for name, time in zip(*state["done"], strict=True):
             join._done.add(name, time)
         for name, label, weight, time, message in state["early"]:
-            join._early[name] = Early(message_from_json(message), label, weight, time)
+            join._early[name] = early = Early(message_from_json(message), label, weight, time)
+            join._early_bytes += early.size
         at = [one.message.position for one in join._early.values()]
         number = {place: i for i, place in enumerate(dict.fromkeys(one[:2] for one in at))}
         _check_positions([*number], ((number[one[:2]], one.offset) for one in at), offsets)

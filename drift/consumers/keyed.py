@@ -1,7 +1,7 @@
 """A model for each key of the messages, as for each customer: many in memory, all in a store.
 
 A topic is partitioned by its key, and the workers of a group share the partitions. Each partition
-is a claim, with a checkpoint and a `drift.consumers.checkpoints.rows.ModelStore` of its own.
+is a claim, with a checkpoint and a `drift.consumers.checkpoints.keyed_store.ModelStore` of its own.
 
 With a prior, the topic's own model learns everything, and a key's model begins as a copy of it, at
 the first example of the key that is learnt; until then it answers for the key. Without one a key's
@@ -29,7 +29,7 @@ from drift.errors import CheckpointError, ConsumerError, FencedError, MessageErr
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from drift.consumers.checkpoints.rows import Lineage, ModelStore
+    from drift.consumers.checkpoints.keyed_store import Lineage, ModelStore
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
@@ -74,16 +74,14 @@ class KeyedModels:
         Models that were loaded.
     count : int
         Models that there are.
-    remedy : str
-        What to do about one that cannot be read.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from drift.consumers.checkpoints.models import models_in
+    >>> from drift.consumers.checkpoints.keyed_store import ModelStore
     >>> from drift.models import LBP
-    >>> models = KeyedModels(models_in(Path(tempfile.mkdtemp()), epoch=1), most=1)
+    >>> models = KeyedModels(ModelStore(Path(tempfile.mkdtemp()), epoch=1), most=1)
     >>> for key in ("ann", "bob"):
     ...     model = LBP(budget=3)
     ...     model.learn_one({"rain": 1.0}, True)
@@ -98,7 +96,6 @@ class KeyedModels:
         self.most = most
         self.loads = 0
         self.count = store.count
-        self.remedy = store.remedy
         self._store = store
         self._encode = partial(encode_model, allow_pickle=allow_pickle, narrow=False)
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
@@ -305,7 +302,8 @@ class KeyedLearner(Learner):
         except CheckpointError as problem:
             raise MessageError(
                 f"{self._path} {self._key!r:.60}",
-                f"has a model that cannot be read ({problem}): {self.models.remedy}",
+                f"has a model that cannot be read ({problem}): roll back, or delete its rows in "
+                "models.sqlite, and it starts anew",
             ) from None
         return super()._learn_example(message, example)
 

@@ -213,6 +213,7 @@ class LateLearner(Learner):
             features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
                 self._update(features, label, weight)
+                self._note_learnt(features, label, weight)
             else:
                 shadow, where = self.shadow, (waiting.place, waiting.offset)
                 knew = shadow is not None and shadow.has_predicted(*where)

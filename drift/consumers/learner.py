@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import marshal
 from collections import deque
 from functools import partial
+from heapq import nlargest
+from operator import itemgetter
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from drift.consumers._json import check_kind, library, plain
 from drift.consumers.answers import UNSEEN, Answer, text_of
-from drift.consumers.checkpoints.agreement import advice, swapped
+from drift.consumers.checkpoints.agreement import advice, swapped, written
+from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.options import final_step, is_keyed
+from drift.consumers.options import codec_settings, final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
@@ -29,13 +34,12 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.checkpoints.rows import Lineage
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Place, Source
+    from drift.consumers.records import Place, Position, Source
     from drift.types import Features, Label
 
 __all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
@@ -49,6 +53,9 @@ NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 
 #: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
 _LINES, _SECONDS = 10, 60.0
+
+#: A format of `marshal` that is the same for the same values.
+_MARSHAL = 2
 
 _START = Clock()
 
@@ -104,9 +111,31 @@ def answer_of(
     return predicted, score, chances
 
 
-def by_text(chances: Mapping[Any, float] | None) -> dict[str, float] | None:
-    """Return probabilities as JSON has them, by the text of the label."""
-    return None if chances is None else {text_of(one): share for one, share in chances.items()}
+def by_text(
+    chances: Mapping[Any, float] | None, most: int | None = None
+) -> dict[str, float] | None:
+    """Return probabilities as JSON has them, by the text of the label; the largest `most`.
+
+    Labels of one text, as 1 and "1", share an entry.
+
+    >>> by_text({1: 0.25, "1": 0.5, "no": 0.25}, most=1)
+    {'1': 0.75}
+    """
+    if chances is None:
+        return None
+    named: dict[str, float] = {text_of(one): share for one, share in chances.items()}
+    if len(named) < len(chances):
+        named = dict.fromkeys(named, 0.0)
+        for one, share in chances.items():
+            named[text_of(one)] += share
+    return named if most is None else largest(named, most)
+
+
+def largest(values: Any, most: int) -> Any:
+    """Return the largest values of a dict; anything else as it is."""
+    if isinstance(values, dict) and len(values) > most:
+        return dict(nlargest(most, values.items(), key=itemgetter(1)))
+    return values
 
 
 def as_json(body: dict[str, Any]) -> bytes:
@@ -155,6 +184,11 @@ class Learner:
         When a shadow took the model's place.
     configuration : dict
         What the checkpoints say of model and shadow.
+    skips : dict
+        Messages that are not to be learnt, and why.
+    digest : int
+        Of what was learnt, in its order, and what the model predicted of it: models with another
+        digest differ, though they learnt the same messages.
 
     Examples
     --------
@@ -190,6 +224,8 @@ class Learner:
         self.shadow: Shadow | None = None
         self.promotions: list[dict[str, Any]] = []
         self.configuration: dict[str, Any] = {}
+        self.digest = 0
+        self.skips: dict[Position, str] = {}
         self._jump = 1000 * options.max_jump
         self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
@@ -214,12 +250,20 @@ class Learner:
                 "labels from a topic of their own: go on so, or start with another folder and group"
             )
         self.model, self.checkpoint = checkpoint.model, checkpoint.id
-        self.offsets = dict(checkpoint.offsets)
+        self.offsets, self.digest = dict(checkpoint.offsets), checkpoint.digest
         self.leader_epochs = dict(checkpoint.leader_epochs)
         self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
         self.configuration = dict(checkpoint.configuration)
+        if "codec" not in self.configuration:
+            self.configuration |= codec_settings(self.codec)
+            self.since_checkpoint = 1  # so that the next one names it
+            log.warning(
+                "%s: checkpoint %s names no codec: it goes on with this one, [codec] %s",
+                *(self.key, checkpoint.id, written(self.configuration, "codec")),
+            )
         self.promotions = [dict(one) for one in checkpoint.promotions]
+        self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
         if checkpoint.shadow is not None:
             try:
                 self.shadow = Shadow.restore(*checkpoint.shadow)
@@ -230,6 +274,26 @@ class Learner:
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
         self.metrics.checkpointed(checkpoint.time)
+
+    def snapshot(self) -> Checkpoint:
+        """Return what a checkpoint has of it now, but for late labels and models of keys.
+
+        The model is not copied: see `drift.consumers.checkpoints.checkpoint.encoding`.
+        """
+        return Checkpoint(
+            self.model,
+            dict(self.offsets),
+            self.epoch,
+            configuration=self.configuration,
+            metrics=self.metrics.state(),
+            identity=dict(self.identity),
+            leader_epochs=dict(self.leader_epochs),
+            clocks=dict(self.clocks),
+            shadow=self.shadow_state(),
+            promotions=self.promotions,
+            digest=self.digest,
+            skips=[at for at in self.skips if at.offset >= self.offsets.get(at[:2], 0)],
+        )
 
     def take(self, message: Message) -> list[Outgoing]:
         """Predict and learn a message; return what is to be sent because of it.
@@ -244,8 +308,12 @@ class Learner:
         clock = self.clocks.get(place, _START).after(message.time, self._jump)
         self.metrics.jumps += clock.claim is not None
         answer = self._age(message, clock.time)
+        why = self.skips.pop(message.position, None) if self.skips else None
         try:
-            answer += self._learn(message, clock.time)
+            if why is None:
+                answer += self._learn(message, clock.time)
+            else:
+                answer += self._give_up(message, MessageError("message", why))
         except NO_FAULT_OF_IT:
             raise
         except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
@@ -336,6 +404,7 @@ class Learner:
     ) -> None:
         """Learn a predicted example, by the shadow, too, and count it."""
         learns = self._update(features, label, weight)
+        self._note_learnt(features, label, weight, plain(answer.predicted))
         self.metrics.learnt(label, answer, features, delay)
         if self.shadow is None or answer.shadowed is UNSEEN:
             return
@@ -343,6 +412,14 @@ class Learner:
         at = self.options.promote
         if at is not None and wins and self.shadow.test.second_is_better >= at:
             self._promote(f"e >= {at:g}")
+
+    def _note_learnt(self, *what: Any) -> None:
+        """Take into the digest what was learnt, and what the model had predicted."""
+        try:
+            data = marshal.dumps(what, _MARSHAL)
+        except ValueError:  # something else than Python's own types
+            data = repr(what).encode(errors="surrogatepass")
+        self.digest = crc32(data, self.digest)
 
     def _update(self, features: Features, label: Label, weight: float | None) -> bool:
         """Learn an example; say whether the shadow, if there is one, has learnt it, too."""
@@ -407,13 +484,14 @@ class Learner:
         if self.options.predictions is None:
             return answer, []
         predicted, chances, _ = answer
+        most = self.options.top_probabilities
         topic, partition, offset = message.position
         body = {
             "id": example.id,
             "timestamp": example.timestamp,
             "predicted": predicted,
-            "score": score,
-            "probabilities": by_text(chances),
+            "score": largest(score, most),
+            "probabilities": by_text(chances, most),
             "label": example.label,
             "topic": topic,
             "partition": partition,

@@ -32,8 +32,10 @@ def openapi(topic: str, options: ServiceOptions) -> dict[str, Any]:
     """
     refused = {
         400: "What cannot be predicted; `error` names the culprit.",
+        403: "The name in Host is not one of the service.",
         408: f"The body took longer than {options.timeout:g} s.",
         413: "The body, or the list, is too long.",
+        415: "The Content-Type is not application/json.",
         503: "There is no model yet, or it is too far behind the logs.",
     }
     predict = {

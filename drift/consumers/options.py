@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import check_options, option
+from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
 
@@ -20,6 +23,7 @@ __all__ = [
     "WorkerOptions",
     "check_codec",
     "check_model",
+    "codec_settings",
     "final_step",
     "is_keyed",
     "prepare_folder",
@@ -65,6 +69,9 @@ class _TopicOptions:
     )
     probabilities: bool = option(
         "Measure probabilities, too, where no predictions are sent.", default=True
+    )
+    top_probabilities: int = option(
+        "Most probabilities in a prediction, and most scores, the largest.", 100, least=0
     )
     positive: object | None = option(
         "Label that recall and precision are of; default: true, or 1, where there is no third one.",
@@ -121,6 +128,9 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     probabilities
         Ask the model for probabilities where no predictions are sent, too: log loss, AUC and
         calibration are measured by them. False spares their time.
+    top_probabilities
+        How many probabilities a prediction has at most, and how many scores where each label has
+        one, the largest: those of thousands of labels are more bytes than a topic takes.
     positive
         The label that recall, precision, F1 and base rate are of: see `drift.consumers.measures`.
     alarm_level
@@ -207,6 +217,10 @@ class ServiceOptions:
     ----------
     host, port
         Where it listens.
+    hosts
+        Names in the header Host that are answered, beside ``localhost`` and addresses. Empty: any
+        name, or none if `host` is this machine's alone, so that no web page in a browser of this
+        machine can ask by a name of its own.
     max_staleness
         Largest lag of the model behind the logs, in seconds; beyond, it does not answer. None: any.
     max_examples
@@ -214,7 +228,7 @@ class ServiceOptions:
     max_features
         Features of an example.
     timeout
-        Seconds for which the body of a request may take to come.
+        Seconds for which the head of a request may take to come, and its body.
 
     Raises
     ------
@@ -224,6 +238,12 @@ class ServiceOptions:
 
     host: str = option("Address to listen at.", "127.0.0.1", table="serve")
     port: int = option("Port to listen at.", 8000, least=1, most=65535, table="serve")
+    hosts: tuple[str, ...] = option(
+        "Names by which it may be asked, beside localhost and addresses; default: any, or none "
+        "where it listens on this machine alone.",
+        (),
+        table="serve",
+    )
     max_staleness: float | None = option(
         "Answer 503 once the model is so many seconds behind; default: never.",
         None,
@@ -238,7 +258,7 @@ class ServiceOptions:
         "Largest number of features in an example.", 10_000, least=1, table="serve"
     )
     timeout: float = option(
-        "Seconds in which the body of a request has to come.",
+        "Seconds in which the head of a request has to come, and its body.",
         5.0,
         least=0,
         above=True,
@@ -326,17 +346,32 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     ------
     ParameterError
         If labels have a separate topic, and the codec cannot read them; or if each key has a
-        model of its own, and labels have a topic, or one partition is meant.
+        model of its own, and labels have a topic, one partition is meant, or the folder is an
+        object store's.
     """
-    settings: dict[str, Any] = {}
+    settings = codec_settings(codec)
     if is_keyed(codec):
-        _check_keyed(options)
-        settings = {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
+        _check_keyed(options, folder)
+        settings |= {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
-        settings = options.settings()
-    if settings:
-        folder.configuration = {**(folder.configuration or {}), **settings}
+        settings |= options.settings()
+    folder.configuration = {**(folder.configuration or {}), **settings}
+
+
+def codec_settings(codec: Codec) -> dict[str, Any]:
+    """Return what a checkpoint's configuration says of a codec.
+
+    Examples
+    --------
+    >>> codec_settings(JsonCodec(label="fraud"))
+    {'codec': 'JsonCodec', 'codec.label': 'fraud'}
+    """
+    kind = type(codec)
+    is_ours = kind.__module__.partition(".")[0] == "drift"
+    name = kind.__qualname__ if is_ours else f"{kind.__module__}:{kind.__qualname__}"
+    settings: Mapping[str, Any] = getattr(codec, "settings", dict)()
+    return {"codec": name, **{f"codec.{name}": value for name, value in settings.items()}}
 
 
 def is_keyed(codec: Codec) -> bool:
@@ -353,7 +388,13 @@ def refuse_keyed(codec: Codec, what: str) -> None:
         )
 
 
-def _check_keyed(options: WorkerOptions) -> None:
+def _check_keyed(options: WorkerOptions, folder: CheckpointFolder) -> None:
+    if isinstance(folder.path, ObjectPath):
+        raise ParameterError(
+            "where each key has a model of its own checkpoints are in a local folder, not in "
+            f"{folder.path}: for workers on several machines take Quix Streams or Spark, "
+            "docs/engines.md"
+        )
     for wrong, remedy in (
         (options.labels, "labels have to be in the messages, without [labels] topic"),
         (options.partition is not None, "the group shares the partitions, without --partition"),

@@ -165,7 +165,7 @@ class Order:
 
     def _has_more(self, place: Place, count: int, size: int) -> bool:
         read = self._buffers[place]
-        return len(read) > count or sum(len(message.value or b"") for message, _ in read) > size
+        return len(read) > count or sum(message.whole_size for message, _ in read) > size
 
     def __bool__(self) -> bool:
         """Whether any record is buffered."""

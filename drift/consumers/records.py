@@ -151,6 +151,11 @@ class Message(NamedTuple):
             size += sum(len(name) + len(value or b"") for name, value in self.headers)
         return size
 
+    @property
+    def whole_size(self) -> int:
+        """The same with its key."""
+        return self.size + len(self.key or b"")
+
 
 def headers_as_json(headers: Headers) -> list[list[str | None]]:
     r"""Return headers in JSON's own types, for a checkpoint.

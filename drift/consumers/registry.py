@@ -6,9 +6,11 @@ registry has the schema: an id never changes its meaning, so each is fetched onc
 ===============================================  =================================================
 what goes wrong                                  what becomes of it
 ===============================================  =================================================
-no zero byte, an id that the registry does not   refused: the worker sends the message to the
-know, data that do not fit, a schema that        dead letters
-cannot be read, as of Protobuf, infinite floats
+no zero byte, data that do not fit, a schema     refused: the worker sends the message to the
+that cannot be read, as of Protobuf, infinite    dead letters
+floats
+the registry does not know the id                asked for 20 s, as it may be registered just now,
+                                                 then refused; so are others for 200 s, at once
 the registry does not answer, or by 5xx or 429,  tried again for 20 s, then UnavailableError: the
 or by something else than a schema               worker ends, and reads the message again
 it answers by another 4xx, as for a password     ConsumerError: the worker ends for good
@@ -23,6 +25,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import math
 import os
 import re
 import time
@@ -69,6 +72,8 @@ log = logging.getLogger("drift.consumers")
 
 #: Seconds for which a registry is asked again, between two times, and for an answer.
 _PATIENCE, _PAUSE, _TIMEOUT = 20.0, 1.0, 5.0
+#: Unknown schemas that are remembered.
+_MOST_UNKNOWN = 1_000
 #: The variable of the environment that holds ``user:password``.
 _AUTH = "DRIFT_REGISTRY_AUTH"
 #: What a registry says where it has no such schema, as opposed to no such page.
@@ -110,6 +115,15 @@ class SchemaCodec(JsonCodec):
             "registry", self.registry, f", with user:password in the environment as {_AUTH}"
         )
         self._schemas: dict[int, _Avro | _Json] = {}
+        self._unknown: dict[str, float] = {}  # when what is unknown is asked for again
+        self._waits_again = -math.inf  # when something unknown is waited for again
+
+    def settings(self) -> dict[str, Any]:
+        """Return those of `JsonCodec`: a registry may move."""
+        found = super().settings()
+        del found["registry"]
+        found.pop("schema_id", None)
+        return found
 
     def _parse(self, value: bytes) -> Any:
         if value[0] or len(value) < 5:
@@ -156,7 +170,11 @@ class SchemaCodec(JsonCodec):
         headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
         if given := os.environ.get(_AUTH):
             headers["Authorization"] = f"Basic {base64.b64encode(given.encode()).decode()}"
-        until, first = time.monotonic() + _PATIENCE, True
+        started = time.monotonic()
+        if started < self._unknown.get(path, -math.inf):
+            raise _unknown(url)
+        until, first = started + _PATIENCE, True
+        problem: str | None  # None where it is unknown
         while True:
             try:
                 with urlopen(Request(url, headers=headers), timeout=_TIMEOUT) as answer:  # noqa: S310
@@ -168,13 +186,28 @@ class SchemaCodec(JsonCodec):
                 problem = _refusal(error, url)
             except (OSError, HTTPException, ValueError) as error:
                 problem = str(error)
-            said_so = f"{url} does not answer ({one_line(problem)})"
-            if time.monotonic() > until:
+            now = time.monotonic()
+            if problem is None and (now > until or now < self._waits_again):
+                self._give_up(path, now, waited=now > until)
+                raise _unknown(url)
+            why = (
+                "is not there yet" if problem is None else f"does not answer ({one_line(problem)})"
+            )
+            said_so = f"{url} {why}"
+            if now > until:
                 raise UnavailableError(said_so)
             if first:
                 log.warning("%s; asked again for %d s", said_so, _PATIENCE)
             first = False
             time.sleep(_PAUSE)
+
+    def _give_up(self, path: str, now: float, *, waited: bool) -> None:
+        """Refuse at once what is unknown, for a moment, and wait for nothing unknown for longer."""
+        if len(self._unknown) == _MOST_UNKNOWN:
+            self._unknown.clear()
+        self._unknown[path] = now + _PAUSE
+        if waited:
+            self._waits_again = now + 10 * _PATIENCE
 
 
 class _Avro:
@@ -258,12 +291,16 @@ def _fitting(number: int) -> Iterator[None]:
         raise MessageError("value", what) from error
 
 
-def _refusal(error: HTTPError, url: str) -> str:
-    """Return what may pass of an answer; raise what does not."""
+def _unknown(url: str) -> MessageError:
+    return MessageError("value", f"has a schema that {url} does not know: register it")
+
+
+def _refusal(error: HTTPError, url: str) -> str | None:
+    """Return what may pass of an answer, None for an unknown schema; raise what does not."""
     with error:
         status, body = error.code, error.read(1000)
     if status == 404 and _UNKNOWN.search(body):
-        raise MessageError("value", f"has a schema that {url} does not know: register it") from None
+        return None
     if status < 500 and status not in _PASSING:
         raise ConsumerError(f"{url} answers {status}: correct registry, or {_AUTH}") from None
     return f"{status} {error.reason}"

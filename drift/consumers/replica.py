@@ -20,7 +20,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.checkpoints.journal import read_journal
 from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.codec import JsonCodec
 from drift.consumers.feed import Feed, largest_record
@@ -55,7 +55,7 @@ _APART = 30.0
 _PATIENCE = 5.0
 #: Seconds of a poll while records wait for those of other partitions.
 _SHORT = 0.02
-#: Records whose order is kept until there is a checkpoint of them; 20 bytes each.
+#: Records whose order is kept until there is a checkpoint of them; 28 bytes each.
 _KEPT = 1_000_000
 
 
@@ -66,7 +66,7 @@ class Taken:
     --------
     >>> taken = Taken(labels=None)
     >>> for time, place, offset in [(5, ("a", 0), 0), (7, ("a", 1), 0), (9, ("a", 1), 1)]:
-    ...     taken.note(time, place, offset)
+    ...     taken.note(time, place, offset, digest=0)
     >>> taken.match([{("a", 0): 1, ("a", 1): 1}])
     (2, False)
     >>> taken.match([{("a", 0): 1, ("a", 1): 3}])
@@ -79,21 +79,27 @@ class Taken:
         self._labels = labels
         self._numbers: dict[Place, int] = {}
         self._times, self._offsets, self._places = array("q"), array("q"), array("i")
+        self._digests = array("Q")
         self._are_all = True
 
-    def note(self, time: int, place: Place, offset: int) -> None:
-        """Record the next one."""
+    def note(self, time: int, place: Place, offset: int, digest: int) -> None:
+        """Record the next one, and the learner's digest after it."""
         if len(self._times) == _KEPT:
             self.forget(_KEPT)
             self._are_all = False
         self._times.append(time)
         self._offsets.append(offset)
+        self._digests.append(digest)
         self._places.append(self._numbers.setdefault(place, len(self._numbers)))
 
     def forget(self, count: int) -> None:
         """Forget the first ones."""
-        for one in (self._times, self._offsets, self._places):
+        for one in (self._times, self._offsets, self._places, self._digests):
             del one[:count]
+
+    def digest(self, count: int) -> int | None:
+        """Return the learner's digest after the first ones; None where that is not known."""
+        return self._digests[count - 1] if count else None
 
     def match(self, runs: Iterable[Run]) -> tuple[int, bool] | None:
         """Count the records of these runs, and say whether some of the runs are still missing.
@@ -142,7 +148,7 @@ class _Course:
         self.learner.take(message)
         topic, partition, offset = message.position
         place = topic, partition
-        self.taken.note(self.learner.clocks[place].time, place, offset)
+        self.taken.note(self.learner.clocks[place].time, place, offset, self.learner.digest)
 
     def fresh(self) -> float:
         """Return when all that there was had been learnt, as `time.monotonic` has it; or -inf."""
@@ -179,6 +185,8 @@ class Replica:
         Checkpoints from which it has learnt: the first, and those of another order than its own.
     trouble : str or None
         Why the newest checkpoint is not followed, or nothing more is learnt.
+    differs : str or None
+        In what its model differs from the worker's, though it learnt the same messages.
 
     Raises
     ------
@@ -214,6 +222,7 @@ class Replica:
         self.key = options.topic, options.partition
         self.starts = 0
         self.trouble: str | None = None
+        self.differs: str | None = None
         self._course: _Course | None = None  # which learns
         self._serving: _Course | None = None  # which answers: the same, or the one before
         self._seen: str | None = None  # the newest checkpoint
@@ -385,7 +394,8 @@ class Replica:
     def _is_left(self, course: _Course, newest: str) -> bool:
         """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
         try:
-            runs = read_order(self.folder.folder(self.key), newest, course.learner.checkpoint)
+            folder, since = self.folder.folder(self.key), course.learner.checkpoint
+            runs, digest = read_journal(folder, newest, since)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
             return False
         ends = {place: end for run in runs for place, end in run.items()}
@@ -399,11 +409,28 @@ class Replica:
         if is_behind:
             self._again, self._behind = now, min(self._behind, now)
             return now < self._behind + _PATIENCE
+        own = course.taken.digest(count)
+        if own is not None and digest is not None:
+            if own != digest:
+                self._differ(newest)
+                self._again = self._loaded + _APART
+                return now < self._again
+            self.differs = None
         course.taken.forget(count)
         course.first_offsets.update(ends)
         course.learner.checkpoint = newest
         self._behind, self.trouble = math.inf, None
         return True
+
+    def _differ(self, newest: str) -> None:
+        """Say that something else was learnt of the messages up to a checkpoint."""
+        if self.differs is None:
+            self.differs = (
+                f"this replica has learnt something else than its worker of the messages up to "
+                f"checkpoint {newest}: give both the same drift, River and numpy, and the same "
+                "code of the codec and the model"
+            )
+            log.error("%s", self.differs)
 
     def _start(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""

@@ -39,7 +39,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from drift.consumers._json import library
 from drift.consumers.learner import as_json, by_text
@@ -54,19 +57,23 @@ from drift.errors import (
 )
 
 with needing("starlette or uvicorn", "serve"):
+    import h11
     import uvicorn
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from prometheus_client.core import CounterMetricFamily as Count
     from prometheus_client.core import GaugeMetricFamily as Gauge
     from starlette.applications import Starlette
+    from starlette.datastructures import Headers
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import Route
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prometheus_client import Metric
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from drift.consumers.codec import Example
     from drift.consumers.options import ServiceOptions
@@ -78,6 +85,8 @@ log = logging.getLogger("drift.consumers")
 
 _, _dumps = library()
 
+_JSON = "application/json"
+
 #: Seconds of learning between two looks at the requests, and of one wait for the broker.
 _SLICE, _WAIT = 0.0005, 0.25
 #: Seconds after which a thread that wants to run gets its turn: see `sys.setswitchinterval`.
@@ -86,8 +95,9 @@ _SWITCH = 0.0005
 _COLLECT = 20_000, 20, 20
 #: Seconds without a turn of the follower after which the process is taken for stuck.
 _STUCK = 300.0
-#: Open connections, beyond which the answer is 503. Bytes of a request's head.
-_CONNECTIONS, _HEAD = 1_000, 16 << 10
+#: Open connections, beyond which predictions are 503, and those that health has more. Beyond both,
+#: one that has sent no whole head makes room. Bytes of a request's head.
+_CONNECTIONS, _SPARE, _HEAD = 1_000, 50, 16 << 10
 #: Seconds for which a connection is kept between requests, and an answer waited for at the end.
 _KEEP_ALIVE, _LAST = 65, 5
 #: Seconds between which times of answers are counted.
@@ -132,6 +142,7 @@ class Service:
         self._max_bytes: int = getattr(codec, "max_bytes", 1 << 20)
         self._api = _dumps(openapi(replica.options.topic, options))
         self._stopping = False
+        self._asked = 0  # predictions that are being answered
         self._turned = time.monotonic()  # when the follower last waited for records
         self._server: uvicorn.Server | None = None
         self.registry = CollectorRegistry()
@@ -157,6 +168,8 @@ class Service:
                 Route("/openapi.json", self._openapi),
             ]
         )
+        if options.hosts or _is_local(options.host):
+            self.app.add_middleware(_Hosts, known={"localhost", *options.hosts})
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -212,7 +225,8 @@ class Service:
             proxy_headers=False,
             server_header=False,
             backlog=_CONNECTIONS,
-            limit_concurrency=_CONNECTIONS,
+            limit_concurrency=_CONNECTIONS + _SPARE,
+            http=partial(_Connection, timeout=self.options.timeout),  # type: ignore[arg-type]
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=_LAST,
             h11_max_incomplete_event_size=_HEAD,
@@ -241,17 +255,25 @@ class Service:
     async def _predict(self, request: Request) -> Response:
         started = time.perf_counter()
         headers = {}
+        self._asked += 1
         try:
-            self._check_freshness()
+            self._check_request(request)
             status, body = 200, self._answers(await self._body(request))
         except _Refusal as refusal:
             status, body = refusal.status, as_json({"error": refusal.error, **self._model()})
             headers = {"Retry-After": "1"} if status == 503 else {}
+        finally:
+            self._asked -= 1
         self._requests.labels(status).inc()
         self._seconds.observe(time.perf_counter() - started)
-        return Response(body, status, headers, "application/json")
+        return Response(body, status, headers, _JSON)
 
-    def _check_freshness(self) -> None:
+    def _check_request(self, request: Request) -> None:
+        if self._asked > _CONNECTIONS:
+            raise _Refusal(503, f"{_CONNECTIONS} requests are being answered: ask again")
+        # A browser sends no other site's JSON before it has asked whether it may.
+        if request.headers.get("content-type", "").partition(";")[0].strip() != _JSON:
+            raise _Refusal(415, f"send Content-Type: {_JSON}, as curl --json does")
         if problems := self._problems(is_ready=False):
             raise _Refusal(503, "; ".join(problems))
 
@@ -333,6 +355,8 @@ class Service:
             problems = [f"the model is {stale:.3g} s behind the logs, more than {most:g}"]
         elif is_ready and math.isinf(stale):
             problems = ["the model has not caught up with the logs yet"]
+        if self.replica.differs:
+            problems.append(self.replica.differs)
         if problems and self.replica.trouble:
             problems.append(self.replica.trouble)
         return problems
@@ -359,6 +383,91 @@ class Service:
         yield Gauge("drift_staleness_seconds", "Since all was learnt", value=self.replica.staleness)
         yield Gauge("drift_serve_ready", "What /readyz says", value=ready)
         yield Count("drift_serve_checkpoints", "Checkpoints learnt from", value=self.replica.starts)
+
+
+def _is_local(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Hosts:
+    """Refuses requests to names that are not known; an address is no other site's name."""
+
+    def __init__(self, app: ASGIApp, known: set[str]) -> None:
+        self.app, self.known = app, known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        host = Headers(scope=scope).get("host", "")
+        if self._is_known(host):
+            await self.app(scope, receive, send)
+            return
+        error = f"{host!r:.100} is no name of this service: add it to hosts, in [serve]"
+        await Response(as_json({"error": error}), 403, media_type=_JSON)(scope, receive, send)
+
+    def _is_known(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            return name in self.known or bool(ip_address(name))
+        except ValueError:
+            return False
+
+
+class _Connection(H11Protocol):
+    """Closes a connection whose request's head does not come in time, or that has to make room."""
+
+    def __init__(self, *given: Any, timeout: float, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._timeout = timeout
+        self._due: asyncio.TimerHandle | None = None  # when a head has to be there
+        self.since = self.loop.time()  # when something came
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is read or answered."""
+        return self.conn.their_state is h11.IDLE
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+        if len(self.connections) >= _CONNECTIONS + _SPARE:
+            ours = (one for one in self.connections if isinstance(one, _Connection))
+            idle = [one for one in ours if one is not self and one.is_idle]
+            if idle:
+                min(idle, key=lambda one: one.since).give_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self.since = self.loop.time()
+        super().data_received(data)
+        self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.trailing_data[0]:  # the beginning of the next request
+            self._wait_for_head()
+
+    def _wait_for_head(self) -> None:
+        if not self.is_idle:
+            self._end_waiting()
+        elif self._due is None:
+            self._due = self.loop.call_later(self._timeout, self.give_up)
+
+    def _end_waiting(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def give_up(self) -> None:
+        """Close it."""
+        self._end_waiting()
+        self.connections.discard(self)
+        self.transport.close()
 
 
 @contextmanager

@@ -124,18 +124,9 @@ def warm(  # noqa: PLR0913
     epoch, checkpoint = folder.claim(key, identity)
     if checkpoint is not None:
         _refuse(folder, options, checkpoint)
-    return folder.save(
-        key,
-        epoch,
-        learner.model,
-        first,
-        learner.metrics.state(),
-        identity=identity,
-        join=learner.join_state(),
-        configuration=learner.configuration,
-        shadow=learner.shadow_state(),
-        promotions=learner.promotions,
-    )
+    learner.epoch, learner.identity = epoch, dict(identity or {})
+    learner.start(first)
+    return folder.prepare(key, learner.snapshot(), join=learner.join_state())()
 
 
 def _learn(learner: Learner, codec: Codec, one: Example | bytes) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.claim import ClaimedModel
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
@@ -26,7 +26,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
 from drift.consumers.shadow import Shadow
-from drift.errors import CheckpointError, FencedError, UnavailableError
+from drift.errors import CheckpointError, DriftError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Place
+    from drift.consumers.records import Message, Place, Position
 
 __all__ = ["Worker"]
 
@@ -280,11 +280,17 @@ class Worker:
         learner, learnt = claim.learner, 0
         until = time.monotonic() + self._patience / len(self._claims)
         try:
-            with self._whole(learner.key):
+            with self._whole(claim):
+                if claim.feed.order:
+                    claim.begin(self.folder.folder(learner.key))
                 for message in claim.feed.take():
+                    if claim.attempt is not None and not self._brace(claim, message.position):
+                        return learnt
                     for outgoing in learner.take(message):
                         self._producer.send(outgoing)
                     learnt += 1
+                    if claim.attempt is not None:
+                        claim.attempt.note(None)
                     if self._stopping.is_set() or time.monotonic() > until:
                         self._in_time = False
                         break
@@ -299,15 +305,30 @@ class Worker:
         return learnt
 
     @contextmanager
-    def _whole(self, key: Partition) -> Iterator[None]:
+    def _whole(self, claim: ClaimedModel) -> Iterator[None]:
         """Drop a model that an error leaves amid a message."""
         try:
             yield
-        except UnsentError:
+        except BaseException as error:
+            if claim.attempt is not None and isinstance(error, DriftError):
+                claim.attempt.note(None)  # it is no fault of the message
+            if not isinstance(error, UnsentError):
+                self._drop(claim.learner.key)
             raise
-        except BaseException:
-            self._drop(key)
-            raise
+
+    def _brace(self, claim: ClaimedModel, position: Position) -> bool:
+        """Note a message that may end the process; say whether the model is still there."""
+        learner, attempt = claim.learner, claim.attempt
+        if attempt is None:
+            return True
+        if position == attempt.suspect and learner.since_checkpoint:
+            self._save(claim)  # so that what came before is not sent again
+            if learner.key not in self._claims:
+                return False
+        if attempt.is_given_up(position):
+            learner.skips[position] = f"has ended the worker {attempt.deaths} times"
+        attempt.note(position)
+        return True
 
     def _skip(self, gap: Gap) -> None:
         """Continue after messages that were deleted, if that was requested."""
@@ -365,7 +386,7 @@ class Worker:
         """Start partitions of a model, which is loaded where it is not here."""
         claim = self._claims.get(key) or self._take_over(key)
         learner = claim.learner
-        added = learner.checkpoint is not None
+        added = learner.checkpoint is not None or self._is_younger(key)
         first = {
             place: first_offset(
                 self._consumer, place, self.options.start, self.folder.path, added=added
@@ -382,6 +403,14 @@ class Worker:
             claim.feed.start(place)
             self.metrics.rebalances += place[0] == self.options.topic
         self._note_trouble(key)
+
+    def _is_younger(self, key: Partition) -> bool:
+        """Whether a partition with models of its own was added after its group had started."""
+        if not is_keyed(self.codec):
+            return False
+        topic, number = key
+        first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
+        return number is not None and number >= first
 
     def _retry(self, key: Partition, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""
@@ -440,15 +469,15 @@ class Worker:
                 f"{folder.folder(key)}: models of keys are signed, and none can be read: give the "
                 "file of the key, --key-file"
             )
-        store = models_in(folder.folder(key), epoch, lineage, secret=folder.key)
+        store = ModelStore(folder.folder(key), epoch, lineage, secret=folder.key)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
         return KeyedLearner(model, codec, Metrics.of(options, key[1]), options, models)
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
         now = learner.configuration
-        before = now if self.folder.configuration is None else self.folder.configuration
-        is_old = part(now, "model") != part(before, "model")
+        before = part(self.folder.configuration or {}, "model")
+        is_old = bool(before) and part(now, "model") != before
         if is_old:
             log.warning(
                 "%s: goes on with the model that was promoted, not with that of [model]: %s",
@@ -457,7 +486,7 @@ class Worker:
         if self.shadow is None:
             learner.shadow = None
         elif learner.shadow is None:
-            is_first = is_old and part(now, "shadow") == part(before, "model")
+            is_first = is_old and part(now, "shadow") == before
             model = self.model if is_first else self.shadow
             learner.shadow = Shadow(model.clone(), learner.offsets)
             log.info("%s: the shadow begins, %s", learner.key, type(model).__name__)
@@ -541,28 +570,19 @@ class Worker:
         self._check_topic()
         self._producer.flush()
         reached("outputs.flushed")
-        offsets = dict(learner.offsets)
+        checkpoint = learner.snapshot()
         try:
             write = self.folder.prepare(
                 learner.key,
-                learner.epoch,
-                learner.model,
-                offsets,
-                learner.metrics.state(),
-                identity=learner.identity,
-                leader_epochs=learner.leader_epochs,
-                clocks=learner.clocks,
+                checkpoint,
                 join=learner.join_state(),
+                keyed=learner.models_state(),
                 runs=learner.runs.all(),
                 previous=learner.checkpoint,
-                configuration=learner.configuration,
-                shadow=learner.shadow_state(),
-                promotions=learner.promotions,
-                keyed=learner.models_state(),
             )
         except CheckpointError as error:
             return self._refuse_save(claim, error)
-        claim.begin_saving(self._writer.submit(write), offsets)
+        claim.begin_saving(self._writer.submit(write), checkpoint.offsets)
         return True
 
     def _end_save(self, claim: ClaimedModel) -> bool:

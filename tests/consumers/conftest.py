@@ -2,13 +2,12 @@
 
 import os
 import uuid
-from collections import defaultdict
 
 import pytest
 
 from drift.consumers.assignment import Assignment
-from drift.consumers.checkpoints import objects, rows
-from drift.consumers.checkpoints.rows import ModelStore
+from drift.consumers.checkpoints import keyed_store
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
 from tools.kafka import broker as tool
@@ -22,7 +21,7 @@ BROKER = pytest.StashKey()
 def _unsynced(monkeypatch):
     """Leave files to the system's memory: no test takes the power away."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    monkeypatch.setattr(rows, "_SYNCHRONOUS", "off")
+    monkeypatch.setattr(keyed_store, "_SYNCHRONOUS", "off")
 
 
 @pytest.fixture
@@ -133,22 +132,6 @@ def s3():
         for name, value in store.environment.items():
             patch.setenv(name, value)
         yield store
-
-
-@pytest.fixture
-def memory(monkeypatch):
-    """Stores of objects in memory, one for each bucket."""
-    store = pytest.importorskip("obstore.store", reason="obstore is not installed").MemoryStore
-    monkeypatch.setattr(objects, "_store", defaultdict(store).__getitem__)
-
-
-@pytest.fixture(params=["folder", "objects"])
-def root(request, tmp_path):
-    """Where checkpoints are to be: a folder of files, or a store of objects in memory."""
-    if request.param == "folder":
-        return tmp_path / "root"
-    request.getfixturevalue("memory")
-    return f"s3://memory{tmp_path}"
 
 
 @pytest.fixture

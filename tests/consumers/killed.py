@@ -7,8 +7,9 @@ import signal
 from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.files import files_in
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.keyed import KeyedModels
@@ -20,7 +21,7 @@ _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [
         "drift.consumers.checkpoints.folder",
-        "drift.consumers.checkpoints.models",
+        "drift.consumers.checkpoints.keyed_store",
         "drift.consumers.checkpoints.rollback",
         "drift.consumers.keyed",
         "drift.models.budget",
@@ -58,11 +59,12 @@ def save_models(path):
     """Claim a partition, and save models of five keys; memory holds one model at a time."""
     key, folder = ("t", 0), CheckpointFolder(path)
     epoch, checkpoint = folder.claim(key)
-    models = KeyedModels(models_in(folder.folder(key), epoch, checkpoint.models), 1)
+    models = KeyedModels(ModelStore(folder.folder(key), epoch, checkpoint.models), 1)
     for name in "abcde":
         models.changed(name, models.get(name) or checkpoint.model)
         models.leave()
-    folder.prepare(key, epoch, checkpoint.model, {key: 0}, keyed=models.state())()
+    saved = Checkpoint(checkpoint.model, {key: 0}, epoch)
+    folder.prepare(key, saved, keyed=models.state())()
 
 
 def roll_back(folder, keep_offsets):

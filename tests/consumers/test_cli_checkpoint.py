@@ -127,7 +127,8 @@ def test_a_worker_continues_behind_the_history(drift, broker, tmp_path, start):
     assert shown.exit_code == 0, shown.output
     first = folder().newest(KEY)
     assert first.offsets == dict.fromkeys([("t", 0), ("t", 1)], 20 * (start == "latest"))
-    assert first.configuration == folder().configuration
+    codec = {"codec": "JsonCodec", "codec.one_hot": True}
+    assert first.configuration == folder().configuration | codec
     for p in range(2):
         produce(broker, "t", map(message, range(100 + p, 120, 2)), p)
     learn(broker, 60)

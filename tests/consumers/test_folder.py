@@ -14,6 +14,7 @@ import sys
 import threading
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 from streams import drifting_stream
 
@@ -32,6 +33,7 @@ from drift.errors import (
 )
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
+from drift.models._tracker.reference_core import TrackerCore
 from tests.consumers import killed
 
 TP = ("news", 0)
@@ -696,6 +698,27 @@ def test_what_cannot_be_stored_leaves_the_one_before(folder):
     assert newest_of(folder) == 10
 
 
+def test_a_model_that_could_not_be_read_again_is_not_written(local):
+    """As where a sum has overflowed: the error names the array."""
+    model = Tracker(5)
+    model._core = TrackerCore(model._plan(), "auto", 0)
+    for x, y in list(drifting_stream(60))[:20]:
+        model.learn_one(x, y)
+    epoch, _ = local.claim(TP)
+    first = local.save(TP, epoch, model, {TP: 20}, runs=[{TP: 20}])
+    model._core._state.gates[:] = np.inf
+    before = {file: file.read_bytes() for file in local.folder(TP).iterdir()}
+    for models in ({"model": model}, {"model": LBP(5), "shadow": (model, {})}):
+        checkpoint = Checkpoint(offsets={TP: 30}, epoch=epoch, **models)
+        write = local.prepare(TP, checkpoint, runs=[{TP: 30}], previous=first.id)
+        with pytest.raises(
+            CheckpointError, match=r"could not be read again.*: gates.*The checkpoint"
+        ):
+            write()
+    assert {file: file.read_bytes() for file in local.folder(TP).iterdir()} == before
+    assert local.newest(TP).offsets == {TP: 20}
+
+
 @pytest.mark.parametrize("model", [LBP(5), Tracker(5, late=True)])
 def test_a_checkpoint_is_of_the_moment_that_it_was_prepared_at(folder, model):
     epoch, _ = folder.claim(TP)
@@ -703,7 +726,7 @@ def test_a_checkpoint_is_of_the_moment_that_it_was_prepared_at(folder, model):
     for x, y in examples[:30]:
         model.predict_one(x)
         model.learn_one(x, y)
-    before, write = encode(model), folder.prepare(TP, epoch, model, {TP: 30})
+    before, write = encode(model), folder.prepare(TP, Checkpoint(model, {TP: 30}, epoch))
     for x, y in examples[30:]:
         model.predict_one(x)
         model.learn_one(x, y)

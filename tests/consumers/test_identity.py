@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
-from drift.errors import CheckpointError, ConsumerError
+from drift.consumers.options import codec_settings
+from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import produce
@@ -27,6 +28,11 @@ from drift.consumers.client.topics import create  # after the check that there i
 from drift.consumers.records import Gap
 from drift.consumers.worker import Worker
 
+
+class Other(JsonCodec):
+    """A codec of a user's own."""
+
+
 FIRST, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
@@ -35,12 +41,13 @@ def values(count, *, third=True):
     return [encoded(Example({f"w{n % 7}": 1.0 + n}, (n % 3 == 0) == third)) for n in range(count)]
 
 
-def worker(options, folder, *, topic="t", topic_id=None, group="g", **more):
+def worker(options, folder, *, topic="t", topic_id=None, group="g", codec=None, **more):
     one = Worker(
         LBP(budget=9),
         CheckpointFolder(folder),
         options,
         WorkerOptions(topic=topic, group=group, start="earliest", **more),
+        codec=codec,
         consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
     )
     if topic_id is not None:
@@ -148,6 +155,53 @@ def test_a_checkpoint_of_no_known_topic_continues_once_with_a_warning(broker, le
         close(one)
     assert len(re.findall(f"names no topic and group, they are .*{OTHER}", caplog.text)) == 1
     assert newest(learnt).identity["topic_id"] == str(OTHER)
+
+
+def test_another_codec_is_refused_unless_it_is_adopted(broker, learnt):
+    codec = Other(drop=["features.w1"], labels={"id": "n"}, max_bytes=5_000)
+    said = (
+        r'codec: "JsonCodec" in the checkpoint, "tests.consumers.test_identity:Other" now\n'
+        r' *codec\.drop: absent in the checkpoint, \["features\.w1"\] now\n'
+        r' *codec\.labels: absent in the checkpoint, \{"id": "n"\} now\n'
+    )
+    one = worker(broker.client_args, learnt, topic_id=FIRST, codec=codec)
+    with pytest.raises(ConfigurationError, match=rf"{said}.*adopt {learnt}/t-all --codec"):
+        work(one, 10)
+    close(one)
+    before = newest(learnt)
+    assert before.configuration == {"codec": "JsonCodec"}
+    assert adopt(learnt, "--topic", "t", "--codec").exit_code == 0
+    assert newest(learnt).identity == before.identity
+    one = worker(broker.client_args, learnt, topic_id=FIRST, codec=codec)
+    work(one, 10)
+    close(one)
+    assert newest(learnt).configuration == codec_settings(codec)
+    assert newest(learnt).metrics["examples"] == 10
+    refused = adopt(learnt, "--topic", "t", "--codec", "--offset", "3")
+    assert "--codec leaves the offsets as they are" in refused.output
+    assert newest(learnt).offsets == {("t", 0): 10}
+
+
+def test_what_only_refuses_messages_may_change():
+    codec = JsonCodec(max_bytes=5_000, require_label=True, classes=[True, False], one_hot=True)
+    assert codec_settings(codec) == {"codec": "JsonCodec", "codec.one_hot": True}
+
+
+def test_a_checkpoint_without_a_codec_takes_one_once_with_a_warning(broker, learnt, caplog):
+    assert adopt(learnt, "--topic", "t", "--codec").exit_code == 0
+    codec = JsonCodec(label="label", one_hot=True)
+    for _ in range(2):
+        one = worker(broker.client_args, learnt, topic_id=FIRST, codec=codec)
+        work(one, 10)
+        close(one)
+    said = (
+        r"names no codec: it goes on with this one, \[codec\] class = .JsonCodec., label = .label."
+    )
+    assert len(re.findall(said, caplog.text)) == 1
+    with pytest.raises(
+        ConfigurationError, match=r'codec\.label: "label" in the checkpoint, absent n'
+    ):
+        work(worker(broker.client_args, learnt, topic_id=FIRST), 10)
 
 
 @pytest.mark.parametrize("offset", [None, 0])

@@ -77,7 +77,8 @@ def assert_same(join, lists):
     assert [*zip(*join._done.snapshot()(), strict=True)] == lists.done
     assert +join.counts == +lists.counts
     assert (join.pending, join._bytes) == (len(lists.waiting), lists.size)
-    assert join._bytes <= join.options.pending_bytes
+    assert join._early_bytes == lists.early_size
+    assert max(join._bytes, join._early_bytes) <= join.options.pending_bytes
     assert len(lists.waiting + lists.silent) <= join.options.pending
 
 
@@ -101,7 +102,8 @@ def _compare(given_options, events, stored, restart):
             assert [*join.orphans(time)] == lists.orphans(time)
             assert join.features(name, waiting) == lists.features(name, waiting)
         else:
-            message = Message(Position("l", 0, number), b"k", b"v", (), time)
+            given = b"k" * (size % 3), b"v" * size, [("name", b"n")] if size % 2 else ()
+            message = Message(Position("l", 0, number), *given, time)
             early = Early(message, flag, None if size < 6 else size / 4, time)
             assert [*join.silent(time)] == lists.ages(time)
             assert join.label(name, early) == lists.label(name, early)
@@ -219,6 +221,18 @@ def test_what_was_learnt_by_its_silence_makes_room_first_and_is_no_loss():
     large = Waiting(("f", 0), 6, 3000, None, 8, bytes(8))
     join.features(6, large)  # it has no room by itself
     assert (join.pending, join._bytes, join.counts["evicted"]) == (0, 0, 5)
+
+
+def test_labels_that_wait_have_room_for_as_many_bytes_as_was_said():
+    """Each has 2 of key, 3 of its value and 5 of a header."""
+    join = Join(JoinOptions(pending_bytes=30))
+    for n in range(4):
+        message = Message(Position("l", 0, n), b"ky", b"val", [("name", b"1")], 0)
+        assert join.label(n, Early(message, True, None, 0)) == ("early", None)
+        assert [one.message.position.offset for one in join.orphans()] == ([0] if n == 3 else [])
+    assert [*join._early] == [1, 2, 3]
+    assert join.features(2, row(0)).message.position.offset == 2
+    assert join._early_bytes == 20
 
 
 def test_what_is_gone_from_the_log_is_lost_and_counted(monkeypatch):

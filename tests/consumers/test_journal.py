@@ -98,19 +98,20 @@ def test_a_file_ends_where_it_is_large_and_the_oldest_go(folder, monkeypatch):
     assert len(read_order(folder.folder(KEY), previous)) == 10
 
 
-@pytest.mark.parametrize("offset", [None, 5])
-def test_an_adopted_checkpoint_has_an_order_as_long_as_it_goes_on_where_it_was(folder, offset):
+@pytest.mark.parametrize(("offset", "codec"), [(None, False), (5, False), (None, True)])
+def test_an_adopted_checkpoint_has_an_order_where_all_is_read_as_before(folder, offset, codec):
+    folder.configuration = {"codec": "JsonCodec"}
     epoch, _ = folder.claim(KEY)
     before = saved(folder, epoch, [{("f", 0): 1}], None)
     [(partition, _)] = adoption.newest(folder.path)
-    adoption.adopt(partition, offset, None)
-    found = folder.newest(KEY)
+    adoption.adopt(partition, offset, None, codec=codec)
+    found, goes_on = folder.newest(KEY), offset is None and not codec
     assert (before, found.id, found.offsets) == ("1-1", "2-1", {("f", 0): offset or 1})
     own = [file.name for file in order_files(folder)]
-    assert own == [f"order-{n:08d}-{1:010d}.jsonl" for n in ((1, 2) if offset is None else (1,))]
+    assert own == [f"order-{n:08d}-{1:010d}.jsonl" for n in ((1, 2) if goes_on else (1,))]
     epoch, _ = folder.claim(KEY)
     later = saved(folder, epoch, [{("f", 0): 9}], found.id)
-    if offset is None:
+    if goes_on:
         assert read_order(folder.folder(KEY), later) == [{("f", 0): 1}, {("f", 0): 9}]
         return
     with pytest.raises(CheckpointError, match="no order of what checkpoint 2-1 learnt"):

@@ -2,27 +2,23 @@
 
 import json
 import sqlite3
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from copy import deepcopy
 from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import compose, naive_bayes, preprocessing
 
-from drift import _format
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints import chain
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.checkpoint import Checkpoint
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.checkpoints.rows import ModelStore
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS, OBJECTS_POINTS
+from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
@@ -66,7 +62,7 @@ class Claimed:
         self.folder, self.expected = folder, expected
         self.epoch, checkpoint = folder.claim(KEY)
         lineage = () if checkpoint is None else checkpoint.models
-        self.store = models_in(folder.folder(KEY), self.epoch, lineage, secret=folder.key)
+        self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.key)
         self.models = KeyedModels(self.store, most, allow_pickle=folder.allow_pickle)
         self.twin = {} if checkpoint is None else dict(expected[checkpoint.id])
 
@@ -81,8 +77,8 @@ class Claimed:
         assert len(self.models) <= self.models.most
 
     def prepare(self):
-        given = KEY, self.epoch, LBP(budget=3), {KEY: 0}
-        write, was = self.folder.prepare(*given, keyed=self.models.state()), dict(self.twin)
+        checkpoint, was = Checkpoint(LBP(budget=3), {KEY: 0}, self.epoch), dict(self.twin)
+        write = self.folder.prepare(KEY, checkpoint, keyed=self.models.state())
 
         def written():
             checkpoint = write()
@@ -114,20 +110,15 @@ pytestmark = pytest.mark.usefixtures("stores")
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     monkeypatch.setattr(ModelStore, "at_once", 2)
-    monkeypatch.setattr(chain, "_PART", 1_000)  # two models
 
 
 LEARN = st.tuples(st.just("learn"), st.sampled_from("abcde"), st.integers(0, 29))
 SAVE = st.tuples(st.just("save"), st.lists(LEARN, max_size=12))
-POINTS = {"folder": [*MODELS_POINTS[1:], *CHECKPOINT_POINTS]}
-POINTS["objects"] = [*OBJECTS_POINTS, *POINTS["folder"]]
-POINT = st.sampled_from(POINTS["objects"])
-CRASH = st.tuples(st.just("crash"), st.none() | POINT, st.integers(1, 3))
+POINTS = [*MODELS_POINTS[1:], *CHECKPOINT_POINTS]
+CRASH = st.tuples(st.just("crash"), st.none() | st.sampled_from(POINTS), st.integers(1, 3))
 BACK = st.tuples(st.just("back"), st.integers(0, 4))
 
 
-@pytest.mark.usefixtures("memory")
-@pytest.mark.parametrize("kind", POINTS)
 @settings(max_examples=25)
 @given(
     st.lists(LEARN | LEARN | LEARN | SAVE | SAVE | CRASH | BACK, max_size=40),
@@ -135,11 +126,9 @@ BACK = st.tuples(st.just("back"), st.integers(0, 4))
     st.integers(1, 3),
 )
 def test_models_are_those_of_a_dict_whatever_leaves_crashes_or_goes_back(
-    tmp_path_factory, kind, steps, most, keep
+    tmp_path_factory, steps, most, keep
 ):
-    path = tmp_path_factory.mktemp("c")
-    root = path if kind == "folder" else f"s3://memory{path}"
-    folder = CheckpointFolder(root, keep=keep, keep_hourly=0, keep_daily=0)
+    folder = CheckpointFolder(tmp_path_factory.mktemp("c"), keep=keep, keep_hourly=0, keep_daily=0)
     expected = {}
     one = Claimed(folder, most, expected)
     one.prepare()()
@@ -183,11 +172,9 @@ def test_models_are_those_of_a_dict_whatever_leaves_crashes_or_goes_back(
 
 
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize(
-    ("root", "point"), [(k, p) for k in POINTS for p in POINTS[k]], indirect=["root"]
-)
-def test_a_crash_at_any_point_leaves_the_models_of_the_newest_checkpoint(root, point, count):
-    folder, expected = CheckpointFolder(root), {}
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_at_any_point_leaves_the_models_of_the_newest_checkpoint(tmp_path, point, count):
+    folder, expected = CheckpointFolder(tmp_path), {}
     one = Claimed(folder, 2, expected)
     for n, key in enumerate("abcdabcd"):
         one.learn(key, n)
@@ -281,12 +268,12 @@ def test_who_was_fenced_writes_nothing_to_the_file(tmp_path):
     two.check()
     two.store.close()
     with pytest.raises(FencedError):
-        models_in(folder.folder(KEY), 1)
+        ModelStore(folder.folder(KEY), 1)
 
 
-def test_a_zombies_checkpoint_still_has_its_models(root):
+def test_a_zombies_checkpoint_still_has_its_models(tmp_path):
     """One that was frozen before its rename, which came between another one's look and cleaning."""
-    folder, expected = CheckpointFolder(root), {}
+    folder, expected = CheckpointFolder(tmp_path), {}
     one = Claimed(folder, 1, expected)
     one.learn("a", 0)
     one.prepare()()
@@ -301,15 +288,15 @@ def test_a_zombies_checkpoint_still_has_its_models(root):
     two.learn("a", 5)
     two.learn("c", 6)
     two.learn("d", 7)
-    getattr(zombie, "create", getattr(zombie, "write_bytes", None))(late)
+    zombie.write_bytes(late)
     two.store.close()  # and dies before its first checkpoint
     three = Claimed(folder, 1, expected)
     assert set(three.twin) == {"a", "b"}
     three.check()
 
 
-def test_a_full_disk_costs_a_checkpoint_and_no_model(root, monkeypatch):
-    folder, expected = CheckpointFolder(root), {}
+def test_a_full_disk_costs_a_checkpoint_and_no_model(tmp_path, monkeypatch):
+    folder, expected = CheckpointFolder(tmp_path), {}
     one = Claimed(folder, 3, expected)
     for n, key in enumerate("abc"):
         one.learn(key, n)
@@ -336,9 +323,9 @@ def test_a_full_disk_costs_a_checkpoint_and_no_model(root, monkeypatch):
     Claimed(folder, 3, expected).check()
 
 
-def test_of_two_rows_that_left_while_one_was_written_the_later_counts(root):
+def test_of_two_rows_that_left_while_one_was_written_the_later_counts(tmp_path):
     """The first is of the checkpoint, the second was written before it."""
-    folder, expected = CheckpointFolder(root), {}
+    folder, expected = CheckpointFolder(tmp_path), {}
     one = Claimed(folder, 1, expected)
     for n, key in enumerate("abc"):
         one.learn(key, n)
@@ -354,8 +341,8 @@ def test_of_two_rows_that_left_while_one_was_written_the_later_counts(root):
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_models_change_and_leave_while_another_thread_writes_them(root, most):
-    folder, expected = CheckpointFolder(root, keep=99), {}
+def test_models_change_and_leave_while_another_thread_writes_them(tmp_path, most):
+    folder, expected = CheckpointFolder(tmp_path, keep=99), {}
     one = Claimed(folder, most, expected)
     with ThreadPoolExecutor(1) as writer:
         for n in range(6):
@@ -379,8 +366,8 @@ def test_models_change_and_leave_while_another_thread_writes_them(root, most):
         three.store.close()
 
 
-def test_where_nothing_can_leave_the_memory_the_worker_ends(root):
-    one = learner(root, LBP(budget=4), most=1)
+def test_where_nothing_can_leave_the_memory_the_worker_ends(tmp_path):
+    one = learner(tmp_path, LBP(budget=4), most=1)
     one.take(message(0, "a"))
     one.models._store._db.execute("pragma query_only = 1")
     one.take(message(1, "b"))
@@ -388,30 +375,15 @@ def test_where_nothing_can_leave_the_memory_the_worker_ends(root):
         one.take(message(3, "c"))
 
 
-def edit(path, change):
-    """Change the bytes of an object or a file."""
-    data = change(path.read_bytes())
-    path.unlink()
-    getattr(path, "create", getattr(path, "write_bytes", None))(data)
-
-
-def objects_of(folder):
-    return folder._files(KEY).listing().models
-
-
 @pytest.mark.parametrize("secret", [None, b"secret"])
-def test_damage_is_noticed_and_the_other_keys_go_on(root, secret):
-    folder = CheckpointFolder(root, key=secret)
+def test_damage_is_noticed_and_the_other_keys_go_on(tmp_path, secret):
+    folder = CheckpointFolder(tmp_path, key=secret)
     one = saved(folder, "ab")
-    if objects_of(folder):
-        [name] = objects_of(folder)
-        edit(folder._files(KEY).models(*name), lambda data: data[:-3] + b"no!")
-    else:
-        execute(
-            folder.folder(KEY),
-            "update models set state = substr(state, 1, 50) || x'00' where key = 'b'",
-        )
-    for _ in range(2):  # what takes the object in does not make it whole
+    execute(
+        folder.folder(KEY),
+        "update models set state = substr(state, 1, 50) || x'00' where key = 'b'",
+    )
+    for _ in range(2):
         two = Claimed(folder, 9, one.expected)
         with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
             two.models.get("b")
@@ -438,8 +410,8 @@ def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
     two.check()
 
 
-def test_many_models_that_leave_are_written_in_parts(root, monkeypatch):
-    one = Claimed(CheckpointFolder(root), 9, {})
+def test_many_models_that_leave_are_written_in_parts(tmp_path, monkeypatch):
+    one = Claimed(CheckpointFolder(tmp_path), 9, {})
     for n, key in enumerate("abcdefg"):
         one.learn(key, n)
     sizes, write = [], one.store.write
@@ -450,186 +422,6 @@ def test_many_models_that_leave_are_written_in_parts(root, monkeypatch):
     one.models.leave()
     assert sizes == [2, 2, 2]
     one.check()
-
-
-@pytest.fixture
-def objects(memory, tmp_path):  # noqa: ARG001
-    return CheckpointFolder(f"s3://memory{tmp_path}", keep=2, keep_hourly=0, keep_daily=0)
-
-
-def damaged(folder, change):
-    """Change an object of those that a claim left, and say what the next claim says."""
-    name = objects_of(folder)[0]
-    path = folder._files(KEY).models(*name)
-    was = path.read_bytes()
-    edit(path, change)
-    with pytest.raises(CheckpointError) as refused:
-        Claimed(folder, 9, defaultdict(dict))
-    edit(path, lambda _: was)
-    return str(refused.value).replace(str(path), "FILE")
-
-
-@pytest.mark.parametrize("secret", [None, b"secret"])
-def test_an_object_that_is_gone_or_damaged_is_refused(objects, secret):
-    folder = CheckpointFolder(objects.path, key=secret)
-    one = Claimed(folder, 9, {})
-    for n, key in enumerate("abcdef"):
-        one.learn(key, n)
-    one.prepare()()
-    one.store.close()
-    names = objects_of(folder)
-    assert names == [(1, 1, 0), (1, 1, 1), (1, 1, 2)]
-    file = folder._files(KEY).models
-    remedy = ": bring it back from a copy of the store, roll back to a checkpoint of before, or st"
-    for change, said in (
-        (lambda data: data[:50] + b"?" + data[51:], "damaged: the checksum is wrong"),
-        (lambda data: data[:60], "cut short or damaged: 52 bytes"),
-        (lambda _: b"", "no object of models of drift: 0 bytes"),
-        (lambda _: file(*names[1]).read_bytes(), "its index is not one of this object"),
-    ):
-        assert damaged(folder, change).startswith(f"FILE: {said}{remedy}")
-    if secret:
-        assert "FILE: its signature is not that of this key" in damaged(
-            folder, lambda _: chain._pack(names[0], [], b"another")
-        )
-    for forged in (
-        {"name": [*names[0]]},
-        {"name": [*names[0]], "rows": [["a", 1, "drift", -1, ""]]},
-        {"name": [*names[0]], "rows": [["a", 2, "drift", 1, ""]]},
-        {"name": [*names[0]], "rows": [["a", 1, "drift", 1, "no"]]},
-        [],
-    ):
-        frame = _format.seal(json.dumps(forged).encode(), [], secret)
-        said = damaged(folder, lambda _, frame=frame: len(frame).to_bytes(8, "little") + frame)
-        assert said.startswith("FILE: its index is not one of this object")
-    Claimed(folder, 9, one.expected).check()
-    file(*names[2]).unlink()
-    with pytest.raises(CheckpointError, match=r"is gone, and the newest checkpoint names it: br"):
-        Claimed(folder, 9, one.expected)
-
-
-def test_a_lineage_of_the_other_kind_of_store_is_refused(root):
-    folder = CheckpointFolder(root)
-    is_folder = isinstance(folder.path, Path)
-    with pytest.raises(CheckpointError, match="names models in another kind of store"):
-        models_in(folder.folder(KEY), 1, [[1, 1, 1]] if is_folder else [[1, 1]])
-
-
-def test_a_checkpoint_puts_what_changed_and_takes_in_what_is_small(objects):
-    """Links have at least twice as many models as the next; what no checkpoint names is gone."""
-    one, chains = Claimed(objects, 99, {}), []
-    every = "abcdefghijklmnopqrst"
-    for n, keys in enumerate([every, "abc", "d", "e", "f", "", every]):
-        for key in keys:
-            one.learn(key, n)
-        chains.append([link[1:] for link in one.prepare()().models])
-    assert chains == [
-        [[1, 10]],  # two models a part
-        [[1, 10], [2, 2]],
-        [[1, 10], [2, 2], [3, 1]],
-        [[1, 10], [4, 3]],  # e takes in d, they take in a, b and c
-        [[1, 10], [4, 3], [5, 1]],
-        [[1, 10], [4, 3], [5, 1]],
-        [[7, 10]],
-    ]
-    one.learn("a", 1)
-    one.prepare()()
-    one.check()
-    # What the two checkpoints named that were there as the last one was written, and what it names.
-    assert {version for _, version, _ in objects_of(objects)} == {1, 4, 5, 7, 8}
-
-
-def test_objects_are_removed_only_where_that_is_sure(objects):
-    one = Claimed(objects, 9, {})
-    for n in range(3):
-        one.learn("a", n)
-        one.prepare()()
-    one.store.close()
-    before = objects_of(objects)
-    path = objects._files(KEY).file(1, 3)
-    edit(path, lambda data: data[:-1])  # it may name any
-    two = Claimed(objects, 9, one.expected)
-    for n in range(2):
-        two.learn("b", n)
-        two.prepare()()
-        assert set(before) <= set(objects_of(objects))
-    for n in range(3):
-        two.learn("a", n)
-        two.prepare()()
-    assert not set(before) & set(objects_of(objects))
-    two.check()
-
-
-def test_a_checkpoint_whose_put_comes_late_still_has_its_models(objects, monkeypatch):
-    """The client has given it up, and the process dies before it has written the next."""
-    one = Claimed(objects, 9, {})
-    one.learn("a", 0)
-    one.prepare()()
-    one.learn("a", 1)
-    write, was, late = one.prepare(), dict(one.twin), []
-    with monkeypatch.context() as patch:
-
-        def create(path, data):
-            if "checkpoint" in path.name:
-                late.append((path, data))
-                raise OSError("timed out")
-            put(path, data)
-
-        put = ObjectPath.create
-        patch.setattr(ObjectPath, "create", create)
-        with pytest.raises(CheckpointError, match="timed out"):
-            write()
-        one.learn("a", 2)
-        with Abort("checkpoint.checked"), pytest.raises(Aborted):
-            one.prepare()()
-    one.store.close()
-    [(path, data)] = late
-    path.create(data)
-    one.expected["1-2"] = was
-    two = Claimed(objects, 9, one.expected)
-    assert two.epoch == 2
-    two.check()
-
-
-def test_a_store_that_is_away_costs_a_checkpoint_and_no_model(objects, monkeypatch):
-    one = Claimed(objects, 1, {})
-    for n, key in enumerate("abcdefg"):
-        one.learn(key, n)
-    with monkeypatch.context() as patch:
-        puts = []
-
-        def create(path, data):
-            puts.append(path)
-            if len(puts) > 1:
-                raise OSError("away")
-            put(path, data)
-
-        put = ObjectPath.create
-        patch.setattr(ObjectPath, "create", create)
-        with pytest.raises(CheckpointError, match=r"models-0.*cannot be written: away"):
-            one.prepare()()
-    for n, key in enumerate("bca"):
-        one.learn(key, n)
-    one.prepare()()
-    one.check()
-    one.store.close()
-    Claimed(objects, 9, one.expected).check()
-
-
-def test_a_frozen_worker_neither_puts_nor_removes_objects(objects):
-    one = Claimed(objects, 1, {})
-    for n in range(4):
-        one.learn("a", n)
-        one.prepare()()
-    one.learn("b", 5)
-    write = one.prepare()
-    two = Claimed(objects, 1, one.expected)
-    before = objects_of(objects)
-    for step in (write, one.prepare, lambda: one.store.finish(9), one.store.sweep):
-        with pytest.raises(FencedError, match="our epoch is 1 and the newest 2"):
-            step()
-    assert objects_of(objects) == before
-    two.check()
 
 
 def test_a_file_that_is_gone_old_or_damaged_is_refused(tmp_path):
@@ -655,24 +447,11 @@ def test_a_file_that_is_gone_old_or_damaged_is_refused(tmp_path):
         Claimed(folder, 9, one.expected)
 
 
-@pytest.fixture
-def place(request, tmp_path):
-    """A folder, or a store that lets other processes in and loses answers."""
-    if request.param == "folder":
-        return tmp_path
-    request.getfixturevalue("s3").lose = 0.5
-    return request.getfixturevalue("bucket")
-
-
-@pytest.mark.parametrize(
-    ("place", "point"),
-    [*(("folder", p) for p in MODELS_POINTS), ("s3", "models.claimed"), ("s3", "models.put")],
-    indirect=["place"],
-)
-def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(place, point):
-    folder = CheckpointFolder(place)
+@pytest.mark.parametrize("point", MODELS_POINTS)
+def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(tmp_path, point):
+    folder = CheckpointFolder(tmp_path)
     one = saved(folder, "abc")
-    kill_at(point, save_models, str(place))
+    kill_at(point, save_models, str(tmp_path))
     assert folder.newest(KEY).id == "1-1"
     Claimed(folder, 9, one.expected).check()
 
@@ -693,8 +472,8 @@ def message(offset, key, *, label=True, **features):
 def learner(path, model, most=100, *, prior=True, **more):
     options = WorkerOptions(topic="t", group="g", prior=prior, predictions="out", **more)
     folder = CheckpointFolder(path).folder(KEY)
-    getattr(folder, "mkdir", lambda **_: None)(parents=True, exist_ok=True)
-    models = KeyedModels(models_in(folder, 1), most, allow_pickle=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    models = KeyedModels(ModelStore(folder, 1), most, allow_pickle=True)
     codec = JsonCodec(key="customer.id")
     return KeyedLearner(model, codec, Metrics("t", 0), options, models)
 
@@ -776,8 +555,8 @@ def test_a_message_without_a_key_is_a_dead_letter(tmp_path):
     assert prediction.topic == "out"
 
 
-def test_a_model_that_cannot_be_read_stops_its_key_alone(root):
-    one = learner(root, LBP(budget=4), most=1, dead_letters="dead")
+def test_a_model_that_cannot_be_read_stops_its_key_alone(tmp_path):
+    one = learner(tmp_path, LBP(budget=4), most=1, dead_letters="dead")
     for n, key in enumerate("abcdef"):
         one.take(message(n, key))
     execute = one.models._store._db.execute
@@ -787,12 +566,7 @@ def test_a_model_that_cannot_be_read_stops_its_key_alone(root):
     [letter] = one.take(message(20, "b"))
     error = dict(letter.headers)["drift.error"].decode()
     assert error.startswith("customer.id 'b' has a model that cannot be read (it is damaged")
-    is_file = isinstance(root, Path)
-    assert error.endswith(
-        "roll back, or delete its rows in models.sqlite, and it starts anew"
-        if is_file
-        else "roll back to a checkpoint of before, or start with another folder and group"
-    )
+    assert error.endswith("roll back, or delete its rows in models.sqlite, and it starts anew")
     execute("delete from models where key = 'b'")
     [prediction] = one.take(message(21, "b"))
     assert prediction.topic == "out"
@@ -806,6 +580,9 @@ def test_what_takes_one_model_refuses_keys(tmp_path):
         prepared(LBP(3), folder, late, codec)
     with pytest.raises(ParameterError, match="without --partition"):
         prepared(LBP(3), folder, WorkerOptions(topic="t", group="g", partition=1), codec)
+    objects = CheckpointFolder(ObjectPath("bucket", "c"))
+    with pytest.raises(ParameterError, match=r"s3://bucket/c: .*Quix.*Spark, docs/engines.md"):
+        prepared(LBP(3), objects, options, codec)
     with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):
         prepared(Tracker(3, late=True), folder, options, codec)
     with pytest.raises(ParameterError, match="a shadow takes one model, and each key has one"):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import sqlite3
 from copy import deepcopy
 from functools import cache
@@ -12,15 +13,13 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.files import PartitionFolder
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.checkpoints.rows import ModelStore
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.crash_points import (
     CHECKPOINT_POINTS,
     CLAIM_POINTS,
     MODELS_POINTS,
-    OBJECTS_POINTS,
 )
 from drift.consumers.exporter import Exporter
 from drift.consumers.keyed import KeyedModels
@@ -126,7 +125,7 @@ def assert_exact(path, *, prior=True):
         epoch, found = folder.claim(place)
         assert found.offsets == {place: COUNT}
         assert encode(found.model) == encode(topic)
-        store = models_in(folder.folder(place), epoch, found.models)
+        store = ModelStore(folder.folder(place), epoch, found.models)
         models = KeyedModels(store, 99)
         assert {key: encode(models.get(key)) for key in own} == {
             key: encode(model) for key, model in own.items()
@@ -152,8 +151,8 @@ def assert_published(broker, *, prior=True):
 
 
 @pytest.mark.parametrize("prior", [True, False])
-def test_each_partition_has_a_checkpoint_and_models_of_its_own(topics, root, prior):
-    one = worker(topics, root, prior=prior)
+def test_each_partition_has_a_checkpoint_and_models_of_its_own(topics, tmp_path, prior):
+    one = worker(topics, tmp_path, prior=prior)
     until(one, lambda: offsets(one) == END)
     assert sorted(one._claims) == [("t", 0), ("t", 1)]
     first, second = (claim.learner for claim in one._claims.values())
@@ -166,9 +165,9 @@ def test_each_partition_has_a_checkpoint_and_models_of_its_own(topics, root, pri
         assert shown("drift_models_in_memory", labels) == 1
         assert shown("drift_model_loads_total", labels) > 6
     close(one)
-    folders = CheckpointFolder(root).path.iterdir()
-    assert sorted(path.name for path in folders) == ["t-0", "t-1"]
-    assert_exact(root, prior=prior)
+    folders = CheckpointFolder(tmp_path).path.iterdir()
+    assert sorted(path.name for path in folders) == ["t-0", "t-1", "t-partitions"]
+    assert_exact(tmp_path, prior=prior)
     assert_published(topics, prior=prior)
 
 
@@ -177,32 +176,23 @@ LATER = ["message.taken", "outputs.flushed", *MODELS_POINTS[1:], *CHECKPOINT_POI
 
 
 STEPS = [*((point, 1) for point in FIRST), *((point, 5) for point in LATER)]
-OF_OBJECTS = [(point, 5) for point in (*MODELS_POINTS[1:], *OBJECTS_POINTS, "checkpoint.checked")]
 
 
-@pytest.mark.parametrize(
-    ("root", "point", "count"),
-    [
-        *(("folder", *step) for step in STEPS),
-        *(("objects", *step) for step in OF_OBJECTS),
-    ],
-    indirect=["root"],
-)
-def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, root, monkeypatch, point, count):
+@pytest.mark.parametrize(("point", "count"), STEPS)
+def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeypatch, point, count):
     monkeypatch.setattr(ModelStore, "at_once", 2)
-    monkeypatch.setattr("drift.consumers.checkpoints.chain._PART", 2_000)
-    one = worker(topics, root)
+    one = worker(topics, tmp_path)
     with Abort(point, count=count), pytest.raises(Aborted):
         until(one, lambda: False)
     kill(one)
-    other = worker(topics, root, "later", most=100)
+    other = worker(topics, tmp_path, "later", most=100)
     until(other, lambda: offsets(other) == END)
     close(other)
-    assert_exact(root)
+    assert_exact(tmp_path)
     assert_published(topics)
 
 
-def test_two_workers_share_the_partitions(broker, root, caplog):
+def test_two_workers_share_the_partitions(broker, tmp_path, caplog):
     caplog.set_level(logging.WARNING)
     broker.create_topic("t", partitions=2)
     for topic in ("out", "dead"):
@@ -212,7 +202,7 @@ def test_two_workers_share_the_partitions(broker, root, caplog):
 
     def member():
         consumer = broker.group_args | {"session_timeout_ms": 4000}
-        return worker(broker, root, most=100, consumer=consumer)
+        return worker(broker, tmp_path, most=100, consumer=consumer)
 
     one = member()
     until(one, lambda: offsets(one) == dict.fromkeys(LOGS, COUNT // 2))
@@ -233,16 +223,16 @@ def test_two_workers_share_the_partitions(broker, root, caplog):
     until(one, done)
     close(one)
     close(other)
-    assert_exact(root)
+    assert_exact(tmp_path)
     assert_published(broker)
 
 
-def test_signed_models_are_not_taken_without_their_key(topics, root):
-    one = worker(topics, root)
+def test_signed_models_are_not_taken_without_their_key(topics, tmp_path):
+    one = worker(topics, tmp_path)
     one.folder.key = b"secret" * 6
     until(one, lambda: sum(offsets(one).values()) > 60)
     close(one)
-    other = worker(topics, root, "later")
+    other = worker(topics, tmp_path, "later")
     with pytest.raises(CheckpointError, match=r"signed, and none can be read: .* --key-file"):
         until(other, lambda: offsets(other) == END)
     kill(other)
@@ -259,34 +249,33 @@ def test_a_worker_frozen_before_it_opens_the_models_goes_on(topics, tmp_path, mo
             folder = CheckpointFolder(tmp_path)
             place = next(place for place in LOGS if folder.folder(place) == path)
             newer, newest = folder.claim(place)
-            models_in(path, newer, () if newest is None else newest.models).close()
-        return models_in(path, epoch, lineage, secret=secret)
+            ModelStore(path, newer, () if newest is None else newest.models).close()
+        return ModelStore(path, epoch, lineage, secret=secret)
 
-    monkeypatch.setattr("drift.consumers.worker.models_in", late)
+    monkeypatch.setattr("drift.consumers.worker.ModelStore", late)
     until(one, lambda: offsets(one) == END)
     close(one)
     assert_exact(tmp_path)
 
 
-def test_a_worker_that_was_fenced_takes_over_anew(topics, root, monkeypatch, caplog):
+def test_a_worker_that_was_fenced_takes_over_anew(topics, tmp_path, monkeypatch, caplog):
     """Whether it finds out as a model leaves its memory, or by its checkpoint."""
     monkeypatch.setattr(ModelStore, "at_once", 1)
-    every = 40 if str(root).startswith("s3:") else 10**6  # a file tells who writes to it
-    one = worker(topics, root, most=1, checkpoint_every=every, checkpoint_seconds=10**6)
+    one = worker(topics, tmp_path, most=1, checkpoint_every=10**6, checkpoint_seconds=10**6)
     until(one, lambda: sum(offsets(one).values()) > 40)
     for place in LOGS:
-        folder = CheckpointFolder(root)
+        folder = CheckpointFolder(tmp_path)
         epoch, checkpoint = folder.claim(place)
-        models_in(folder.folder(place), epoch, checkpoint.models).close()
+        ModelStore(folder.folder(place), epoch, checkpoint.models).close()
     until(one, lambda: offsets(one) == END)
     close(one)
     assert caplog.text.count("claimed again since") == 2
-    assert_exact(root)
+    assert_exact(tmp_path)
 
 
 def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypatch, caplog):
     """As one that was frozen while it wrote a row."""
-    monkeypatch.setattr("drift.consumers.checkpoints.rows._PATIENCE", 0.1)
+    monkeypatch.setattr("drift.consumers.checkpoints.keyed_store._PATIENCE", 0.1)
     folder = CheckpointFolder(tmp_path).folder(("t", 0))
     folder.mkdir()
     holder = sqlite3.connect(folder / "models.sqlite", isolation_level=None)
@@ -336,18 +325,18 @@ def test_a_partition_that_goes_takes_its_trouble_along(topics, tmp_path):
     close(one)
 
 
-def test_a_model_that_was_rolled_back_learns_again(topics, root):
-    one = worker(topics, root)
+def test_a_model_that_was_rolled_back_learns_again(topics, tmp_path):
+    one = worker(topics, tmp_path)
     until(one, lambda: offsets(one) == END)
     close(one)
     for place in LOGS:
-        files = CheckpointFolder(root)._files(place)
+        files = CheckpointFolder(tmp_path)._files(place)
         epoch, sequence = files.listing().checkpoints[0]
         plan(files, f"{epoch}-{sequence}").write(None)
-    other = worker(topics, root, "later")
+    other = worker(topics, tmp_path, "later")
     until(other, lambda: offsets(other) == END)
     close(other)
-    assert_exact(root)
+    assert_exact(tmp_path)
 
 
 def test_the_command_takes_a_key_by_option_or_file(tmp_path):
@@ -365,3 +354,31 @@ def test_the_command_takes_a_key_by_option_or_file(tmp_path):
     config.write_text(text)
     served = CliRunner().invoke(app, ["serve", *given[1:]])
     assert "serving takes one model, and each key has one of its own: leave --k" in served.output
+
+
+@pytest.mark.parametrize("start", ["latest", None])
+def test_a_partition_that_is_added_is_learnt_from_its_first_message(topics, tmp_path, start):
+    one = worker(topics, tmp_path, start="latest")
+    until(one, lambda: len(one._claims) == 2)
+    assert offsets(one) == END
+    close(one)
+    assert (tmp_path / "t-partitions").read_bytes() == b"2\n"
+    (tmp_path / "t-partitions").write_bytes(b"1\n")  # the second one came after that
+    shutil.rmtree(tmp_path / "t-1")
+    later = worker(topics, tmp_path, "later", start=start)
+    until(later, lambda: offsets(later) == END)
+    learners = {key: claim.learner for key, claim in later._claims.items()}
+    assert learners["t", 0].metrics.examples == 0
+    assert learners["t", 1].metrics.examples > COUNT // 2
+    close(later)
+
+
+def test_how_many_partitions_a_topic_had_at_first_is_noted_once(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    assert [folder.first_partitions("t", n) for n in (2, 5)] == [2, 2]
+    epoch, _ = folder.claim(("t", 3))
+    folder.save(("t", 3), epoch, LBP(2), {("t", 3): 1})
+    (tmp_path / "t-partitions").unlink()
+    assert folder.first_partitions("t", 9) == 4  # those that have checkpoints
+    with pytest.raises(CheckpointError, match="t-partitions: cannot be written: No such file"):
+        CheckpointFolder(tmp_path / "other").first_partitions("t", 2)

@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
@@ -47,6 +48,40 @@ def learner(model, codec=None, **options):
 
 def message(value, offset=0):
     return Message(Position("t", 0, offset), None, value)
+
+
+def test_a_digest_is_of_what_was_learnt_and_predicted_in_its_order():
+    taken = [
+        message(json.dumps({"features": {"a": float(n)}, "label": n > 2}).encode(), n)
+        for n in range(5)
+    ]
+    taken.append(message(b'{"features": {"a": 1}}', 5))  # without a label
+
+    def digest(messages, model=None, codec=None):
+        one = learner(model or LBP(3), codec)
+        for sent in messages:
+            one.take(sent)
+        return one.digest
+
+    class Renaming(JsonCodec):
+        def decode(self, value, headers=()):
+            return super().decode(value, headers)._replace(features={"b": 1.0})
+
+    class Numpy(JsonCodec):
+        def decode(self, value, headers=()):
+            example = super().decode(value, headers)
+            return example._replace(
+                features={n: np.float64(v) for n, v in example.features.items()}
+            )
+
+    whole = digest(taken)
+    assert whole == digest(taken) == digest(taken[:5])
+    assert digest(taken, codec=Numpy()) == digest(taken, codec=Numpy())
+    others = [
+        *(digest([]), digest(taken[1:]), digest([taken[0], *taken[2:]]), digest(taken, Noting())),
+        digest(taken, codec=Renaming()),
+    ]
+    assert len({whole, *others}) == 6
 
 
 @pytest.mark.parametrize(
@@ -114,6 +149,24 @@ def test_predictions_have_each_class_with_its_probability(model):
         assert json.loads(sent.value)["probabilities"] == expected
         plain.learn_one(x, y)
     assert sum(expected.values()) == pytest.approx(1)
+
+
+def test_a_prediction_has_the_most_probable_classes_and_fits_its_topic():
+    """Of 1,250 labels of 900 characters all would be 2.3 MB."""
+    one = learner(OneVsRest(LBP(5)), top_probabilities=3)
+    for n in range(60):
+        x = {"features": {f"f{n % 7}": 1.0}, "label": f"{n % 9} {'x' * 900}"}
+        one.take(message(json.dumps(x).encode(), n))
+    features = {"f3": 1.0, "f5": 1.0}
+    [sent] = one.take(message(json.dumps({"features": features}).encode(), 60))
+    body = json.loads(sent.value)
+    for found, every in (
+        (body["probabilities"], one.model.predict_proba_one(features)),
+        (body["score"], one.model.decision_function_one(features)),
+    ):
+        assert sorted(found.values()) == sorted(every.values())[-3:]
+        assert all(every[label] == value for label, value in found.items())
+    assert len(sent.value) < 3 * 2 * 950 + 1_500
 
 
 def test_probabilities_are_null_where_a_model_knows_none():

@@ -72,6 +72,24 @@ def test_claims_and_saves_whose_answers_are_lost_count_once(s3, bucket):
         save(folder, epoch, 30)
 
 
+def test_a_store_that_puts_over_what_exists_is_refused(s3, bucket, monkeypatch):
+    monkeypatch.setattr(objects, "_CHECKED", set())
+    put = s3.put
+    with monkeypatch.context() as patch:
+        patch.setattr(s3, "put", lambda key, data, *, only_new: put(key, data, only_new=False))
+        for _ in range(2):
+            with pytest.raises(
+                CheckpointError, match=r"s3://.*news-0: .* \(If-None-Match: \*\), so"
+            ):
+                CheckpointFolder(bucket).claim(TP)
+    assert not s3.objects
+    assert CheckpointFolder(bucket).claim(TP).epoch == 1
+    assert [key.rpartition("/")[2] for key in s3.objects] == ["epoch-00000001"]
+    counted = s3.refused
+    CheckpointFolder(bucket).claim(("news", 1))
+    assert s3.refused == counted  # once a process
+
+
 def test_a_store_that_is_away_is_an_error_that_passes(s3, bucket):
     folder = CheckpointFolder(bucket)
     epoch, _ = folder.claim(TP)

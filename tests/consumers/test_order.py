@@ -321,6 +321,19 @@ def test_a_clock_continues_from_where_it_was(given_stamps, at):
     assert actual == times(given_stamps)
 
 
+def test_a_partition_is_ahead_by_the_bytes_of_values_keys_and_headers(monkeypatch):
+    monkeypatch.setattr("drift.consumers.order._AHEAD_BYTES", 30)
+    monkeypatch.setattr("drift.consumers.order._AGAIN_BYTES", 10)
+    order, place = Order(None, 3600, math.inf), ("f", 0)
+    order.start(place, Clock())
+    for n, (ahead, near) in enumerate(
+        [(False, True), (False, False), (False, False), (True, False)]
+    ):
+        message = Message(Position("f", 0, n), b"ky", b"val", [("name", b"1")], 5)  # 10 bytes
+        order.add(place, [message], 0.0)
+        assert (order.is_ahead(place), order.is_near(place)) == (ahead, near)
+
+
 # --- runs ---------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.codec import JsonCodec
 from drift.consumers.keyed import KeyedModels
 from drift.errors import ConsumerError
@@ -143,7 +143,7 @@ def test_who_is_left_has_the_models_of_keys_of_who_is_killed(kafka_address, kafk
     for place, models in learnt.items():
         epoch, newest = folder.claim(place)
         assert newest.offsets == {place: 75}
-        found = KeyedModels(models_in(folder.folder(place), epoch, newest.models), 9)
+        found = KeyedModels(ModelStore(folder.folder(place), epoch, newest.models), 9)
         assert {key: encode(found.get(key)) for key in models} == {
             key: encode(model) for key, model in models.items()
         }

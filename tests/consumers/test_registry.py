@@ -125,7 +125,6 @@ def test_json_is_checked_by_its_schema(codec):
     [
         (b'{"sum": 2}', "no schema's id"),
         (b"\0\0\0\0", "no schema's id"),
-        (avro(9, b"{}"), "does not know"),
         (avro(7, b""), r"schema 7 \("),
         (avro(7, struct.pack("<d", 1.0) + b"\1\1"), r"schema 7 \(EOFError\)"),
         (avro(8, b""), r"schema 8 \("),
@@ -264,6 +263,41 @@ def test_a_registry_that_comes_back_is_waited_for(registry, codec):
     value = avro(7, struct.pack("<d", 1.0) + b"\1")
     assert codec.decode(value).label is True
     assert len(registry.asked) == 4
+
+
+def test_a_schema_that_is_registered_a_moment_later_is_waited_for(registry, codec, monkeypatch):
+    value, path = avro(9, struct.pack("<d", 1.0) + b"\1"), "/schemas/ids/9"
+
+    def later(_):
+        if registry.asked.count(path) == 3:
+            registry.add(9, ORDER)
+
+    monkeypatch.setattr("drift.consumers.registry.time.sleep", later)
+    assert codec.decode(value) == Example({"sum": 1.0}, True)
+    assert registry.asked == [path] * 4
+
+
+def test_schemas_that_stay_unknown_are_waited_for_once(registry, codec, monkeypatch):
+    """A flood of them is refused at once, each asked for at most once a second."""
+    clock = [1000.0]
+    monkeypatch.setattr("drift.consumers.registry._PAUSE", 1.0)
+    monkeypatch.setattr("drift.consumers.registry.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        "drift.consumers.registry.time.sleep", lambda s: clock.append(clock.pop() + s)
+    )
+    for number in (9, 9, 9, 10, 11, 10):
+        with pytest.raises(MessageError, match=f"ids/{number} does not know: register it"):
+            codec.decode(avro(number, b"{}"))
+    asked = [registry.asked.count(f"/schemas/ids/{number}") for number in (9, 10, 11)]
+    assert asked == [22, 1, 1]  # 0, 1, ... 21 s
+    clock[0] += 1
+    registry.add(9, ORDER)
+    assert codec.decode(avro(9, struct.pack("<d", 1.0) + b"\1")).label is True
+    clock[0] += 200
+    before = clock[0]
+    with pytest.raises(MessageError):
+        codec.decode(avro(12, b"{}"))
+    assert clock[0] == before + 21
 
 
 @pytest.mark.parametrize(

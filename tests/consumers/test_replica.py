@@ -120,18 +120,9 @@ class Worker:
 
     def save(self, *, previous=None):
         one = self.learner
-        written = self.folder.save(
-            KEY,
-            self.epoch,
-            one.model,
-            one.offsets,
-            one.metrics.state(),
-            identity={"topic_id": "7", "group": "g"},
-            clocks=one.clocks,
-            join=one.join_state(),
-            runs=one.runs.all(),
-            previous=one.checkpoint,
-        )
+        one.epoch, one.identity = self.epoch, {"topic_id": "7", "group": "g"}
+        given = {"join": one.join_state(), "runs": one.runs.all(), "previous": one.checkpoint}
+        written = self.folder.prepare(KEY, one.snapshot(), **given)()
         one.checkpoint, one.runs = written.id, Runs()
         return written.id
 
@@ -187,7 +178,10 @@ def settle(one):
     for _ in range(100):
         before = one.version
         one.step(0)
-        if one.version == before and not one._course.feed.order and one._serving is one._course:
+        source = one._consumer
+        is_read = all(source.positions[p] == source.ends[p] for p in source.positions)
+        is_idle = one.version == before and not one._course.feed.order
+        if is_read and is_idle and one._serving is one._course:
             return
     raise AssertionError(one.version)
 
@@ -241,13 +235,15 @@ def test_whatever_comes_when_a_replica_has_the_model_of_the_newest_checkpoint(
     assert one.version["checkpoint"] == worker.learner.checkpoint
     assert same(one, worker)
     assert one.staleness < math.inf
+    assert one.differs is None
 
 
 def start_replica(tmp_path, given_logs=None, model=None, **more):
     """A worker with a first checkpoint, and a replica of it."""
     given_logs = given_logs or plain_logs()
     options = worker_options(**more)
-    folder = CheckpointFolder(tmp_path, options.settings() if options.labels else None)
+    late = options.settings() if options.labels else {}
+    folder = CheckpointFolder(tmp_path, {"codec": "JsonCodec", **late})
     worker = Worker(folder, model or LBP(9), options)
     worker.learner.start(dict.fromkeys(given_logs, 0))
     worker.save()
@@ -265,6 +261,32 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
         one.step(0)
         assert one.version["checkpoint"] == worker.learner.checkpoint
     assert one.starts == 1
+    assert same(one, worker)
+
+
+def test_a_replica_that_reads_messages_otherwise_than_its_worker_says_so(tmp_path, caplog):
+    """Though its codec has the class and the settings of the worker's."""
+    worker, source, one = start_replica(tmp_path)
+    decode, taken = one.codec.decode, in_time(plain_logs())
+    one.codec.decode = lambda *of: decode(*of)._replace(features={"a": 1.0})
+    for upto in (15, 25):
+        source.ends = dict.fromkeys(source.ends, upto)
+        settle(one)
+        assert (one.differs is None) == (upto == 15)
+        worker.take(taken[: 2 * upto])
+        worker.save()
+        settle(one)  # from that checkpoint
+        assert "something else than its worker of the messages up to checkpoint 1-2" in one.differs
+        assert same(one, worker)
+    assert len([line for line in caplog.messages if "something else" in line]) == 1
+    one.codec.decode = decode
+    source.ends = dict.fromkeys(source.ends, 40)
+    settle(one)
+    worker.take(taken)
+    worker.save()
+    settle(one)
+    assert one.differs is None
+    assert one.starts == 3
     assert same(one, worker)
 
 
@@ -550,7 +572,7 @@ def test_an_order_is_that_of_runs_where_the_same_records_gave_the_same_runs(step
     runs = noted(others[:breaks]) + noted(others[breaks:cut])
     taken = Taken("t")
     for record in records[:more]:
-        taken.note(*record)
+        taken.note(*record, 0)
     both = min(cut, more)
     same = records[:both] == others[:both]
     assert taken.match(runs.all()) == ((both, both < cut) if same else None)
@@ -567,7 +589,7 @@ def test_of_too_many_records_the_order_is_not_known(monkeypatch):
     monkeypatch.setattr(module, "_KEPT", 3)
     taken = Taken(None)
     for offset in range(4):
-        taken.note(offset, ("f", 0), offset)
+        taken.note(offset, ("f", 0), offset, 0)
     assert taken.match([{("f", 0): 4}]) is None
 
 

@@ -6,7 +6,7 @@ import math
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from urllib.request import urlopen
 
@@ -45,7 +45,7 @@ class Replica:
         if model is None:
             self.model.learn_one({"a": 1.0}, True)
         self.version = {"checkpoint": "3-17", "offsets": {"orders": {"0": 1200}}}
-        self.staleness, self.trouble, self.starts = 0.25, None, 1
+        self.staleness, self.trouble, self.differs, self.starts = 0.25, None, None, 1
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
@@ -73,7 +73,7 @@ class Client:
     def _ask(self, method, path, **more):
         async def ask():
             transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://l") as one:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as one:
                 return await one.request(method, path, **more)
 
         return asyncio.run(ask())
@@ -82,7 +82,7 @@ class Client:
         return self._ask("GET", path)
 
     def post(self, path, **more):
-        return self._ask("POST", path, **more)
+        return self._ask("POST", path, **{"headers": {"content-type": "application/json"}} | more)
 
 
 def client(replica=None, options=OPTIONS):
@@ -285,6 +285,15 @@ def is_strict(tree):
 # --- a model that is missing or stale ------------------------------------------------------------
 
 
+def test_a_model_that_is_not_the_workers_does_not_answer():
+    replica = Replica()
+    replica.differs = "something else was learnt"
+    asked = client(replica)
+    assert asked.post("/predict", content=GOOD).status_code == 503
+    ready = asked.get("/readyz")
+    assert (ready.status_code, ready.text) == (503, "something else was learnt\n")
+
+
 def test_without_a_checkpoint_there_is_no_answer():
     replica = Replica()
     replica.version = {"checkpoint": None, "offsets": {}}
@@ -435,9 +444,12 @@ def exchange(port, *parts, wait=0.0):
         return result
 
 
+HEAD = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
 def request(body, length=None):
     size = len(body) if length is None else length
-    return b"POST /predict HTTP/1.1\r\nHost: l\r\nContent-Length: %d\r\n\r\n%s" % (size, body)
+    return HEAD + b"Content-Length: %d\r\n\r\n%s" % (size, body)
 
 
 def test_it_answers_learns_and_ends():
@@ -449,6 +461,80 @@ def test_it_answers_learns_and_ends():
     assert replica.fetched
     assert replica.closed
     assert not ended
+
+
+@pytest.mark.parametrize("sent", [[], [HEAD], [request(GOOD), HEAD[:9]]])
+def test_a_head_that_does_not_come_is_not_waited_for(sent):
+    """Of the first request of a connection, and of the next one."""
+    with running(Replica()) as (port, _):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
+            for part in sent:
+                one.sendall(part)
+            result = b""
+            while chunk := one.recv(65536):  # until it is closed
+                result += chunk
+        assert result.count(b"200 OK") == (len(sent) > 1)
+
+
+def test_connections_without_a_request_keep_nobody_out(monkeypatch):
+    monkeypatch.setattr(module, "_CONNECTIONS", 3)
+    monkeypatch.setattr(module, "_SPARE", 2)
+    with running(Replica(), timeout=60) as (port, _), ExitStack() as stack:
+        for n in range(9):
+            one = socket.create_connection(("127.0.0.1", port), timeout=10)
+            stack.enter_context(one)
+            one.sendall([b"", HEAD, request(GOOD)][n % 3])
+        assert b"200 OK" in exchange(port, request(GOOD))
+        assert b"200 OK" in exchange(port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+
+def test_health_has_room_beside_too_many_predictions(monkeypatch):
+    monkeypatch.setattr(module, "_CONNECTIONS", 2)
+    with running(Replica(), timeout=60) as (port, _), ExitStack() as stack:
+        for _ in range(2):
+            one = socket.create_connection(("127.0.0.1", port), timeout=10)
+            stack.enter_context(one)
+            one.sendall(request(b"", 5))
+        while b"2 requests are being answered" not in exchange(port, request(GOOD)):
+            pass  # until both have come
+        assert b"200 OK" in exchange(port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_a_web_page_may_send_unasked_is_refused(asked, kind):
+    headers = {} if kind is None else {"content-type": kind}
+    answer = asked.post("/predict", content=GOOD, headers=headers)
+    assert "send Content-Type: application/json" in refused(answer, 415)
+    good = {"content-type": "application/json; charset=utf-8"}
+    assert asked.post("/predict", content=GOOD, headers=good).status_code == 200
+
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens there
+
+
+@pytest.mark.parametrize(
+    ("more", "known", "unknown"),
+    [
+        ({}, ["localhost", "localhost:8000", "127.0.0.1:80", "[::1]:80"], ["evil.org", "", "[x"]),
+        ({"host": "localhost"}, ["localhost"], ["localhost.evil.org:80"]),
+        ({"host": EVERYWHERE}, ["scores", "evil.org"], []),
+        (
+            {"host": EVERYWHERE, "hosts": ("scores",)},
+            ["scores", "Scores:80", "10.0.0.7:80", "localhost"],
+            ["evil.org", "a.scores"],
+        ),
+    ],
+)
+def test_a_name_that_is_not_the_services_is_refused(more, known, unknown):
+    one = client(options=ServiceOptions(**more))
+    for host in [*known, *unknown]:
+        headers = {"host": host, "content-type": "application/json"}
+        answer = one.post("/predict", content=GOOD, headers=headers)
+        if host in known:
+            assert answer.status_code == 200
+        else:
+            assert answer.status_code == 403
+            assert "is no name of this service: add it to hosts" in answer.json()["error"]
 
 
 def test_a_body_that_does_not_come_is_not_waited_for():

@@ -413,19 +413,9 @@ def test_who_goes_back_but_keeps_offsets_has_predicted_nothing_that_waits(tmp_pa
 
 
 def save(folder, one, epoch):
-    one.checkpoint = folder.save(
-        KEY,
-        epoch,
-        one.model,
-        one.offsets,
-        one.metrics.state(),
-        clocks=one.clocks,
-        runs=one.runs.all(),
-        previous=one.checkpoint,
-        configuration=one.configuration,
-        shadow=one.shadow_state(),
-        promotions=one.promotions,
-    ).id
+    one.epoch = epoch
+    given = {"runs": one.runs.all(), "previous": one.checkpoint}
+    one.checkpoint = folder.prepare(KEY, one.snapshot(), **given)().id
     one.runs = Runs()
 
 

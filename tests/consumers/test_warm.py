@@ -56,7 +56,7 @@ def test_the_first_checkpoint_has_the_model_of_a_plain_loop(folder):
     assert newest.metrics["alarms"] is None
     assert (newest.identity, newest.configuration, newest.join) == (
         {"group": "g"},
-        {"model": "x"},
+        {"model": "x", "codec": "JsonCodec", "codec.one_hot": True},
         None,
     )
 
@@ -80,7 +80,10 @@ def test_a_tracker_of_late_labels_learns_a_history_with_its_gates(tmp_path):
         unpredicted.learn_one(x, label)
     assert encode(made.model) != encode(unpredicted)
     assert folder.newest(KEY).join[0]["ids"] == []
-    assert folder.newest(KEY).configuration == LATE.settings()
+    assert folder.newest(KEY).configuration == LATE.settings() | {
+        "codec": "JsonCodec",
+        "codec.one_hot": True,
+    }
 
 
 def test_a_learner_continues_at_a_given_offset(tmp_path):

@@ -49,6 +49,13 @@ class Lists:
     def size(self):
         return sum(one.size for _, one in self.waiting + self.silent)
 
+    @property
+    def early_size(self):
+        messages = [label.message for _, label in self.early]
+        headers = [part or b"" for one in messages for header in one.headers for part in header]
+        parts = [part or b"" for one in messages for part in (one.key, one.value)] + headers
+        return sum(len(part) for part in parts)
+
     def label(self, name, label):
         """A label comes: return what becomes of it, and the features that it is of."""
         for rows, outcome in ((self.waiting, "learnt"), (self.silent, "corrected")):
@@ -74,6 +81,7 @@ class Lists:
         while self.early and (
             self.early[0][1].time + 1000 * self.options.grace < self.at
             or len(self.early) > self.options.pending
+            or self.early_size > self.options.pending_bytes
         ):
             results.append(self.early.pop(0)[1])
             self.counts["orphan"] += 1

@@ -40,8 +40,8 @@ def main() -> int:
         "--total", type=int, default=0, help="go on, a seed after the other, up to so many faults"
     )
     options = parser.parse_args()
-    if options.late and options.keyed:
-        parser.error("--late takes one model, and --keyed has one for each key")
+    if options.keyed and (options.late or options.s3):
+        parser.error("--keyed takes neither --late nor --s3")
     if options.folder is None:
         return 0 if _report(parser, options).holds else 1
     form = [name for name in ("late", "keyed", "s3") if getattr(options, name)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from drift.consumers.checkpoints.models import models_in
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.keyed import KeyedModels
 from drift.models._state.codec import encode
 from tests.faults.twin import Order, Twin, read_order
@@ -182,7 +182,7 @@ def _check_models(
     """Claim the models of keys, as the next worker does, and compare each."""
     epoch, newest = folder.claim(claim)
     assert newest is not None
-    store = models_in(folder.folder(claim), epoch, newest.models or ())
+    store = ModelStore(folder.folder(claim), epoch, newest.models or ())
     models = KeyedModels(store, len(twin.own) + 1)
     wrong = []
     for key, model in twin.own.items():

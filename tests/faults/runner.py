@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints import chain
 from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
-from drift.consumers.checkpoints.rows import ModelStore
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.crash_points import (
     CHECKPOINT_POINTS,
     CLAIM_POINTS,
     MODELS_POINTS,
-    OBJECTS_POINTS,
     install,
 )
 from drift.consumers.worker import Worker
@@ -64,14 +62,13 @@ _WRITES = {
     *(f"checkpoint.{step}" for step in ("order-half-written", "half-written", "written")),
     "models.half-written",
 }
-#: Of models of keys: how many are in memory and how many leave it at once; bytes of an object.
-_MODELS, _LEAVE, _PART = 30, 10, 50_000
+#: Of models of keys: how many are in memory and how many leave it at once.
+_MODELS, _LEAVE = 30, 10
 
 
 def steps(*, keyed: bool) -> list[str]:
     """Return where workers kill or freeze themselves as they save."""
-    models = [*MODELS_POINTS[1:], *(OBJECTS_POINTS if PLACE in os.environ else ())]
-    return ["outputs.flushed", *(models if keyed else ()), *CHECKPOINT_POINTS]
+    return ["outputs.flushed", *(MODELS_POINTS[1:] if keyed else ()), *CHECKPOINT_POINTS]
 
 
 def claim_steps(*, keyed: bool) -> list[str]:
@@ -197,7 +194,7 @@ def main(text: str) -> None:
     _obey(root, [*steps(keyed=is_keyed), *claim_steps(keyed=is_keyed)])
     _redeliver()
     _keep_order(root / "order")
-    ModelStore.at_once, chain._PART = _LEAVE, _PART
+    ModelStore.at_once = _LEAVE
     worker = Worker(
         model(seed),
         folder(root, seed),

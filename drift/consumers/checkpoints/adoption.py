@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers.checkpoints.agreement import part, without
 from drift.consumers.checkpoints.file_format import (
     Description,
     check_signature,
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.records import Position
 
-__all__ = ["adopt", "check_key", "newest", "rewrite", "stored"]
+__all__ = ["adopt", "check_key", "newest", "rewrite", "skip", "stored"]
 
 
 def newest(
@@ -102,7 +104,9 @@ def check_key(partition: PartitionFolder, found: Description, key: bytes | None)
         check_signature(found, key)
 
 
-def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> None:
+def adopt(
+    partition: PartitionFolder, offset: int | None, key: bytes | None, *, codec: bool = False
+) -> None:
     """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
 
     Parameters
@@ -111,6 +115,9 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
+    codec
+        The topic is the checkpoint's; the codec may be another one, which the next checkpoint
+        names.
     """
 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
@@ -119,11 +126,49 @@ def adopt(partition: PartitionFolder, offset: int | None, key: bytes | None) -> 
                 "it has offsets of two logs: adopt it without --offset, or start with another "
                 "folder and group"
             )
+        if codec:
+            return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
+                old.payload
+            ]
         offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
         new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
         return old.header | new, [old.payload]
 
     rewrite(partition, key, changed, "drift checkpoint adopt")
+
+
+def skip(partition: PartitionFolder, position: Position, key: bytes | None) -> None:
+    """Have the newest checkpoint of a partition leave a message out; see `rewrite`.
+
+    Parameters
+    ----------
+    partition, key
+        As of `rewrite`.
+    position
+        The message, which becomes a dead letter.
+
+    Raises
+    ------
+    CheckpointError
+        If it has been learnt.
+    """
+
+    def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
+        offsets = {(topic, number): at for topic, number, at in old.header["offsets"]}
+        at = offsets[position[:2]]
+        if position.offset < at:
+            raise CheckpointError(
+                f"{position} has been learnt, the next offset is {at}: roll back to a checkpoint "
+                "before it to learn without it"
+            )
+        return old.header | {"skips": [*old.header.get("skips", []), [*position]]}, [old.payload]
+
+    rewrite(partition, key, changed, "drift checkpoint skip")
+
+
+def _reads(header: dict[str, Any]) -> list[Any]:
+    """Return what says which messages are learnt next, and how they are read."""
+    return [header["offsets"], part(header["configuration"], "codec"), header.get("skips", [])]
 
 
 def rewrite(
@@ -159,8 +204,8 @@ def rewrite(
     check_key(partition, old, key)
     with naming(partition.file(old.header["epoch"], old.header["sequence"])):
         header, payload = changed(old)
-    if header["offsets"] == old.header["offsets"]:
-        # Else messages are learnt again or skipped, which the logs do not show.
+    if _reads(header) == _reads(old.header):
+        # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", id_of(old.header), []))
     header |= {"epoch": epoch, "sequence": 1}
     header.pop("restores", None)

@@ -20,11 +20,12 @@ __all__ = [
     "check_identity",
     "part",
     "swapped",
+    "without",
     "written",
 ]
 
-#: Of a configuration, what is the model's, and what the second model's beside it.
-_MODEL, _SHADOW = "model", "shadow"
+#: Of a configuration, what is the model's, the second model's beside it, and the codec's.
+_MODEL, _SHADOW, _CODEC = "model", "shadow", "codec"
 
 
 def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -46,9 +47,14 @@ def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[s
     names = before.keys() | now.keys()
     lines = _differences(*({name: _text(of, name) for name in names} for of in (before, now)))
     if lines:
+        remedy = "Use the checkpoint's, or start with another folder and group"
+        if not _same(part(before, _CODEC), part(now, _CODEC)):
+            remedy += (
+                ". Where messages are read in another way from now on, accept that by drift "
+                f"checkpoint adopt {path.parent} --codec"
+            )
         raise ConfigurationError(
-            "\n".join([f"{path}: written under another configuration", *lines])
-            + "\nUse the checkpoint's, or start with another folder and group"
+            "\n".join([f"{path}: written under another configuration", *lines, remedy])
         )
 
 
@@ -62,7 +68,7 @@ def agree(
 
     A shadow may be another one, or none. What is configured may be as before a promotion: where it
     names the model that was replaced, the promoted one continues; where its shadow is the promoted
-    one, the replaced one is the shadow.
+    one, the replaced one is the shadow. Where either names no codec, it may be any.
 
     Parameters
     ----------
@@ -91,10 +97,12 @@ def agree(
         is_old = _same(replaced, configured) and not _same(model, configured)
         has_old = is_old or _same(part(before, _SHADOW), replaced)
         if is_old:
-            now = _without(now, _MODEL) | model
+            now = without(now, _MODEL) | model
         if has_old and _same(model, part(now, _SHADOW)):
-            now = _without(now, _SHADOW) | _as_shadow(replaced)
-    check_configuration(path, _without(before, _SHADOW), _without(now, _SHADOW))
+            now = without(now, _SHADOW) | _as_shadow(replaced)
+    if not (part(before, _CODEC) and part(now, _CODEC)):
+        now = without(now, _CODEC) | {n: v for n, v in before.items() if _of(n) == _CODEC}
+    check_configuration(path, without(before, _SHADOW), without(now, _SHADOW))
     return now, _same(*(part(of, _SHADOW) for of in (before, now)))
 
 
@@ -109,7 +117,7 @@ def part(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
     return {
         _MODEL + name.removeprefix(of): value
         for name, value in configuration.items()
-        if name.partition(".")[0] == of
+        if _of(name) == of
     }
 
 
@@ -121,7 +129,7 @@ def swapped(configuration: Mapping[str, Any]) -> dict[str, Any]:
     >>> swapped({"topic": "news", "model": "RBP", "shadow": "LBP", "shadow.budget": 9})
     {'topic': 'news', 'model': 'LBP', 'model.budget': 9, 'shadow': 'RBP'}
     """
-    others = _without(_without(configuration, _MODEL), _SHADOW)
+    others = without(without(configuration, _MODEL), _SHADOW)
     return others | part(configuration, _SHADOW) | _as_shadow(part(configuration, _MODEL))
 
 
@@ -156,12 +164,18 @@ def written(configuration: Mapping[str, Any], of: str) -> str:
     )
 
 
+def _of(name: str) -> str:
+    """Return whose entry a name is: "model", "codec", ..."""
+    return name.partition(".")[0]
+
+
 def _as_shadow(model: Mapping[str, Any]) -> dict[str, Any]:
     return {_SHADOW + name.removeprefix(_MODEL): value for name, value in model.items()}
 
 
-def _without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
-    return {name: one for name, one in configuration.items() if name.partition(".")[0] != of}
+def without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
+    """Return a configuration but for what it has of the "model", the "shadow" or the "codec"."""
+    return {name: one for name, one in configuration.items() if _of(name) != of}
 
 
 def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

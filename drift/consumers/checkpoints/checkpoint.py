@@ -23,6 +23,7 @@ from drift.consumers.checkpoints.file_format import (
     seal,
 )
 from drift.consumers.order import Clock
+from drift.consumers.records import Position
 from drift.errors import CheckpointError
 from drift.models._state import codec
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Checkpoint",
+    "check_readable",
     "decode_model",
     "encode_model",
     "encoding",
@@ -83,7 +85,11 @@ class Checkpoint:
         The last promotions of a shadow: see `drift.consumers.shadow.promotion`.
     models
         Lineage of the models of keys, which are beside it: see
-        `drift.consumers.checkpoints.models`; None where there are none.
+        `drift.consumers.checkpoints.keyed_store`; None where there are none.
+    digest
+        Of all that the model has learnt: see `drift.consumers.learner.Learner`.
+    skips
+        Messages that are to be left out, as `drift checkpoint skip` says.
     is_signed
         Whether it was read from a file with a signature.
 
@@ -109,6 +115,8 @@ class Checkpoint:
     shadow: tuple[Any, Mapping[str, Any]] | None = None
     promotions: Sequence[Mapping[str, Any]] = ()
     models: Sequence[Sequence[int]] | None = None
+    digest: int = 0
+    skips: Sequence[Position] = ()
     is_signed: bool = False
 
     @property
@@ -172,6 +180,7 @@ def to_bytes(
         "clocks": [[*place, *clock] for place, clock in sorted(checkpoint.clocks.items())],
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
+        "digest": checkpoint.digest,
         "versions": _versions(),
     }
     parts = [payload]
@@ -186,6 +195,8 @@ def to_bytes(
         }
     if checkpoint.promotions:
         header["promotions"] = [*checkpoint.promotions]
+    if checkpoint.skips:
+        header["skips"] = [*checkpoint.skips]
     if checkpoint.models is not None:
         header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # after the model, so that the header stays small
@@ -236,6 +247,27 @@ def encoding(model: Any, *, allow_pickle: bool = False) -> Callable[[], tuple[by
         return partial(encode_model, snapshot(), allow_pickle=allow_pickle)
     encoded = encode_model(model, allow_pickle=allow_pickle)
     return lambda: encoded
+
+
+def check_readable(encoded: Sequence[tuple[bytes, str]]) -> None:
+    """Refuse what `encode_model` made of drift's own models if it could not be read again.
+
+    Raises
+    ------
+    CheckpointError
+        If a model cannot be built from it, as where a number has overflowed: it names the array.
+    """
+    for payload, kind in encoded:
+        if kind != "drift":
+            continue
+        try:
+            codec.decode(payload)
+        except CheckpointError as problem:
+            raise CheckpointError(
+                f"the model could not be read again, so that it is not written: {problem}. The "
+                "checkpoint before stays; to continue from that, start the worker again, and leave "
+                "out the message that did it by drift checkpoint skip"
+            ) from None
 
 
 def verify(data: bytes, *, key: bytes | None = None) -> Description:
@@ -353,6 +385,8 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
         shadow=(shadow[0], header["shadow"]["state"]) if shadow else None,
         promotions=header["promotions"],
         models=header.get("models"),
+        digest=header["digest"],
+        skips=[Position(*one) for one in header.get("skips", [])],
         is_signed=description.signature is not None,
         **{name: header[name] for name in _AS_THEY_ARE},
     )

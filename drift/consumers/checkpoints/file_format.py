@@ -92,6 +92,7 @@ _FIELDS: dict[str, Any] = {
     "clocks": list,
     "configuration": dict,
     "metrics": dict,
+    "digest": int,
     "versions": dict,
     "promotions": list,
 }
@@ -104,7 +105,8 @@ _ENTRIES: dict[str, list[list[type]]] = {
     "offsets": [[str, int, int]],
     "leader_epochs": [[str, int, int]],
     "clocks": [[str, int, int, int], [str, int, int, NoneType]],
-    "models": [[int, int], [int, int, int]],
+    "models": [[int, int]],
+    "skips": [[str, int, int]],
 }
 
 
@@ -116,6 +118,7 @@ def _header(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
     header.setdefault("promotions", [])
+    header.setdefault("digest", 0)
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")

@@ -6,12 +6,11 @@
     checkpoint-00000006-0000000041.drift    epoch and sequence; the highest is the newest
     checkpoint-00000007-0000000001.drift
     order-00000007-0000000001.jsonl         what was learnt from that checkpoint on: see `journal`
-    models.sqlite                           models of keys: see `models`
+    models.sqlite                           models of keys: see `keyed_store`
     .tmp-00000007-5f1d...                   while one is written
 
 They contain learnt rows, so files and folders are for their user alone. Objects of an
-S3-compatible store have the same names, each after that of the folder; there models of keys are in
-objects of their own: see `chain`.
+S3-compatible store have the same names, each after that of the folder, without order and models.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ ATTEMPTS = 100
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _FILE = re.compile(r"checkpoint-(\d{8,})-(\d{10,})\.drift")
 _ORDER = re.compile(r"order-(\d{8,})-(\d{10,})\.jsonl")
-_MODELS = re.compile(r"models-(\d{8,})-(\d{10,})-(\d{4,})\.drift")
 _TEMPORARY = re.compile(r"\.tmp-(\d{8,})(-\w+)?")
 
 
@@ -60,7 +58,6 @@ class Listing(NamedTuple):
     checkpoints: list[tuple[int, int]]  # epoch and sequence
     temporary: list[tuple[int, str]]  # epoch and name
     orders: list[tuple[int, int]]  # epoch and sequence of the first checkpoint
-    models: list[tuple[int, int, int]]  # epoch, version and part
 
 
 class PartitionFolder:
@@ -89,7 +86,6 @@ class PartitionFolder:
             sorted((int(m[1]), int(m[2])) for m in map(_FILE.fullmatch, names) if m),
             sorted((int(m[1]), m[0]) for m in map(_TEMPORARY.fullmatch, names) if m),
             sorted((int(m[1]), int(m[2])) for m in map(_ORDER.fullmatch, names) if m),
-            sorted((int(m[1]), int(m[2]), int(m[3])) for m in map(_MODELS.fullmatch, names) if m),
         )
 
     # --- epochs --------------------------------------------------------------------------------
@@ -241,6 +237,7 @@ class PartitionObjects(PartitionFolder):
     def claim(self, owner: str = "") -> int:
         """Create the next epoch; a folder exists with its first object."""
         with _saying_why(self.path):
+            self.path.check_conditions()
             return self._next_epoch(owner)
 
     def _create(self, name: str, data: bytes) -> None:
@@ -260,23 +257,6 @@ class PartitionObjects(PartitionFolder):
             reached("checkpoint.checked")
             file.create(data)
         reached("checkpoint.renamed")
-
-    # --- models of keys ------------------------------------------------------------------------
-
-    def models(self, epoch: int, version: int, part: int) -> Any:
-        """Return an object of models."""
-        return self.path / f"models-{epoch:08d}-{version:010d}-{part:04d}.drift"
-
-    def write_models(self, epoch: int, version: int, part: int, data: bytes) -> None:
-        """Put an object of models."""
-        file = self.models(epoch, version, part)
-        with _saying_why(file):
-            self.owned(epoch)
-            file.create(data)
-
-    def remove_models(self, which: Iterable[tuple[int, int, int]]) -> None:
-        """Remove objects of models; failures are retried next time."""
-        self._remove(self.models(*one).name for one in which)
 
 
 def files_in(path: AnyPath) -> PartitionFolder:

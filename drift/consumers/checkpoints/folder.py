@@ -14,12 +14,13 @@ import platform
 import re
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
-from drift.consumers.checkpoints.agreement import agree, check_identity
+from drift.consumers.checkpoints.agreement import agree, check_identity, without
 from drift.consumers.checkpoints.checkpoint import (
     Checkpoint,
+    check_readable,
     encoding,
     from_bytes,
     to_bytes,
@@ -38,10 +39,11 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
+    from pathlib import Path
 
+    from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
-    from drift.consumers.checkpoints.rows import Lineage
-    from drift.consumers.order import Clock, Run
+    from drift.consumers.order import Run
     from drift.consumers.records import Place
 
 __all__ = ["CheckpointFolder", "Claim"]
@@ -79,7 +81,8 @@ class CheckpointFolder:
         reach it is in the environment, as ``AWS_ENDPOINT_URL`` and ``AWS_ACCESS_KEY_ID``.
     configuration
         What must be the same to continue, JSON values by name: kernel, budget, topic, ...
-        A checkpoint of another one is refused. None to take any. Names that begin with ``model``
+        A checkpoint of another one is refused; a worker adds its codec, and what it says of keys
+        and labels. None to take any but for those. Names that begin with ``model``
         are the model's, those with ``shadow`` its shadow's: of a checkpoint with another one the
         shadow is left out. Where a shadow was promoted, either of the two may be ``model``.
     keep, keep_hourly, keep_daily
@@ -135,6 +138,7 @@ class CheckpointFolder:
         self.retention = Retention(keep=keep, keep_hourly=keep_hourly, keep_daily=keep_daily)
         self.path = place(path)
         self.configuration = configuration
+        self._takes_any = configuration is None
         self.key = key
         self.allow_pickle = allow_pickle
         self.warn = warn
@@ -145,11 +149,15 @@ class CheckpointFolder:
     def folder(self, partition: Partition) -> AnyPath:
         """Return the folder of a partition's checkpoints."""
         topic, number = partition
+        return self.path / f"{self._name(topic)}-{'all' if number is None else number}"
+
+    @staticmethod
+    def _name(topic: str) -> str:
         name = quote(topic, safe="")  # '/' and the like; '.' stays, '-' may be there
         name = name.replace(".", "%2E", 1) if name.startswith(".") else name
         if len(name) > _LONGEST:
             name = f"{name[: _LONGEST // 2]}%{hashlib.sha256(topic.encode()).hexdigest()}"
-        return self.path / f"{name}-{'all' if number is None else number}"
+        return name
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -215,17 +223,50 @@ class CheckpointFolder:
     def _refuse_parts(self, partition: Partition) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
         topic, number = partition
-        whole = self.folder(partition)
-        name = re.compile(re.escape(whole.name.removesuffix("all")) + r"\d+")
+        if number is None and (parts := self._parts(topic)):
+            names = ", ".join(sorted(self.folder((topic, part)).name for part in parts))
+            raise CheckpointError(
+                f"{self.path} has models of single partitions, {names}, and one learns all of "
+                f"{topic} now: start with another folder and group, or continue with one of them "
+                "by --partition"
+            )
+
+    def _parts(self, topic: str) -> list[int]:
+        """Return the partitions of a topic that have checkpoints of their own."""
+        name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
         with suppress(OSError):
-            folders = [one for one in whole.parent.iterdir() if name.fullmatch(one.name)]
-            parts = [one.name for one in folders if files_in(one).listing().checkpoints]
-            if number is None and parts:
-                raise CheckpointError(
-                    f"{whole.parent} has models of single partitions, {', '.join(sorted(parts))}, "
-                    f"and one learns all of {topic} now: start with another folder and group, or "
-                    "continue with one of them by --partition"
-                )
+            found = {one: name.fullmatch(one.name) for one in self.path.iterdir()}
+            return [
+                int(match[1])
+                for one, match in found.items()
+                if match and files_in(one).listing().checkpoints
+            ]
+        return []
+
+    def first_partitions(self, topic: str, count: int) -> int:
+        """Return how many partitions a topic had when the first of them was claimed.
+
+        Parameters
+        ----------
+        topic
+            A topic whose partitions have checkpoints of their own.
+        count
+            How many it has now, which is noted where none was claimed before.
+
+        Raises
+        ------
+        CheckpointError
+            If that cannot be noted.
+        """
+        file = self.path / f"{self._name(topic)}-partitions"
+        with suppress(OSError, ValueError):
+            return int(file.read_bytes())
+        first = max(self._parts(topic), default=count - 1) + 1
+        try:
+            cast("Path", file).write_bytes(b"%d\n" % first)
+        except OSError as problem:
+            raise CheckpointError(f"{file}: cannot be written: {problem.strerror}") from problem
+        return first
 
     def _newest(
         self, partition: Partition, checkpoints: list[tuple[int, int]]
@@ -243,12 +284,21 @@ class CheckpointFolder:
                 damaged.append(str(problem))
                 continue
             if self.configuration is not None:
-                checkpoint = _agreed(path, checkpoint, self.configuration)
+                checkpoint = self._agreed(path, checkpoint, self.configuration)
             return checkpoint, [f"{line}; going back to {path.name}" for line in damaged]
         raise CheckpointError(
             "all checkpoints are damaged, restore one of them, or start afresh with another folder "
             "and group: " + "; ".join(damaged)
         )
+
+    def _agreed(self, path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
+        """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
+        if self._takes_any:  # but for what a worker has added
+            now = {**without(checkpoint.configuration, "codec"), **now}
+        replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
+        agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
+        shadow = checkpoint.shadow if has_shadow else None
+        return replace(checkpoint, configuration=agreed, shadow=shadow)
 
     def check_identity(
         self, partition: Partition, before: Mapping[str, str], now: Mapping[str, str]
@@ -302,11 +352,7 @@ class CheckpointFolder:
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
 
-    def save(self, *given: Any, **more: Any) -> Checkpoint:
-        """Write a checkpoint atomically: `prepare`, then write."""
-        return self.prepare(*given, **more)()
-
-    def prepare(  # noqa: PLR0913
+    def save(  # noqa: PLR0913
         self,
         partition: Partition,
         epoch: int,
@@ -314,16 +360,27 @@ class CheckpointFolder:
         offsets: Mapping[Place, int],
         metrics: Mapping[str, Any] | None = None,
         *,
-        identity: Mapping[str, str] | None = None,
-        leader_epochs: Mapping[Place, int] | None = None,
-        clocks: Mapping[Place, Clock] | None = None,
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
         runs: Sequence[Run] = (),
         previous: str | None = None,
-        configuration: Mapping[str, Any] | None = None,
-        shadow: tuple[Any, Mapping[str, Any]] | None = None,
-        promotions: Sequence[Mapping[str, Any]] = (),
+        **more: Any,
+    ) -> Checkpoint:
+        """Write a checkpoint atomically: `prepare`, then write.
+
+        `model`, `offsets`, `metrics` and `more` are those of a `Checkpoint`.
+        """
+        checkpoint = Checkpoint(model, dict(offsets), epoch, metrics=metrics or {}, **more)
+        return self.prepare(partition, checkpoint, join=join, runs=runs, previous=previous)()
+
+    def prepare(  # noqa: PLR0913
+        self,
+        partition: Partition,
+        checkpoint: Checkpoint,
+        *,
+        join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
         keyed: Callable[[], Lineage] | None = None,
+        runs: Sequence[Run] = (),
+        previous: str | None = None,
     ) -> Callable[[], Checkpoint]:
         """Return a function that writes a checkpoint of the model as it is now, on any thread.
 
@@ -331,33 +388,18 @@ class CheckpointFolder:
         ----------
         partition
             Topic and number.
-        epoch
-            What `claim` gave.
-        model
-            The model.
-        offsets
-            Next offset to learn, by topic and partition.
-        metrics
-            What is counted across restarts.
-        identity
-            The identity of the topic.
-        leader_epochs
-            Leader epoch of the last message learnt, by topic and partition.
-        clocks
-            Time by topic and partition.
+        checkpoint
+            What is to be written; its epoch is what `claim` gave. It gets the next sequence, and
+            the folder's configuration where it has none.
         join
             Returns the state of labels that come later, as it is now, on any thread.
+        keyed
+            Writes the models of keys, as they are now, on any thread, and returns their lineage;
+            None for none.
         runs
             In which order messages were learnt since the checkpoint `previous`.
         previous
             The one that the model comes from; None where it comes from none.
-        configuration
-            That of the model and its shadow; None for the folder's.
-        shadow, promotions
-            As a `Checkpoint` has them.
-        keyed
-            Writes the models of keys, as they are now, on any thread, and returns their lineage;
-            None for none.
 
         Returns
         -------
@@ -374,32 +416,24 @@ class CheckpointFolder:
             If the model cannot be stored.
         """
         reached("checkpoint.begun")
-        files = self._files(partition)
+        files, epoch = self._files(partition), checkpoint.epoch
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
-        models = [model, *(shadow or ())[:1]]
+        configuration = checkpoint.configuration or self.configuration or {}
+        checkpoint = replace(checkpoint, sequence=sequence, configuration=configuration)
+        models = [checkpoint.model, *(checkpoint.shadow or ())[:1]]
         # What keeps changing is copied here; the rest, which takes longer, is left to the thread.
         encodings = [encoding(one, allow_pickle=self.allow_pickle) for one in models]
-        checkpoint = Checkpoint(
-            model,
-            dict(offsets),
-            epoch,
-            sequence,
-            (self.configuration if configuration is None else configuration) or {},
-            metrics or {},
-            identity=dict(identity or {}),
-            leader_epochs=dict(leader_epochs or {}),
-            clocks=dict(clocks or {}),
-            shadow=shadow,
-            promotions=promotions,
-        )
         reached("checkpoint.encoded")
 
         def write() -> Checkpoint:
             models = None if keyed is None else keyed()
             whole = replace(checkpoint, models=models, join=None if join is None else join())
-            data = to_bytes(whole, key=self.key, encoded=[encode() for encode in encodings])
-            files.append_order(epoch, sequence, order_line(checkpoint.id, previous, runs))
+            encoded = [encode() for encode in encodings]
+            check_readable(encoded)
+            data = to_bytes(whole, key=self.key, encoded=encoded)
+            line = order_line(checkpoint.id, previous, runs, digest=checkpoint.digest)
+            files.append_order(epoch, sequence, line)
             files.write(epoch, sequence, data)
             reached("checkpoint.recorded")
             files.prune(self.retention, self._times)
@@ -410,14 +444,6 @@ class CheckpointFolder:
 
     def _files(self, partition: Partition) -> PartitionFolder:
         return files_in(self.folder(partition))
-
-
-def _agreed(path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
-    """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
-    replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
-    agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
-    shadow = checkpoint.shadow if has_shadow else None
-    return replace(checkpoint, configuration=agreed, shadow=shadow)
 
 
 def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:

@@ -8,10 +8,12 @@ model comes from, and what was learnt between the two::
         "previous": "3-16",
         "places": [["orders", 0], ["frauds", 0]],
         "runs": [[[0, 1200], [1, 310]], [[1, 312]]],
+        "digest": 3190462561,
     }
 
 A run says up to which offset each partition was learnt, by its number in `places`; within a run
-messages are in the order of their times (`drift.consumers.order.sort_key`). A line is written
+messages are in the order of their times (`drift.consumers.order.sort_key`). The digest is that of
+all that the model has learnt, as `drift.consumers.learner.Learner` has it. A line is written
 before its checkpoint: one whose checkpoint was never completed is no other's predecessor. One that
 has the model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what
 lies between. The files may be deleted, whole and oldest first; a folder of 256 MB deletes them
@@ -32,11 +34,16 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.order import Run
 
-__all__ = ["order_line", "read_order"]
+__all__ = ["order_line", "read_journal", "read_order"]
 
 
 def order_line(
-    checkpoint: str, previous: str | None, runs: Sequence[Run], offsets_of: str | None = None
+    checkpoint: str,
+    previous: str | None,
+    runs: Sequence[Run],
+    *,
+    offsets_of: str | None = None,
+    digest: int | None = None,
 ) -> bytes:
     r"""Return the line of a checkpoint.
 
@@ -54,6 +61,8 @@ def order_line(
     }
     if offsets_of is not None:
         line["offsets_of"] = offsets_of
+    if digest is not None:
+        line["digest"] = digest
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
@@ -75,7 +84,15 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> li
         If lines are missing, the model does not come from that one, or it has left out what it was
         rolled back over.
     """
+    return read_journal(folder, checkpoint, since)[0]
+
+
+def read_journal(
+    folder: AnyPath, checkpoint: str, since: str | None = None
+) -> tuple[list[Run], int | None]:
+    """Return what `read_order` does, and the digest of all that was learnt, if it is known."""
     found: list[list[Run]] = []
+    digest: int | None = None
     at: str | None = checkpoint
     lines = _lines(folder)
     while at != since:
@@ -92,10 +109,12 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> li
                 f"{line['offsets_of']}, by --keep-offsets: what lies between was not "
                 "learnt, so that no order gives it back"
             )
+        if at == checkpoint:
+            digest = line.get("digest")
         places = [(topic, number) for topic, number in line["places"]]
         found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
         at = line["previous"]
-    return [run for runs in reversed(found) for run in runs]
+    return [run for runs in reversed(found) for run in runs], digest
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift._checks import check_address
-from drift.errors import ParameterError, needing, one_line
+from drift.errors import CheckpointError, ParameterError, needing, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,8 @@ _REFUSED = re.compile(
 )
 #: A worker that waits for its store learns nothing, and after 30 s its group would be right to ask.
 _TIMES = {"timeout": timedelta(seconds=20), "connect_timeout": timedelta(seconds=5)}
+#: Buckets whose store has been seen to refuse what exists.
+_CHECKED: set[str] = set()
 _RETRIES: dict[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
 
 
@@ -183,6 +186,33 @@ class ObjectPath:
                 if self.read_bytes() == data:
                     return
             raise
+
+    def check_conditions(self) -> None:
+        """Refuse, once a process and bucket, a store that creates an object twice.
+
+        Raises
+        ------
+        CheckpointError
+            If it does: two workers could claim one epoch.
+        OSError
+            If that is unknown.
+        """
+        if self.bucket in _CHECKED:
+            return
+        probe = self / f"probe-{token_hex(8)}"
+        try:
+            probe.create(b"first")
+            with suppress(FileExistsError):
+                probe.create(b"second")
+                raise CheckpointError(
+                    f"{self}: the store puts an object over another one, though it is asked not to "
+                    "(If-None-Match: *), so that two workers could learn into one model: take a "
+                    "store that obeys, as Amazon S3, Cloudflare R2 or MinIO do, or a shared folder"
+                )
+        finally:
+            with suppress(OSError):
+                probe.unlink()
+        _CHECKED.add(self.bucket)
 
     def unlink(self) -> None:
         """Remove the object, if there is one."""

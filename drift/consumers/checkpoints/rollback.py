@@ -211,13 +211,13 @@ class Rollback:
         }
         payload, offsets_of = back.payload, None
         if self.keep_offsets:
-            header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
+            header |= {name: now[name] for name in (*_WHERE, "join", "skips") if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of)
+        line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of=offsets_of)
         partition.append_order(epoch, 1, line)
         partition.write(epoch, 1, seal(header, [payload], key))
         try:

@@ -329,6 +329,10 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         """Pause fetching of a partition."""
         self.consumer.pause(kafka.TopicPartition(*place))
 
+    def partitions(self, topic: str) -> int:
+        """Return how many partitions a topic has."""
+        return len(self.consumer.partitions_for_topic(topic) or ())
+
     def committed(self, place: Place) -> int | None:
         """Return the group's committed offset, or None."""
         with asking():

@@ -1,16 +1,22 @@
-"""Rows of models of keys, in a database of SQLite: what both kinds of stores share.
+"""Models of keys, in a file of SQLite beside the checkpoints of their claim.
 
 A row is a model as of a version. What is written between two checkpoints is of one version, and all
-of it is stored before the checkpoint is there that names it, by its lineage. Of a key the newest
-row of a lineage counts. Rows are removed once none needs them.
+of it is stored before the checkpoint is there that names it, by its lineage: ranges of versions. A
+crash leaves rows that no checkpoint names, a rollback begins a range of its own, and no version is
+given out twice. Of a key the newest row of a lineage counts. Rows are removed once none needs them.
+
+Claims share the file, one after the other. Each transaction looks whether its epoch is still the
+newest, so that who claims the models fences the one before. Rows of a lineage that broke off are
+removed once there is a checkpoint of this claim: until then, a process that was frozen may add the
+one that names them.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
 import sqlite3
 import threading
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from contextlib import closing, contextmanager
 from itertools import chain
@@ -19,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from drift.consumers.checkpoints.file_format import describe, load, naming
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.crash_points import reached
-from drift.errors import CheckpointError, ConsumerError, UnavailableError
+from drift.errors import CheckpointError, ConsumerError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,13 +33,10 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["Lineage", "ModelStore", "Row"]
+__all__ = ["Lineage", "ModelStore"]
 
-#: What a checkpoint names: of a file the first and the last of each range of versions, of objects
-#: epoch, version and number of each; in ascending order.
+#: What a checkpoint names: the first and the last of each range of versions, in ascending order.
 Lineage: TypeAlias = "Sequence[Sequence[int]]"
-#: Key, version, how it is stored, its bytes, their digest.
-Row: TypeAlias = tuple[str, int, str, bytes, bytes]
 
 #: Seconds for which another process's transaction is waited for.
 _PATIENCE = 10.0
@@ -41,16 +44,21 @@ _PATIENCE = 10.0
 #: A checkpoint must not outlast the rows that it names.
 _SYNCHRONOUS = "full"
 # An index of its own, as rows are some kilobytes: they are appended where there is room.
-_TABLE = """
+_TABLES = """
 create table if not exists models (
     id integer primary key, key text not null, version integer not null,
     kind text not null, state blob not null, digest blob not null, unique (key, version)
-)
+);
+create table if not exists claim (epoch integer not null, version integer not null);
+create table if not exists saved (version integer primary key);
+insert into claim select 0, 0 where not exists (select * from claim)
 """
+#: What to do about a file that is damaged as a whole.
+_REPAIR = "bring the checkpoints' folder back as a whole, or start with another folder and group"
 
 
-class ModelStore(ABC):
-    """The models of a claim's keys; `drift.consumers.checkpoints.models.models_in` makes one.
+class ModelStore:
+    """The models of a claim's keys.
 
     Loads and writes may be made by two threads; they take turns.
 
@@ -67,6 +75,8 @@ class ModelStore(ABC):
 
     Attributes
     ----------
+    path : Path
+        The file.
     version : int
         Version of what is written next.
     count : int
@@ -82,34 +92,44 @@ class ModelStore(ABC):
         If the database cannot be opened or written now.
     ConsumerError
         If it is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> store = ModelStore(folder, epoch=1)
+    >>> store.advance()
+    1
+    >>> store.write(1, {"ann": (b"...", "drift")})
+    >>> first = store.finish(1)
+    >>> store.write(2, {"ann": (b"a later one", "drift")})
+    >>> store.close()
+    >>> store = ModelStore(folder, epoch=2, lineage=first)
+    >>> first, store.load("ann")
+    ([[1, 1]], (b'...', 'drift'))
+    >>> store.close()
     """
 
     version: int
     #: Keys of one transaction, at most.
     at_once = 250
-    #: Numbers in each entry of a lineage.
-    width: int
-    #: What to do about a database that is damaged, and about a model that is.
-    repair: str
-    remedy: str
 
     def __init__(
         self, folder: AnyPath, epoch: int, lineage: Lineage = (), *, secret: bytes | None = None
     ) -> None:
-        if any(len(one) != self.width for one in lineage):
-            raise CheckpointError(
-                f"{folder}: the newest checkpoint names models in another kind of store: give the "
-                "one that it was written to"
-            )
         self._epoch = epoch
         self._secret = b"" if secret is None else secret
         self._files = files_in(folder)
+        self.path: Path = self._files.path / "models.sqlite"
         self._lock = threading.Lock()
         self._known: dict[tuple[int, int], Lineage] = {}  # by checkpoint
         self._is_settled = False  # whether there is a checkpoint of this claim
+        self._is_swept = False
         with self._saying_why():
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
             self._db = sqlite3.connect(
-                self._open(), _PATIENCE, isolation_level=None, check_same_thread=False
+                self.path, _PATIENCE, isolation_level=None, check_same_thread=False
             )
             # What a disk has damaged is no text; the digest tells.
             self._db.text_factory = lambda text: text.decode(errors="replace")
@@ -119,7 +139,8 @@ class ModelStore(ABC):
                 # Not WAL, which takes shared memory: workers on several machines share the folder.
                 self._db.execute("pragma journal_mode = truncate")
                 self._db.execute(f"pragma synchronous = {_SYNCHRONOUS}")
-                self._db.execute(_TABLE)
+                for statement in _TABLES.split(";"):
+                    self._db.execute(statement)
                 self._ranges = self._begin(lineage)
                 self.version = self._ranges[-1][1]
                 within = " or ".join(["version between ? and ?"] * len(self._ranges))
@@ -132,18 +153,34 @@ class ModelStore(ABC):
         self.refresh()
         reached("models.claimed")
 
-    @property
-    @abstractmethod
-    def where(self) -> str:
-        """What to call the database in errors."""
-
-    @abstractmethod
-    def _open(self) -> str | Path:
-        """Return what SQLite is to open."""
-
-    @abstractmethod
     def _begin(self, lineage: Lineage) -> list[list[int]]:
-        """Have the rows of a lineage; return its ranges, with this claim's first version."""
+        """Fence whoever had the models before; return the ranges, with this claim's version."""
+        with self._transaction() as db:
+            if lineage:
+                last = lineage[-1][-1]
+                if not [*db.execute("select 1 from saved where version = ?", [last])]:
+                    raise CheckpointError(
+                        f"{self.path} has not the models that the newest checkpoint names: bring "
+                        "it back from where the checkpoints' folder is kept, roll back to an "
+                        "earlier checkpoint, or start with another folder and group"
+                    )
+            db.execute("update claim set epoch = ?", [self._epoch])
+            [[version]] = db.execute("select version from claim")
+        return self._joined(lineage, version + 1)
+
+    def _joined(self, lineage: Lineage, version: int) -> list[list[int]]:
+        """Return a lineage with a version more, without gaps that have no rows."""
+        joined: list[list[int]] = []
+        for first, last in [*lineage, [version, version]]:
+            between = [joined[-1][1] + 1, first - 1] if joined else []
+            exists = "select exists (select 1 from models where version between ? and ?)"
+            if joined and (
+                between[0] > between[1] or not self._db.execute(exists, between).fetchone()[0]
+            ):
+                joined[-1][1] = last
+            else:
+                joined.append([first, last])
+        return joined
 
     def close(self) -> None:
         """Close the database."""
@@ -206,8 +243,9 @@ class ModelStore(ABC):
             If nothing can be written now.
         """
         with self._transaction(version) as db:
-            self._insert(
-                db,
+            db.executemany(
+                "insert or replace into models (key, version, kind, state, digest) "
+                "values (?, ?, ?, ?, ?)",
                 (
                     (key, version, kind, state, self._digest(key, version, kind, state))
                     for key, (state, kind) in rows.items()
@@ -216,17 +254,26 @@ class ModelStore(ABC):
             reached("models.half-written")
             self._prune(db, [*rows])
 
-    @abstractmethod
     def finish(self, version: int) -> Lineage:
-        """Have all up to a version stored; return the lineage by which a checkpoint names it.
+        """Note that all up to a version is written; return the lineage that a checkpoint names.
 
         Raises
         ------
         FencedError
             If somebody has claimed the models since.
-        CheckpointError, UnavailableError
+        UnavailableError
             If nothing can be written now.
         """
+        reached("models.written")
+        with self._transaction(version) as db:
+            db.execute("insert or ignore into saved values (?)", [version])
+            kept = self._kept
+            if kept is not None and self._is_settled:
+                lasts = {version, *(one[-1][-1] for one in kept if one)}
+                marks = ", ".join("?" * len(lasts))
+                db.execute(f"delete from saved where version not in ({marks})", [*lasts])  # noqa: S608
+        reached("models.saved")
+        return self._upto(version)
 
     def refresh(self) -> None:
         """Look which checkpoints there are, which tells what is needed."""
@@ -244,27 +291,24 @@ class ModelStore(ABC):
             return
         self._known = known
         self._is_settled = any(epoch == self._epoch for epoch, _ in known)
-        self._kept = [*self._named(), self._upto(self.version - 1)]
+        self._kept = [*known.values(), self._upto(self.version - 1)]
 
-    @abstractmethod
-    def _named(self) -> list[Lineage]:
-        """Return the ranges of the rows that checkpoints need."""
-
-    @abstractmethod
     def sweep(self) -> None:
-        """Remove what no checkpoint needs; as soon as that is sure."""
+        """Remove what no checkpoint needs of all keys, once in a claim, as soon as that is sure."""
+        if self._is_swept or not self._is_settled or self._kept is None:
+            return
+        rows = "select id, key from models where id > ? order by id limit ?"
+        found = [(0, "")]
+        while found:
+            with self._transaction() as db:
+                found = db.execute(rows, [found[-1][0], self.at_once]).fetchall()
+                self._prune(db, [*{key for _, key in found}])
+        self._is_swept = True
 
     def _upto(self, version: int) -> list[list[int]]:
         """Return the ranges up to a version of this claim."""
         *before, (first, _) = self._ranges
         return [*before, [first, version]]
-
-    def _insert(self, db: sqlite3.Connection, rows: Iterable[Row]) -> None:
-        db.executemany(
-            "insert or replace into models (key, version, kind, state, digest) "
-            "values (?, ?, ?, ?, ?)",
-            rows,
-        )
 
     def _prune(self, db: sqlite3.Connection, keys: Sequence[str]) -> None:
         kept = self._kept
@@ -310,18 +354,24 @@ class ModelStore(ABC):
                     self._db.execute("rollback")
                 raise
 
-    @abstractmethod
     def _enter(self, db: sqlite3.Connection, version: int) -> None:
         """Begin a transaction: FencedError where others have claimed; note a version as used."""
+        [[epoch]] = db.execute("select epoch from claim")
+        if epoch > self._epoch:
+            raise FencedError(
+                f"{self.path}: claimed again since, our epoch is {self._epoch} and the newest "
+                f"{epoch}"
+            )
+        db.execute("update claim set version = max(version, ?)", [version])
 
     @contextmanager
     def _saying_why(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.OperationalError, OSError) as problem:
-            raise UnavailableError(f"{self.where}: {problem}") from problem
+            raise UnavailableError(f"{self.path}: {problem}") from problem
         except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-            raise ConsumerError(f"{self.where}: {problem}: {self.repair}") from problem
+            raise ConsumerError(f"{self.path}: {problem}: {_REPAIR}") from problem
 
 
 def _newest(versions: Sequence[int], ranges: Iterable[Sequence[int]]) -> int | None:

@@ -1,0 +1,128 @@
+"""Where a worker dies: a message that ends the process is found, and left out after three times.
+
+A message may end the process whenever it comes: by MemoryError, by the system's memory killer, or
+by a hang beyond what /livez allows. Each claim leaves a small file beside its checkpoints::
+
+    attempt-00000007.json    {"starts": 2, "offsets": [["t", 0, 5]], "at": ["t", 0, 7], "deaths": 1}
+
+Claims that start at the same offsets count as `starts`. From the third on, messages are taken one
+at a time: the file names a message before it is taken, and none once it was. So a claim that finds
+a name knows where the one before died. Before that message a checkpoint is written, so that what
+came before it is not sent again; after three deaths in it, it is left out.
+
+Errors that say what they are, as of a registry that is away, end a worker, too, but name no
+message. Checkpoints in an object store have no such file: there an operator skips a message.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from drift.consumers.records import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from drift.consumers.records import Place
+
+__all__ = ["Attempt"]
+
+#: Starts at the same offsets that may end anyhow, and deaths in one message that are enough.
+_STARTS, _DEATHS = 2, 3
+
+
+class Attempt:
+    """What a claim notes for the next one.
+
+    Parameters
+    ----------
+    folder
+        That of the claim's checkpoints.
+    epoch
+        The claim's.
+    offsets
+        Where it starts.
+
+    Attributes
+    ----------
+    starts : int
+        How many claims have started there, with this one.
+    is_careful : bool
+        Whether each message is to be noted before it is taken.
+    suspect : Position or None
+        The message in which a claim before died.
+    deaths : int
+        How often.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder, message = Path(tempfile.mkdtemp()), Position("t", 0, 7)
+    >>> for epoch in range(1, 7):
+    ...     attempt = Attempt(folder, epoch, {("t", 0): 5})
+    ...     print(attempt.is_careful, attempt.deaths, attempt.is_given_up(message))
+    ...     if attempt.is_careful:
+    ...         attempt.note(message)
+    False 0 False
+    False 0 False
+    True 0 False
+    True 1 False
+    True 2 False
+    True 3 True
+    """
+
+    def __init__(self, folder: Path, epoch: int, offsets: Mapping[Place, int]) -> None:
+        self._file = folder / f"attempt-{epoch:08d}.json"
+        self._offsets = [[*place, offset] for place, offset in sorted(offsets.items())]
+        self.starts, self.deaths = 1, 0
+        self.suspect: Position | None = None
+        with suppress(OSError, LookupError, TypeError, ValueError):  # where it is damaged
+            self._go_on(folder)
+        if self.suspect is not None and offsets.get(self.suspect[:2], 0) > self.suspect.offset:
+            self.suspect, self.deaths = None, 0  # it was taken
+        self.is_careful = self.starts > _STARTS or self.suspect is not None
+        self.note(None)
+        for file in folder.glob("attempt-*.json"):
+            if file.name < self._file.name:
+                file.unlink(missing_ok=True)
+
+    def _go_on(self, folder: Path) -> None:
+        """Count on from what the claim before has noted."""
+        before = json.loads(max(folder.glob("attempt-*.json"), default=self._file).read_bytes())
+        deaths, suspect = int(before["deaths"]), before["suspect"] and Position(*before["suspect"])
+        if before["at"]:
+            died = Position(*before["at"])
+            deaths, suspect = (deaths if died == suspect else 0) + 1, died
+        if before["offsets"] == self._offsets:
+            self.starts += int(before["starts"])
+        self.suspect, self.deaths = suspect, deaths
+
+    def is_given_up(self, position: Position) -> bool:
+        """Whether too many claims have died in a message."""
+        return position == self.suspect and self.deaths >= _DEATHS
+
+    def note(self, position: Position | None) -> None:
+        """Note the message that is taken now; None for none."""
+        text = json.dumps(
+            {
+                "starts": self.starts,
+                "offsets": self._offsets,
+                "at": position,
+                "suspect": self.suspect,
+                "deaths": self.deaths,
+            }
+        )
+        # Not synced: it is to outlive the process, not the machine.
+        with suppress(OSError):  # as of a full disk
+            self._file.write_text(text, encoding="utf-8")
+
+    def saved(self, offsets: Mapping[Place, int]) -> None:
+        """Note that there is a checkpoint; it ends the care once it is behind the suspect."""
+        if self.suspect is not None and offsets.get(self.suspect[:2], 0) <= self.suspect.offset:
+            return
+        self.suspect, self.deaths, self.is_careful = None, 0, False
+        self.note(None)

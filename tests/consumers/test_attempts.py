@@ -1,0 +1,210 @@
+"""Messages that end the process whenever they come, and an operator who leaves one out."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from drift.cli import app
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.attempts import Attempt
+from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.codec import JsonCodec
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.records import Message, Position
+from drift.errors import CheckpointError, UnavailableError
+from drift.models import LBP
+from drift.models._state.codec import encode
+from drift.testing import produce
+
+KEY = ("t", None)
+AT = {("t", 0): 5}
+
+
+def message(offset):
+    return Position("t", 0, offset)
+
+
+def test_deaths_in_other_messages_give_none_up(tmp_path):
+    """As of workers that somebody kills again and again."""
+    for epoch in range(1, 30):
+        attempt = Attempt(tmp_path, epoch, AT)
+        assert not any(attempt.is_given_up(message(n)) for n in range(5, 9))
+        attempt.note(message(5 + epoch % 3))
+    assert [file.name for file in tmp_path.iterdir()] == ["attempt-00000029.json"]
+
+
+def test_a_worker_that_ends_between_messages_blames_none(tmp_path):
+    for epoch in range(1, 9):
+        attempt = Attempt(tmp_path, epoch, AT)
+        assert (attempt.is_careful, attempt.suspect) == (epoch > 2, None)
+        attempt.note(message(5))
+        attempt.note(None)
+    attempt.saved({("t", 0): 6})
+    assert not attempt.is_careful
+    assert not Attempt(tmp_path, 9, {("t", 0): 6}).is_careful
+
+
+def test_a_message_is_suspected_until_a_checkpoint_is_behind_it(tmp_path):
+    attempt = Attempt(tmp_path, 1, AT)
+    attempt.note(message(7))
+    attempt = Attempt(tmp_path, 2, {("t", 0): 6})  # others before it were saved
+    assert (attempt.suspect, attempt.deaths, attempt.is_careful) == (message(7), 1, True)
+    attempt.saved({("t", 0): 7})
+    assert attempt.is_careful
+    attempt.note(message(7))
+    attempt = Attempt(tmp_path, 3, {("t", 0): 7})
+    assert (attempt.suspect, attempt.deaths) == (message(7), 2)
+    attempt.saved({("t", 0): 8})
+    assert (attempt.suspect, attempt.is_careful) == (None, False)
+    attempt = Attempt(tmp_path, 4, {("t", 0): 7})
+    attempt.note(message(7))
+    assert Attempt(tmp_path, 5, {("t", 0): 8}).suspect is None  # somebody else took it
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"])
+def test_a_damaged_note_counts_for_nothing(tmp_path, text):
+    (tmp_path / "attempt-00000001.json").write_text(text)
+    attempt = Attempt(tmp_path, 2, AT)
+    assert (attempt.starts, attempt.suspect, attempt.is_careful) == (1, None, False)
+
+
+# --- workers -------------------------------------------------------------------------------------
+
+
+def value(n):
+    return json.dumps({"features": {f"w{n % 3}": 1.0 + n}, "label": n % 2 == 0, "id": n}).encode()
+
+
+class Fatal(JsonCodec):
+    """Ends the process, or cannot be reached, at one message."""
+
+    error = MemoryError("one message")
+
+    def decode(self, value, headers=()):
+        example = super().decode(value, headers)
+        if example.id == 7 and self.error is not None:
+            raise self.error
+        return example
+
+
+def worker(broker, folder, **more):
+    pytest.importorskip("kafka")
+    from drift.consumers.worker import Worker  # noqa: PLC0415 - needs the client
+
+    options = {"start": "earliest", "dead_letters": "dead", "predictions": "out"} | more
+    return Worker(
+        LBP(budget=5),
+        CheckpointFolder(folder),
+        broker.client_args,
+        WorkerOptions(topic="t", group="g", **options),
+        codec=Fatal(),
+        consumer={"session_timeout_ms": 1000, "heartbeat_interval_ms": 200},
+    )
+
+
+def loop(numbers):
+    model = LBP(budget=5)
+    for n in numbers:
+        model.learn_one({f"w{n % 3}": 1.0 + n}, n % 2 == 0)
+    return model
+
+
+def learnt(one):
+    return next(iter(one._claims.values())).learner.offsets.get(("t", 0)) == 20
+
+
+def test_a_message_that_ends_the_process_three_times_is_left_out(broker, tmp_path, caplog):
+    """And those before it are sent no more often than there were starts without care, and one."""
+    from tests.consumers.stepping import close, until  # noqa: PLC0415 - needs the client
+    from tests.consumers.topics import everything  # noqa: PLC0415 - needs the client
+
+    for topic in ("t", "dead", "out"):
+        broker.create_topic(topic, 1)
+    produce(broker, "t", [value(n) for n in range(20)])
+    for start in range(1, 6):
+        with pytest.raises(MemoryError):
+            worker(broker, tmp_path).run(signals=False)
+        assert CheckpointFolder(tmp_path).newest(KEY).offsets == {("t", 0): 0 if start < 4 else 7}
+    one = worker(broker, tmp_path)
+    until(one, lambda: one._claims and learnt(one))
+    close(one)
+    newest = CheckpointFolder(tmp_path).newest(KEY)
+    assert encode(newest.model) == encode(loop([n for n in range(20) if n != 7]))
+    [letter] = everything(broker, "dead")
+    headers = dict(letter.headers())
+    assert headers["drift.error"] == b"message has ended the worker 3 times"
+    assert headers["drift.offset"] == b"7"
+    assert "2 workers ended soon after this: messages are taken one at a time" in caplog.text
+    assert "a worker died in message t:0:7, for the 3. time" in caplog.text
+    sent = [json.loads(record.value())["id"] for record in everything(broker, "out")]
+    assert set(sent) == set(range(20)) - {7}
+    assert max(sent.count(n) for n in range(7)) <= 4
+
+
+def test_what_cannot_be_reached_is_no_fault_of_the_message(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr(Fatal, "error", UnavailableError("the registry is away"))
+    for topic in ("t", "dead", "out"):
+        broker.create_topic(topic, 1)
+    produce(broker, "t", [value(n) for n in range(20)])
+    for _ in range(3):
+        one = worker(broker, tmp_path)
+        monkeypatch.setattr(one, "_save_what_is_left", lambda: None)
+        with pytest.raises(UnavailableError):
+            one.run(signals=False)
+    attempt = json.loads(max((tmp_path / "t-all").glob("attempt-*")).read_text())
+    assert (attempt["starts"], attempt["at"], attempt["suspect"]) == (3, None, None)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def skip(*given):
+    return CliRunner().invoke(app, ["checkpoint", "skip", *map(str, given)])
+
+
+def test_an_operator_leaves_a_message_out(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    epoch, _ = folder.claim(KEY)
+    saved = folder.save(KEY, epoch, LBP(5), {("t", 0): 3}, runs=[{("t", 0): 3}])
+    assert skip(tmp_path, "t:0:5").exit_code == 0
+    assert skip(tmp_path / "t-all", "t:0:9").exit_code == 0
+    with pytest.raises(CheckpointError, match="claimed again since"):
+        folder.save(KEY, epoch, LBP(5), {("t", 0): 4})
+    found = folder.newest(KEY)
+    assert found.skips == [message(5), message(9)]
+    with pytest.raises(CheckpointError, match=f"no order of what checkpoint {found.id} learnt"):
+        read_order(folder.folder(KEY), found.id)
+    assert read_order(folder.folder(KEY), saved.id) == [{("t", 0): 3}]
+    one = Learner(
+        None,
+        JsonCodec(),
+        Metrics("t"),
+        WorkerOptions(topic="t", group="g", dead_letters="dead"),
+    )
+    one.restore(found)
+    letters = [one.take(Message(message(n), None, value(n))) for n in range(3, 9)]
+    assert [len(of) for of in letters] == [0, 0, 1, 0, 0, 0]
+    headers = dict(letters[2][0].headers)
+    assert headers["drift.error"] == b"message was left out by drift checkpoint skip"
+    assert encode(one.model) == encode(loop([3, 4, 6, 7, 8]))
+    assert one.snapshot().skips == [message(9)]
+
+
+@pytest.mark.parametrize(
+    ("which", "said"),
+    [
+        ("t:0:2", "t:0:2 has been learnt, the next offset is 3: roll back to a checkpoint before"),
+        ("t:1:9", "has no checkpoint of t:1: nothing was changed"),
+        ("9", "'9' is no message, as orders:3:1207"),
+        ("t:0:-1", "'t:0:-1' is no message"),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused(tmp_path, which, said):
+    folder = CheckpointFolder(tmp_path)
+    folder.save(KEY, folder.claim(KEY).epoch, LBP(5), {("t", 0): 3})
+    refused = skip(tmp_path, which)
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.output.split())
+    assert folder.newest(KEY).skips == []
