@@ -320,7 +320,11 @@ class WorkerMetrics:
     partitions : int
         Partitions assigned and started.
     forced_steps : callable
-        Returns the number of waits for a partition that ended at `max_idle`.
+        Returns the number of records learnt because `max_idle` was over.
+    held : float
+        Seconds for which the next record has waited for other partitions.
+    waits : list of str
+        What is waited for, where that takes long. Replace it rather than change it.
     connections : callable
         Returns the number of brokers that are connected, also while the worker waits for them.
     polled : float
@@ -346,6 +350,8 @@ class WorkerMetrics:
         self.rebalances = self.partitions = 0
         self.connections: Callable[[], int] = int
         self.forced_steps: Callable[[], int] = int
+        self.held = 0.0
+        self.waits: list[str] = []
         self.polled, self.silence = time.monotonic(), 300.0
         self.trouble: dict[tuple[str, int | None], str] = {}
         self.models: list[Metrics] = []
@@ -366,4 +372,4 @@ class WorkerMetrics:
         problems = [] if self.is_alive() else [f"no poll for {silent} s"]
         problems += [] if self.connections() else ["no broker is connected"]
         problems += [] if self.partitions else ["no partition is assigned"]
-        return problems + [f"no checkpoint: {why}" for why in self.trouble.values()]
+        return [*problems, *self.waits, *(f"no checkpoint: {w}" for w in self.trouble.values())]

@@ -266,10 +266,12 @@ class Worker:
 
     def _read(self, batches: list[tuple[Place, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
-        for claim in self._claims.values():
-            order = claim.feed.order  # partitions may have gone while records were on their way
-            claim.feed.add([one for one in batches if one[0] in order])
-            order.idle(seconds)
+        feeds = [claim.feed for claim in self._claims.values()]
+        for feed in feeds:  # whose partitions may have gone while records were on their way
+            feed.add([one for one in batches if one[0] in feed.order])
+            feed.idle(seconds)
+        self.metrics.held = max((feed.order.held for feed in feeds), default=0.0)
+        self.metrics.waits = [feed.trouble for feed in feeds if feed.trouble]
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""

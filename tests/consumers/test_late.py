@@ -56,7 +56,6 @@ def worker(broker, folder, group="g", session=SESSION, **options):
         "predictions": "out",
         "dead_letters": "dead",
         "timestamps": "create",
-        "max_idle": 60,  # as busy as the machine may be, no partition is waited for in vain
         **JOIN,
         **options,
     }

@@ -85,6 +85,19 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
     until(one, lambda: learner_of(one) and learner_of(one).offsets.get(place, 0) >= 18)
     assert learner_of(one).offsets[place] == 18  # five messages and a mark, three times
     assert learner_of(one).metrics.examples == 10
+    # An open one holds back its own partition alone.
+    producer.begin_transaction()
+    producer.produce(kafka_topic, EXAMPLE % (5, True), partition=0)
+    producer.flush()
+    produce(kafka_address, kafka_topic, [EXAMPLE % (n, True) for n in range(20)], 1)
+    until(one, lambda: learner_of(one).offsets[kafka_topic, 1] == 20)
+    produce(kafka_address, kafka_topic, [EXAMPLE % (n, True) for n in range(20)], 0)
+    produce(kafka_address, kafka_topic, [EXAMPLE % (n, True) for n in range(20)], 1)
+    until(one, lambda: learner_of(one).offsets[kafka_topic, 1] == 40)
+    assert learner_of(one).offsets[place] == 18
+    producer.commit_transaction()
+    until(one, lambda: learner_of(one).metrics.examples == 71)
+    assert one.metrics.forced_steps() == 0
     close(one)
 
 
