@@ -32,11 +32,10 @@ workaround        fault in kafka-python
                   heartbeat, and continues as if it were still a member.
 `seek`            Parked records of a resumed partition are found only if no other partition was
                   fetched in between. And the public seek takes no leader epoch.
-`PRODUCER`        If a batch of an idempotent producer expires on its second try, others are lost
-                  silently, each flush waits for them, and nothing more is sent to their partitions.
-                  drift needs no idempotence: its duplicates have the same key.
 `SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
 `make_no_topics`  As for consumers: a deleted topic is recreated.
+`force_close`     If a batch of an idempotent producer expires on its second try, others are lost
+                  silently, each flush waits for them, and nothing more is sent to their partitions.
 `force_close`     A producer that could not be closed flushes again when deleted, and raises.
 ================  ==================================================================================
 """
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSUMER",
     "LARGEST",
-    "PRODUCER",
     "SPLIT",
     "force_close",
     "join_again",
@@ -76,7 +74,6 @@ __all__ = [
 ]
 
 CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20, "fetch_max_wait_ms": 100}
-PRODUCER = {"enable_idempotence": False}
 SPLIT = UnknownError
 
 #: Bytes of the largest record that is read out of a compressed batch, by default.
@@ -410,7 +407,8 @@ def make_no_topics(producer: Any) -> None:
     producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
 
 
-def force_close(producer: Any) -> None:
-    """Release a producer that could not be closed."""
+def force_close(producer: Any, seconds: float = 0.0) -> None:
+    """Release a producer that could not be closed; wait until it sends nothing more."""
     producer._sender.force_close()  # noqa: SLF001
+    producer._sender.join(seconds)  # noqa: SLF001
     producer._closed = True  # noqa: SLF001
