@@ -61,6 +61,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
     with making_clients(options):
         made = kafka.KafkaConsumer(
             **{
+                **workarounds.RECONNECT,
                 **workarounds.CONSUMER,
                 # Messages of aborted transactions are no examples.
                 "isolation_level": "read_committed",

@@ -80,6 +80,7 @@ class Producer:
         given = {"linger_ms": 20, "request_timeout_ms": 30_000, **options}
         shortest = given["linger_ms"] + given["request_timeout_ms"] + 1
         self._options = {
+            **workarounds.RECONNECT,
             "acks": "all",
             "enable_idempotence": True,
             "delivery_timeout_ms": max(int(1000 * _PATIENCE), shortest),

@@ -34,6 +34,7 @@ workaround        fault in kafka-python
                   fetched in between. And the public seek takes no leader epoch.
 `SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
 `make_no_topics`  As for consumers: a deleted topic is recreated.
+`RECONNECT`       After an outage of minutes it waits for up to 30 s before it tries to connect.
 `force_close`     If a batch of an idempotent producer expires on its second try, others are lost
                   silently, each flush waits for them, and nothing more is sent to their partitions.
 `force_close`     A producer that could not be closed flushes again when deleted, and raises.
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSUMER",
     "LARGEST",
+    "RECONNECT",
     "SPLIT",
     "force_close",
     "join_again",
@@ -74,6 +76,7 @@ __all__ = [
 ]
 
 CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20, "fetch_max_wait_ms": 100}
+RECONNECT = {"reconnect_backoff_max_ms": 5_000}
 SPLIT = UnknownError
 
 #: Bytes of the largest record that is read out of a compressed batch, by default.
