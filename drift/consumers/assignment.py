@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.records import Place, Source
+    from drift.consumers.records import Logs, Place, Source
 
 __all__ = ["Assignment", "State", "first_offset", "offset_behind_gap"]
 
@@ -23,6 +23,7 @@ class State(Enum):
     """The state of an assigned partition."""
 
     ASSIGNED = "by the group; not started"
+    TAKEN_OVER = "its model is being claimed and loaded"
     HELD = "paused: the model was dropped, or could not be loaded or saved"
     STARTED = "its messages are processed"
 
@@ -32,15 +33,16 @@ class Assignment:
 
     ::
 
-                     assign                  start
-        unassigned  ────────► ASSIGNED ───────────────► STARTED
-             ▲                    │        start        │ ▲
-             │                    └─────► HELD ─────────┼─┘
-             │                  hold        ▲    hold   │
-             │                              └───────────┘
+                     assign            take_over               start
+        unassigned  ────────► ASSIGNED ─────────► TAKEN_OVER ─────────► STARTED
+             ▲                                     │      ▲                │
+             │                                hold ▼      │ take_over      │
+             │                                     HELD ──┘  ◄─────────────┘
+             │                                                    hold
              └──────────── revoke, from each of these
 
-    An assigned or held partition delivers nothing until the worker starts it, at its next step.
+    Where the model is here, assigned and held partitions start at once. Only what has started
+    delivers anything.
 
     kafka-python assigns and revokes while the worker waits in its poll, so no two threads are here
     at once.
@@ -71,6 +73,10 @@ class Assignment:
     def assign(self, places: Iterable[Place]) -> None:
         """Add partitions that the group has assigned."""
         self.states |= dict.fromkeys(places, State.ASSIGNED)
+
+    def take_over(self, places: Iterable[Place]) -> None:
+        """Note that the model of partitions is being taken over."""
+        self.states |= dict.fromkeys(places, State.TAKEN_OVER)
 
     def start(self, place: Place) -> None:
         """Start a partition."""
@@ -139,9 +145,7 @@ def first_offset(
     return first
 
 
-def offset_behind_gap(
-    broker: Source, place: Place, offset: int, on_gap: str, folder: AnyPath
-) -> int:
+def offset_behind_gap(broker: Logs, place: Place, offset: int, on_gap: str, folder: AnyPath) -> int:
     """Return the next offset after messages that were deleted, and log how many are lost.
 
     Raises

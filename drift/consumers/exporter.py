@@ -49,7 +49,8 @@ class Exporter:
         Port of ``/metrics``, ``/livez`` and ``/readyz``; None or 0 for none. Each worker of a
         machine needs its own. ``/livez`` is 503 where the worker has not polled for as long as its
         group waits, so that it is to be started again; ``/readyz`` also where it has no broker or
-        no partition, or could not write its last checkpoint. Both say why.
+        no partition, takes a model over, waits for a partition that stalls, or could not write its
+        last checkpoint. Both say why.
     address
         Where the page is served. It shows topics and error figures: leave it on 127.0.0.1,
         or bind it to a private network.
@@ -131,8 +132,14 @@ class Exporter:
             (
                 Counter,
                 "forced_steps",
-                "Waits for a partition that ended at max_idle",
+                "Records learnt out of order, as max_idle was over",
                 worker.forced_steps(),
+            ),
+            (
+                Gauge,
+                "held_seconds",
+                "Time for which the next record has waited for another partition",
+                worker.held,
             ),
             (Counter, "rebalances", "Assignments of partitions to this worker", worker.rebalances),
             (
@@ -141,6 +148,13 @@ class Exporter:
                 "Partitions assigned to this worker; 0 on a standby",
                 worker.partitions,
             ),
+            (
+                Gauge,
+                "takeover_seconds",
+                "Time for which a model has been taken over; 0 where none is",
+                worker.takeover_seconds,
+            ),
+            (Counter, "reread", "Messages that takeovers have read again", worker.reread),
             (Gauge, "broker_connections", "Open connections to brokers", worker.connections()),
             (
                 Gauge,

@@ -6,6 +6,7 @@ once they are fetched on: to resume them would lose what the client holds of the
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from drift.consumers.client.workarounds import LARGEST
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from drift.consumers.records import Message, Place
 
 __all__ = ["Feed", "largest_record"]
+
+log = logging.getLogger("drift.consumers")
+
+#: Seconds of polling for a partition after which a warning names it.
+_LONG = 10.0
 
 
 def largest_record(codec: Codec) -> int:
@@ -43,6 +49,8 @@ class Feed:
         The records that wait for their turn.
     paused : set
         Partitions with too many waiting records.
+    trouble : str or None
+        Which partitions have been waited for so long that somebody should look.
     """
 
     def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
@@ -50,6 +58,7 @@ class Feed:
         self.learner = learner
         self.order = Order(options.labels, options.max_jump, options.max_idle)
         self.paused: set[Place] = set()
+        self.trouble: str | None = None
         self._consumer = consumer
 
     def start(self, place: Place) -> None:
@@ -65,6 +74,25 @@ class Feed:
             if self.order.is_ahead(place):
                 self._consumer.pause(place)
                 self.paused.add(place)
+
+    def idle(self, seconds: float) -> None:
+        """Note that records were polled for so long, and say once if others hold them back."""
+        self.order.idle(seconds)
+        if self.order.held < _LONG:
+            self.trouble = None
+        elif self.trouble is None:
+            self.trouble = "waiting for " + ", ".join(map(self._at, sorted(self.order.awaited)))
+            log.warning(
+                "%s: nothing is learnt meanwhile, as it may have earlier records. Look at the "
+                "leader of the partition; max_idle ends the wait",
+                self.trouble,
+            )
+
+    def _at(self, place: Place) -> str:
+        """Say how far a partition has been read."""
+        position, end = self._consumer.position(place), self._consumer.end(place)
+        at = "" if position is None else f" at offset {position[0]}"
+        return f"{place[0]}:{place[1]}{at}" + ("" if end is None else f" of {end}")
 
     def take(self) -> Iterator[Message]:
         """Yield the records whose turn has come; each is to be learnt before the next one."""

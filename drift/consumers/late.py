@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Source
+    from drift.consumers.records import Logs
     from drift.types import Label
 
 __all__ = ["LateLearner", "identified", "learner_of"]
@@ -119,7 +119,7 @@ class LateLearner(Learner):
                 f"checkpoint {checkpoint.id} has no state of labels: {problem!r:.80}"
             ) from problem
 
-    def read_again(self, source: Source, folder: AnyPath) -> None:
+    def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read from the log the waiting features that the checkpoint does not store."""
         for place, offset in self.join.missing().items():
             end = self.offsets[place]

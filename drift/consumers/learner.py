@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Place, Position, Source
+    from drift.consumers.records import Logs, Place, Position
     from drift.types import Features, Label
 
 __all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
@@ -375,7 +375,7 @@ class Learner:
     def close(self) -> None:
         """Let go of what is open."""
 
-    def read_again(self, source: Source, folder: AnyPath) -> None:
+    def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:

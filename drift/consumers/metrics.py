@@ -320,7 +320,17 @@ class WorkerMetrics:
     partitions : int
         Partitions assigned and started.
     forced_steps : callable
-        Returns the number of waits for a partition that ended at `max_idle`.
+        Returns the number of records learnt because `max_idle` was over.
+    held : float
+        Seconds for which the next record has waited for other partitions.
+    takeovers : list of str
+        How far those are that are under way. Replace it rather than change it.
+    takeover_seconds : float
+        Seconds for which the longest of them has lasted.
+    reread : int
+        Messages that takeovers have read again.
+    waits : list of str
+        What is waited for, where that takes long. Replace it rather than change it.
     connections : callable
         Returns the number of brokers that are connected, also while the worker waits for them.
     polled : float
@@ -346,6 +356,11 @@ class WorkerMetrics:
         self.rebalances = self.partitions = 0
         self.connections: Callable[[], int] = int
         self.forced_steps: Callable[[], int] = int
+        self.takeovers: list[str] = []
+        self.takeover_seconds = 0.0
+        self.reread = 0
+        self.held = 0.0
+        self.waits: list[str] = []
         self.polled, self.silence = time.monotonic(), 300.0
         self.trouble: dict[tuple[str, int | None], str] = {}
         self.models: list[Metrics] = []
@@ -365,5 +380,6 @@ class WorkerMetrics:
         silent = round(time.monotonic() - self.polled)
         problems = [] if self.is_alive() else [f"no poll for {silent} s"]
         problems += [] if self.connections() else ["no broker is connected"]
-        problems += [] if self.partitions else ["no partition is assigned"]
-        return problems + [f"no checkpoint: {why}" for why in self.trouble.values()]
+        idle = not self.partitions and not self.takeovers
+        problems += ["no partition is assigned"] if idle else self.takeovers
+        return [*problems, *self.waits, *(f"no checkpoint: {w}" for w in self.trouble.values())]

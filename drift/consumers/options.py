@@ -64,8 +64,11 @@ class _TopicOptions:
     max_jump: float = option(
         "Seconds by which one record moves the time.", 3600.0, least=0, duration=True
     )
-    max_idle: float = option(
-        "Seconds for which a silent partition is waited for.", 0.5, least=0, duration=True
+    max_idle: float | None = option(
+        "Seconds to wait for a partition that may have earlier records; default: for ever.",
+        None,
+        least=0,
+        duration=True,
     )
     probabilities: bool = option(
         "Measure probabilities, too, where no predictions are sent.", default=True
@@ -123,8 +126,8 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     partition
         Learn this partition alone, of `labels`, too; with a group and a folder of its own.
     max_jump, max_idle
-        By how many seconds a single record moves its partition's time, and for how many a partition
-        that brings nothing is waited for: see `drift.consumers.order`.
+        By how many seconds a single record moves its partition's time, and after how many one is
+        learnt although another partition may have an earlier one: see `drift.consumers.order`.
     probabilities
         Ask the model for probabilities where no predictions are sent, too: log loss, AUC and
         calibration are measured by them. False spares their time.

@@ -9,12 +9,13 @@ so the partitions advance together, by the timestamps of their records.
 2. Of the partitions' next records the least in (time, features before label, topic, partition) is
    next.
 3. It is processed once each other partition has a next record, or had been read to its end when
-   this one was fetched.
-4. A partition that delivers nothing and is not at its end, as with an open transaction, is waited
-   for during `max_idle` seconds of polling.
+   this one was fetched. An open transaction is behind the end.
+4. Any other partition is waited for, however long its broker stalls. After `max_idle` seconds of
+   polling without a record processed, one is processed all the same; then the wait begins anew.
 
-While no partition is at its end, the order is a function of the logs. At the live edge it depends
-on arrival; `Runs` records where it fell back in time, which is enough to reproduce it.
+While no partition is at its end, the order is a function of the logs, unless `max_idle` ends a
+wait. At the live edge it depends on arrival; `Runs` records where it fell back in time, which is
+enough to reproduce it.
 """
 
 from __future__ import annotations
@@ -95,12 +96,16 @@ class Order:
     max_jump
         Seconds that the time may move at once.
     max_idle
-        Seconds of polling to wait for a partition that delivers nothing.
+        Seconds of polling to wait for partitions that may have an earlier record; None for ever.
 
     Attributes
     ----------
+    awaited : set
+        The partitions that the next record waits for.
+    held : float
+        Seconds of polling for which it has waited.
     forced : int
-        Waits that ended at `max_idle`.
+        Records processed because `max_idle` was over.
 
     Examples
     --------
@@ -118,38 +123,38 @@ class Order:
     """
 
     def __init__(
-        self, labels: str | None = None, max_jump: float = 3600.0, max_idle: float = 0.5
+        self,
+        labels: str | None = None,
+        max_jump: float = 3600.0,
+        max_idle: float | None = None,
     ) -> None:
         self._labels = labels
-        self._jump, self._idle = 1000 * max_jump, max_idle
+        self._jump = 1000 * max_jump
+        self._idle = math.inf if max_idle is None else max_idle
         self._buffers: dict[Place, deque[tuple[Message, float]]] = {}
         self._clocks: dict[Place, Clock] = {}  # after the next record, if one is there
         self._heads: list[tuple[tuple[int, bool, str, int], Place]] = []
-        self._ended: dict[Place, float] = {}  # when a partition without records was at its end
-        self._waited: dict[Place, float] = {}  # seconds for those that block the next record
+        self.awaited: set[Place] = set()
+        self.held = 0.0
         self.forced = 0
 
     def start(self, place: Place, clock: Clock) -> None:
         """Start a partition with its clock at its next offset."""
         self._buffers[place] = deque()
         self._clocks[place] = clock
-        self._ended.pop(place, None)
-        self._waited.pop(place, None)
 
     def add(self, place: Place, messages: Iterable[Message], read_at: float) -> None:
         """Buffer the next records of a partition, fetched at a time in seconds."""
         buffer = self._buffers[place]
         was_empty = not buffer
         buffer.extend((message, read_at) for message in messages)
-        if buffer:
-            self._waited.pop(place, None)
-            if was_empty:
-                self._push(place, buffer[0][0])
+        if buffer and was_empty:
+            self._push(place, buffer[0][0])
 
     def idle(self, seconds: float) -> None:
-        """Add the seconds of a poll to the waits for partitions that block the next record."""
-        for place in self._waited:
-            self._waited[place] += seconds
+        """Note that records were polled for so long."""
+        if self.awaited:
+            self.held += seconds
 
     def buffered(self, place: Place) -> deque[tuple[Message, float]]:
         """Return the buffered records of a partition, with the times of their fetches."""
@@ -187,44 +192,32 @@ class Order:
             When a partition was last at its end, in seconds.
         """
         heads, buffers = self._heads, self._buffers
-        empty = {
-            place: self._end(place, ended_at) for place, buffer in buffers.items() if not buffer
-        }
+        empty = {place: ended_at(place) for place, buffer in buffers.items() if not buffer}
         least = min(empty.values(), default=math.inf)
+        self.awaited = set()
         while heads:
             _, place = heads[0]
             buffer = buffers[place]
             message, read_at = buffer[0]
             if read_at > least:
-                for other, end in empty.items():
-                    if end < read_at:
-                        self._waited.setdefault(other, 0.0)
-                return
+                if self.held < self._idle:
+                    self.awaited = {other for other, end in empty.items() if end < read_at}
+                    return
+                self.forced += 1
+            self.held = 0.0
             buffer.popleft()
             if buffer:
                 self._push(place, buffer[0][0], heapq.heapreplace)
             else:
                 heapq.heappop(heads)
-                empty[place] = self._end(place, ended_at)
+                empty[place] = ended_at(place)
                 least = min(least, empty[place])
             yield message
+        self.held = 0.0
 
     def _push(self, place: Place, message: Message, put: Any = heapq.heappush) -> None:
         clock = self._clocks[place] = self._clocks[place].after(message.time, self._jump)
         put(self._heads, (sort_key(clock.time, place, self._labels), place))
-
-    def _end(self, place: Place, ended_at: Callable[[Place], float]) -> float:
-        """Return until when an empty partition blocks no other."""
-        end = ended_at(place)
-        if end > self._ended.get(place, -math.inf):  # something has been fetched of it meanwhile
-            self._waited.pop(place, None)
-        self._ended[place] = end
-        waited = self._waited.get(place)
-        if waited is None or waited < self._idle:
-            return end
-        self.forced += waited < math.inf
-        self._waited[place] = math.inf  # it is counted once, until something comes of it
-        return math.inf
 
 
 class Runs:

@@ -10,6 +10,7 @@ __all__ = [
     "CutValue",
     "Gap",
     "Headers",
+    "Logs",
     "Message",
     "Outgoing",
     "Place",
@@ -45,20 +46,21 @@ class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
         self.offsets = {tuple(place): offset for place, offset in offsets.items()}
 
 
-class Source(Protocol):
-    """What may be asked of the topics: `drift.consumers.client.consumer.GroupConsumer`."""
+class Logs(Protocol):
+    """What may be asked of logs: `drift.consumers.client.consumer.GroupConsumer`."""
 
     def reread(self, place: Place, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
 
-    def committed(self, place: Place) -> int | None:
-        """Offset that the group has committed, None without."""
-
     def bound(self, place: Place, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
 
-    def position(self, place: Place) -> tuple[int, int] | None:
-        """Offset of what comes next, and the leader epoch of what is before it."""
+
+class Source(Logs, Protocol):
+    """What may be asked of logs and the group that reads them."""
+
+    def committed(self, place: Place) -> int | None:
+        """Offset that the group has committed, None without."""
 
 
 class RawName(str):

@@ -281,6 +281,11 @@ class Replica:
             return math.inf
         return time.monotonic() - self._serving.fresh()
 
+    @property
+    def waits(self) -> str | None:
+        """Which partition is waited for, where that takes long."""
+        return None if self._course is None else self._course.feed.trouble
+
     # --- what comes ----------------------------------------------------------------------------
 
     def step(self, seconds: float = 1.0) -> None:
@@ -315,7 +320,7 @@ class Replica:
             time.sleep(seconds)
             return
         feed.add(batches)
-        feed.order.idle(time.monotonic() - started)
+        feed.idle(time.monotonic() - started)
 
     def learn(self, seconds: float = math.inf) -> bool:
         """Learn what has come, for about so many seconds; return whether there is more."""

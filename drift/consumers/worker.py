@@ -6,8 +6,9 @@ import logging
 import signal
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
@@ -26,6 +27,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
 from drift.consumers.shadow import Shadow
+from drift.consumers.takeover import TakeOver
 from drift.errors import CheckpointError, DriftError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -47,8 +49,10 @@ log = logging.getLogger("drift.consumers")
 _PATIENCE = 30.0
 #: Seconds without a partition after which a rebalance leaves a line.
 _LONG = 10.0
-#: Seconds of a poll while records wait for those of other partitions.
+#: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
 _SHORT = 0.05
+#: Seconds for which takeovers are waited for before the worker polls again.
+_SOON = 0.2
 
 
 class Worker:
@@ -125,6 +129,8 @@ class Worker:
         self.metrics = WorkerMetrics()
         self.assignment = Assignment()
         self._claims: dict[Partition, ClaimedModel] = {}
+        self._taking: dict[Partition, TakeOver] = {}
+        self._taker = ThreadPoolExecutor(1, "drift-takeover")
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
         self._in_time = True  # whether all was taken whose turn had come
@@ -213,6 +219,7 @@ class Worker:
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
 
     def _close(self) -> None:
+        self._taker.shutdown()
         self._writer.shutdown()
         self._consumer.close()
         self._producer.close()
@@ -221,7 +228,11 @@ class Worker:
         """Wait for messages up to so many seconds, learn them; return their number."""
         started = time.monotonic()
         # Nothing is waited for where more can be learnt of what was read before.
-        waiting = not self._in_time or any(claim.feed.order for claim in self._claims.values())
+        waiting = (
+            not self._in_time
+            or bool(self._taking)
+            or any(claim.feed.order for claim in self._claims.values())
+        )
         try:
             batches = list(self._consumer.poll(min(seconds, _SHORT) if waiting else seconds))
         except Gap as gap:
@@ -266,10 +277,12 @@ class Worker:
 
     def _read(self, batches: list[tuple[Place, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
-        for claim in self._claims.values():
-            order = claim.feed.order  # partitions may have gone while records were on their way
-            claim.feed.add([one for one in batches if one[0] in order])
-            order.idle(seconds)
+        feeds = [claim.feed for claim in self._claims.values()]
+        for feed in feeds:  # whose partitions may have gone while records were on their way
+            feed.add([one for one in batches if one[0] in feed.order])
+            feed.idle(seconds)
+        self.metrics.held = max((feed.order.held for feed in feeds), default=0.0)
+        self.metrics.waits = [feed.trouble for feed in feeds if feed.trouble]
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""
@@ -357,10 +370,12 @@ class Worker:
         places = self.assignment.waiting()
         if places:
             self._consumer.refresh()
+        until = time.monotonic() + _SOON
         for key in dict.fromkeys(map(self._key, places)):
             ready = [place for place in places if self._key(place) == key]
             try:
-                self._start_all(key, ready)
+                if self._take_over(key, ready, until):
+                    self._start_all(self._claims[key], ready)
             except UnsentError:
                 raise
             except FencedError as error:  # frozen between the claim and the models
@@ -376,16 +391,20 @@ class Worker:
         self.metrics.trouble = {key: why for key, why in trouble.items() if key in ours}
         learners = [claim.learner for claim in self._claims.values()]
         self.metrics.models = [learner.metrics for learner in learners]
+        self.metrics.takeovers = [*map(str, self._taking.values())]
+        self.metrics.takeover_seconds = max(
+            (one.seconds for one in self._taking.values()), default=0.0
+        )
         for learner in learners:
             if isinstance(learner, KeyedLearner):
                 learner.models.most = max(1, self.options.max_models // len(learners))
         started = self.assignment.started()
         self.metrics.partitions = sum(place[0] == self.options.topic for place in started)
 
-    def _start_all(self, key: Partition, places: list[Place]) -> None:
-        """Start partitions of a model, which is loaded where it is not here."""
-        claim = self._claims.get(key) or self._take_over(key)
+    def _start_all(self, claim: ClaimedModel, places: list[Place]) -> None:
+        """Start partitions of a model."""
         learner = claim.learner
+        key = learner.key
         added = learner.checkpoint is not None or self._is_younger(key)
         first = {
             place: first_offset(
@@ -435,15 +454,54 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, key: Partition) -> ClaimedModel:
-        identity = self._identity()
+    def _take_over(self, key: Partition, places: list[Place], until: float) -> bool:
+        """Claim a model on another thread; say whether it is here, at the latest at a time."""
+        if key in self._claims:
+            return True
+        taking = self._taking.get(key)
+        if taking is None:
+            taking = self._taking[key] = TakeOver(key, self._consumer, self.metrics)
+            self.assignment.take_over(places)
+            taking.begin(self._taker, partial(self._taken_over, self._identity()))
+        wait([taking.learner], max(0.0, until - time.monotonic()))
+        if not taking.learner.done():
+            taking.say()
+            return False
+        del self._taking[key]
+        learner = taking.learner.result()
+        log.info(
+            "%s: epoch %d, checkpoint %s, offsets %s",
+            *(key, learner.epoch, learner.checkpoint, learner.offsets),
+        )
+        self._claims[key] = ClaimedModel(Feed(learner, self._consumer))
+        return True
+
+    def _taken_over(self, identity: dict[str, str], taking: TakeOver) -> Learner:
+        """Claim a model and load it; on the thread of takeovers."""
+        key = taking.key
         epoch, checkpoint = self.folder.claim(key, identity)
         learner = self._new_learner(key, epoch, checkpoint)
+        try:
+            self._load(learner, epoch, checkpoint, identity, taking)
+        except BaseException:
+            learner.close()
+            raise
+        return learner
+
+    def _load(
+        self,
+        learner: Learner,
+        epoch: int,
+        checkpoint: Checkpoint | None,
+        identity: dict[str, str],
+        source: TakeOver,
+    ) -> None:
+        key = source.key
         learner.epoch, learner.identity = epoch, identity
         learner.configuration = dict(self.folder.configuration or {})
         if checkpoint is not None:
             learner.restore(checkpoint)
-            learner.read_again(self._consumer, self.folder.path)
+            learner.read_again(source, self.folder.path)
             if not checkpoint.identity:
                 log.warning(
                     "%s: checkpoint %s names no topic and group, they are %s now",
@@ -452,12 +510,6 @@ class Worker:
                 learner.since_checkpoint = 1  # so that the next one names it
         self._set_shadow(learner)
         learner.note()
-        log.info(
-            "%s: epoch %d, checkpoint %s, offsets %s",
-            *(key, epoch, learner.checkpoint, learner.offsets),
-        )
-        claim = self._claims[key] = ClaimedModel(Feed(learner, self._consumer))
-        return claim
 
     def _new_learner(self, key: Partition, epoch: int, checkpoint: Checkpoint | None) -> Learner:
         model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
@@ -493,6 +545,9 @@ class Worker:
 
     def _drop(self, key: Partition) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
+        taking = self._taking.pop(key, None)
+        if taking is not None:
+            taking.abandon()
         claim = self._claims.pop(key, None)
         if claim is not None:
             saving = claim.saving

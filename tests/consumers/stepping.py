@@ -42,6 +42,7 @@ def kill(worker):
     sender.force_close()
     sender.join(10)
     worker._writer.shutdown()
+    worker._taker.shutdown()
     worker._consumer.close()
 
 

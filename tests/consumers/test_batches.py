@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from drift.consumers.records import RawName
+from drift.consumers.records import Outgoing, RawName
 from drift.testing import consume
 
 pytest.importorskip("kafka")
@@ -13,14 +13,16 @@ pytest.importorskip("confluent_kafka")
 
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import (
+    KafkaTimeoutError,
     MessageSizeTooLargeError,
     NotLeaderForPartitionError,
+    OutOfOrderSequenceNumberError,
     TopicAuthorizationFailedError,
 )
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from drift.consumers.client import batches
+from drift.consumers.client import batches, producer
 from drift.consumers.client.batches import Batch, Batches
 from drift.consumers.client.workarounds import SPLIT
 
@@ -165,3 +167,56 @@ def test_kafka_python_has_a_future_for_each_record(plain):
     assert len({id(future) for future in futures}) == 3
     (batch,) = plain._accumulator._batches[TopicPartition("out", 0)]
     assert batch._record_futures == futures
+
+
+# --- drift's producer ---------------------------------------------------------------------------
+
+
+def test_one_error_that_passes_leaves_the_order(broker, monkeypatch):
+    """Others are not sent before the batch that the broker has not taken yet."""
+    monkeypatch.setattr(producer, "_BATCH", 100)  # of one record each
+    broker.create_topic("out")
+    with producer.Producer(broker.client_args | {"linger_ms": 0, "retry_backoff_ms": 50}) as one:
+        broker.slow(0.02)
+        broker.fail("Produce", PASSING)
+        for number in range(9):
+            one.send(Outgoing("out", b"%d" % number, b"v", []))
+        one.flush()
+        broker.slow(0)
+    assert values_read(broker, 9) == list(range(9))
+
+
+def test_after_outputs_were_given_up_another_producer_sends_them(broker):
+    broker.create_topic("out")
+    one = producer.Producer(broker.client_args | {"linger_ms": 60_000})
+    one.check(["out"])
+    one.send(Outgoing("out", b"1", b"v", []))
+    before = one.producer
+    one._unsent("the broker does not answer")
+    broker.down()
+    one.forget()  # opens it without the broker
+    broker.up()
+    assert not before._sender.is_alive()
+    assert one.producer.config["api_version"] == before.config["api_version"]
+    assert not one.producer._metadata.config["allow_auto_create_topics"]
+    one.send(Outgoing("out", b"1", b"v", []))
+    one.send(Outgoing("out", b"2", b"v", []))
+    one.close()
+    assert values_read(broker, 2) == [1, 2]
+
+
+@pytest.mark.parametrize("error", [KafkaTimeoutError, OutOfOrderSequenceNumberError])
+def test_a_batch_that_has_expired_ends_the_flush_though_others_are_lost(broker, error):
+    broker.create_topic("out", partitions=2)
+    one = producer.Producer(broker.client_args | {"linger_ms": 60_000}, hurry=lambda: True)
+    for number in range(2):
+        one.send(Outgoing("out", b"1", b"v", [], number))
+    lost, expired = one._unanswered
+    one.producer._accumulator._batches.clear()  # as kafka-python does
+    expired.complete_exceptionally(error("no"), lambda _: error("no"))
+    one.producer._accumulator.deallocate(expired)
+    with pytest.raises(producer.UnsentError, match=r"the broker .*: no"):
+        one.flush()
+    assert not lost.is_done
+    one.forget()
+    one.close()

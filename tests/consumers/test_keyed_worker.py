@@ -83,7 +83,7 @@ def loop(place, prior):
 
 
 def worker(broker, folder, group="g", *, prior=True, most=3, **more):
-    options = {"start": "earliest", "predictions": "out", "dead_letters": "dead", "max_idle": 60}
+    options = {"start": "earliest", "predictions": "out", "dead_letters": "dead"}
     options |= {"checkpoint_every": 27} | more
     consumer = {"session_timeout_ms": 2000, "heartbeat_interval_ms": 200, "max_poll_records": 20}
     consumer |= options.pop("consumer", {})

@@ -2,11 +2,13 @@
 
 import json
 import random
+import threading
 
 import pytest
 
-from drift.consumers import CheckpointFolder, WorkerOptions, relearn
+from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
 from drift.consumers import join as join_module
+from drift.consumers.assignment import State
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS
@@ -24,7 +26,8 @@ from tests.consumers.twin_order import in_time
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from drift.consumers.worker import Worker  # after the check that there is a client
+from drift.consumers.client.consumer import GroupConsumer  # as there is a client
+from drift.consumers.worker import Worker
 from tests.consumers.test_worker import SESSION
 from tests.consumers.topics import everything, send
 
@@ -56,7 +59,6 @@ def worker(broker, folder, group="g", session=SESSION, **options):
         "predictions": "out",
         "dead_letters": "dead",
         "timestamps": "create",
-        "max_idle": 60,  # as busy as the machine may be, no partition is waited for in vain
         **JOIN,
         **options,
     }
@@ -281,6 +283,70 @@ def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path
         after = newest(tmp_path).join[0]
         assert len(after["ids"]) == len(state["ids"]) - len(gone)
         assert after["counts"]["evicted"] == len(gone) > 0
+
+
+# --- takeovers ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(topics, tmp_path, monkeypatch):
+    """A worker that is about to read waiting features again, and the event that lets it."""
+    monkeypatch.setattr(join_module, "STORED", 0)
+    given = {"max_age": 10**6, "pending": 1000, "pending_bytes": 10**6}
+    finish(worker(topics, tmp_path, **given))
+    asked, go, reread = threading.Event(), threading.Event(), GroupConsumer.reread
+
+    def wait(*asked_for):
+        asked.set()
+        assert go.wait(60)
+        return reread(*asked_for)
+
+    monkeypatch.setattr(GroupConsumer, "reread", wait)
+    one = worker(topics, tmp_path, "later", **given)
+    until(one, asked.is_set)
+    yield one, go
+    go.set()
+    close(one)
+
+
+def epochs(folder):
+    return CheckpointFolder(folder)._files(KEY).listing().epochs
+
+
+def test_a_worker_polls_while_a_model_is_taken_over(slow, tmp_path, monkeypatch, caplog):
+    """However long that takes, it stays in the group, and claims once."""
+    caplog.set_level("INFO")
+    one, go = slow
+    for _ in range(3):
+        before = one.metrics.polled
+        assert one.step(0.01) == 0
+        assert one.metrics.polled > before
+    assert {*one.assignment.states.values()} == {State.TAKEN_OVER}
+    assert one.metrics.partitions == 0
+    assert one.metrics.is_alive()
+    [problem] = one.metrics.problems()
+    assert problem.startswith("f is being taken over for ")
+    monkeypatch.setattr(takeover, "_OFTEN", 0.0)
+    one.step(0.01)
+    assert "f is being taken over for " in caplog.text
+    go.set()
+    until(one, lambda: one.metrics.partitions == 2)
+    assert one.metrics.problems() == []
+    assert one.metrics.reread > 0
+    assert epochs(tmp_path)[-1] == 2
+
+
+def test_a_takeover_is_abandoned_where_the_partitions_go(slow, tmp_path):
+    one, go = slow
+    places = [*one.assignment.states]
+    one._lose(places)
+    [thread] = one._taker._threads
+    go.set()
+    one.assignment.assign(places)
+    until(one, lambda: one.metrics.partitions == 2)
+    assert thread.is_alive()  # it did the next one
+    assert epochs(tmp_path)[-1] == 3
+    assert offsets(one) == ENDS
 
 
 # --- what is refused ----------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def samples(text):
 def test_prometheus_gets_every_count():
     worker = worker_of_two()
     worker.connections, worker.trouble = lambda: 2, {("news", 0): "No space left on device"}
-    worker.forced_steps, worker.models[0].jumps = lambda: 4, 5
+    worker.forced_steps, worker.models[0].jumps, worker.held = lambda: 4, 5, 12.5
     worker.models[0].alarmed["error"] = 2
     with Exporter(worker) as exporter:
         shown = samples(generate_latest(exporter.registry).decode())
@@ -209,6 +209,9 @@ def test_prometheus_gets_every_count():
         ("drift_ready",): 0,
         ("drift_rebalances_total",): 3,
         ("drift_forced_steps_total",): 4,
+        ("drift_held_seconds",): 12.5,
+        ("drift_takeover_seconds",): 0,
+        ("drift_reread_total",): 0,
         ("drift_jumps_total", *ONE): 5,
         ("drift_jumps_total", *other): 0,
         ("drift_examples_total", *ONE): 4,
@@ -289,6 +292,9 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
                 ("drift_poll_seconds_total",),
                 ("drift_rebalances_total",),
                 ("drift_forced_steps_total",),
+                ("drift_held_seconds",),
+                ("drift_takeover_seconds",),
+                ("drift_reread_total",),
                 ("drift_partitions",),
                 ("drift_broker_connections",),
                 ("drift_checkpoint_failing",),
@@ -320,7 +326,10 @@ def test_probes_say_what_is_wrong():
         assert probe("readyz") == (200, "ok\n")
         worker.trouble = {("t", 0): "t-0: No space left on device"}
         assert probe("readyz") == (503, "no checkpoint: t-0: No space left on device\n")
-        worker.trouble, worker.polled = {}, worker.polled - 400
+        worker.trouble, worker.waits = {}, ["waiting for t:1 at offset 5 of 9"]
+        assert probe("readyz") == (503, "waiting for t:1 at offset 5 of 9\n")
+        assert probe("livez") == (200, "ok\n")
+        worker.waits, worker.polled = [], worker.polled - 400
         for path in ("livez", "readyz"):
             status, text = probe(path)
             assert (status, text.split(" for ")[0]) == (503, "no poll")

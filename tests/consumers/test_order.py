@@ -99,7 +99,7 @@ def all_of(given_logs):
 
 @given(logs(), st.data())
 def test_logs_that_are_there_are_sorted_whatever_the_fetches(given_logs, data):
-    order, broker = started(given_logs, max_idle=1e9), Broker(given_logs)
+    order, broker = started(given_logs), Broker(given_logs)
     actual = [*order.take(broker.ended_at)]
     fetches = st.lists(st.tuples(st.sampled_from([*given_logs]), st.integers(0, 4)), max_size=40)
     for place, count in [*data.draw(fetches), *((place, 100) for place in [*given_logs] * 2)]:
@@ -120,37 +120,27 @@ class Waiting:
 
     def __init__(self, places, max_idle):
         self.rest = {place: [] for place in places}  # (key, time of the fetch, message)
-        self.waited, self.ended, self.max_idle, self.forced = {}, {}, max_idle, set()
-        self.steps = 0
+        self.held, self.max_idle, self.forced = None, max_idle, 0
 
     def step(self, broker, brought, seconds):
         """A poll of so many seconds: what it brings by partition; return who is taken."""
-        self.steps += 1
-        self.waited = {place: waited + seconds for place, waited in self.waited.items()}
+        if self.held is not None:
+            self.held += seconds
         for place, rows in brought.items():
             self.rest[place] += rows
-            later = broker.ended_at(place) > self.ended.get(place, -math.inf)
-            if rows or (later and not self.rest[place]):
-                self.waited.pop(place, None)
         taken = []
         while True:
-            for place, rows in self.rest.items():
-                if not rows:
-                    self.ended[place] = broker.ended_at(place)
             heads = [(rows[0], place) for place, rows in self.rest.items() if rows]
             if not heads:
+                self.held = None
                 return taken
             (_, read_at, message), first = min(heads)
-            holding = [
-                place
-                for place, rows in self.rest.items()
-                if not rows and self.ended[place] < read_at
-            ]
-            late = {place for place in holding if self.waited.get(place, -1) >= self.max_idle}
-            if late != {*holding}:
-                for place in holding:
-                    self.waited.setdefault(place, 0.0)
-                return taken
+            if any(not r and broker.ended_at(p) < read_at for p, r in self.rest.items()):
+                self.held = self.held or 0.0
+                if self.held < self.max_idle:
+                    return taken
+                self.forced += 1
+            self.held = None
             taken.append(message)
             self.rest[first].pop(0)
 
@@ -177,83 +167,60 @@ def test_nobody_is_taken_while_a_partition_has_to_be_waited_for(given_logs, data
             ]
         order.idle(seconds)
         assert [*order.take(broker.ended_at)] == lists.step(broker, brought, seconds)
+        assert (order.forced, order.held) == (lists.forced, lists.held or 0.0)
 
 
 def never(_):
     return -math.inf
 
 
-def test_a_partition_that_brings_nothing_is_waited_for():
-    order = started(PLACES[:2], max_idle=0.5)
+def test_a_partition_that_brings_nothing_is_waited_for_as_long_as_it_takes():
+    order = started(PLACES[:3])
     order.add(PLACES[0], log(PLACES[0], [1, 2]), 1.0)
+    order.add(PLACES[2], log(PLACES[2], [3]), 1.0)
     order.idle(9.0)  # nobody was held back yet
-    for seconds, taken in ((0.0, 0), (0.3, 0), (0.19, 0), (0.01, 2)):
+    assert [*order.take(never)] == []
+    assert (order.awaited, order.held) == ({PLACES[1]}, 0.0)
+    for _ in range(1000):
+        order.idle(60.0)
+        assert [*order.take(never)] == []
+    assert (order.awaited, order.held, order.forced) == ({PLACES[1]}, 60_000.0, 0)
+    order.add(PLACES[1], log(PLACES[1], [1]), 2.0)
+    assert [message.position[:2] for message in order.take(never)] == PLACES[:2]
+    assert (order.awaited, order.held, order.forced) == ({PLACES[1]}, 0.0, 0)
+
+
+def test_after_max_idle_one_record_is_taken_and_the_next_one_waits_again():
+    order = started(PLACES[:2], max_idle=0.5)
+    order.add(PLACES[0], log(PLACES[0], [1, 2, 3]), 1.0)
+    for seconds, taken in ((0, 0), (0.25, 0), (0.125, 0), (0.125, 1), (0, 0), (0.375, 0), (5, 1)):
         order.idle(seconds)
         assert len([*order.take(never)]) == taken
-    assert order.forced == 1
-    # It is not waited for again until it brings something.
-    order.add(PLACES[0], log(PLACES[0], [3]), 2.0)
-    assert len([*order.take(never)]) == 1
-    order.add(PLACES[1], log(PLACES[1], [4]), 3.0)
-    order.add(PLACES[0], log(PLACES[0], [3, 5]), 3.0)
-    assert [message.time for message in order.take(never)] == [3, 4]
-    order.idle(0.4)
-    assert [*order.take(never)] == []
-    assert order.forced == 1
-    order.idle(0.1)
-    assert [message.time for message in order.take(never)] == [5]
     assert order.forced == 2
+    order.idle(0.25)
+    order.add(PLACES[1], log(PLACES[1], [2, 4]), 3.0)
+    assert [message.time for message in order.take(never)] == [2, 3]
+    assert (order.forced, order.held) == (2, 0.0)
+
+
+def test_an_operator_lets_a_partition_go_that_never_comes_back():
+    order = started(PLACES[:2], max_idle=0)
+    order.add(PLACES[0], log(PLACES[0], [1, 2, 3]), 1.0)
+    assert [message.time for message in order.take(never)] == [1, 2, 3]
+    assert order.forced == 3
 
 
 def test_an_end_holds_nobody_back_that_was_fetched_no_later():
-    order = started(PLACES[:3], max_idle=0.5)
+    order = started(PLACES[:3])
     order.add(PLACES[0], log(PLACES[0], [1]), 1.0)
     order.add(PLACES[0], log(PLACES[0], [1, 2])[1:], 2.0)
     ends = {PLACES[0]: 2.0, PLACES[1]: 1.0, PLACES[2]: 7.0}
     assert [message.time for message in order.take(ends.get)] == [1]
     assert [*order.take(ends.get)] == []
+    assert order.awaited == {PLACES[1]}
     ends[PLACES[1]] = 2.0
     assert [message.time for message in order.take(ends.get)] == [2]
-    assert order.forced == 0
-
-
-def test_who_was_at_the_end_for_long_is_waited_for_all_the_same():
-    order, ends = started(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 0.0)
-    for now in range(10):
-        ends = dict.fromkeys(PLACES[:2], float(now))
-        order.idle(1.0)
-        assert [*order.take(ends.get)] == []
-    order.add(PLACES[0], log(PLACES[0], [1]), 10.0)
-    for taken in (0, 0, 1):
-        assert len([*order.take(ends.get)]) == taken
-        order.idle(0.3)
-    assert order.forced == 1
-
-
-def test_a_fetch_that_says_where_the_end_is_starts_the_waiting_anew():
-    order, ends = started(PLACES[:2], max_idle=0.5), dict.fromkeys(PLACES[:2], 1.0)
-    order.add(PLACES[0], log(PLACES[0], [1]), 3.0)
-    assert [*order.take(ends.get)] == []
-    for now in (2.0, 2.5):
-        order.idle(0.6)
-        ends[PLACES[1]] = now
-        assert [*order.take(ends.get)] == []
-    assert order.forced == 0
-    order.idle(0.6)
-    assert len([*order.take(ends.get)]) == 1
-    assert order.forced == 1
-
-
-def test_where_another_one_is_waited_for_still_nothing_is_taken():
-    order = started(PLACES[:3], max_idle=0.5)
-    order.add(PLACES[0], log(PLACES[0], [1]), 1.0)
-    assert [*order.take(never)] == []
-    order.idle(0.5)
-    order.start(PLACES[1], Clock())  # as after it was lost and came again
-    assert [*order.take(never)] == []
-    order.idle(0.5)
-    assert len([*order.take(never)]) == 1
-    assert order.forced == 2
+    assert (order.forced, order.awaited) == (0, set())
 
 
 def test_who_stops_amid_the_records_finds_the_others_there():

@@ -1,7 +1,10 @@
 """drift's clients and test tools on a real broker."""
 
 import json
+import os
 import re
+import signal
+import threading
 import time
 import uuid
 
@@ -10,7 +13,10 @@ import pytest
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.codec import JsonCodec
+from drift.consumers.dead_letters import dead_letter
 from drift.consumers.keyed import KeyedModels
+from drift.consumers.records import Message, Position
+from drift.consumers.replay import Replay
 from drift.errors import ConsumerError
 from drift.models import LBP
 from drift.models._state.codec import encode
@@ -22,6 +28,7 @@ pytest.importorskip("kafka")
 
 import kafka
 
+from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader, members
 from drift.consumers.client.workarounds import join_again
 from drift.consumers.worker import Worker
@@ -85,6 +92,19 @@ def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tm
     until(one, lambda: learner_of(one) and learner_of(one).offsets.get(place, 0) >= 18)
     assert learner_of(one).offsets[place] == 18  # five messages and a mark, three times
     assert learner_of(one).metrics.examples == 10
+    # An open one holds back its own partition alone.
+    producer.begin_transaction()
+    producer.produce(kafka_topic, EXAMPLE % (5, True), partition=0)
+    producer.flush()
+    produce(kafka_address, kafka_topic, [EXAMPLE % (n, True) for n in range(20)], 1)
+    until(one, lambda: learner_of(one).offsets[kafka_topic, 1] == 20)
+    produce(kafka_address, kafka_topic, [EXAMPLE % (n, True) for n in range(20)], 0)
+    produce(kafka_address, kafka_topic, [EXAMPLE % (n, True) for n in range(20)], 1)
+    until(one, lambda: learner_of(one).offsets[kafka_topic, 1] == 40)
+    assert learner_of(one).offsets[place] == 18
+    producer.commit_transaction()
+    until(one, lambda: learner_of(one).metrics.examples == 71)
+    assert one.metrics.forced_steps() == 0
     close(one)
 
 
@@ -298,3 +318,93 @@ def test_a_log_starts_at_a_time(kafka_address, kafka_topic):
         assert reader.starts("latest") == reader.ends() == {0: 4, 1: 0}
         assert reader.committed() == {}
         assert reader.identity().keys() == {"topic_id", "cluster_id"}
+
+
+# --- outputs ------------------------------------------------------------------------------------
+
+IMPATIENT = {"request_timeout_ms": 1000}
+
+
+@pytest.fixture
+def stop(kafka_broker):
+    """Stops the broker for so many seconds, as a machine that is paused; another thread goes on."""
+    timers = []
+
+    def stop(seconds):
+        os.kill(kafka_broker.pid, signal.SIGSTOP)
+        timers.append(threading.Timer(seconds, os.kill, (kafka_broker.pid, signal.SIGCONT)))
+        timers[-1].start()
+
+    yield stop
+    for timer in timers:
+        timer.join()
+
+
+def keys(address, topic):
+    with Reader(topic, {"bootstrap_servers": address}) as reader:
+        return [message.key for message in reader.read(reader.ends())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [(3, 60_000), (30, 10_000)])
+def test_outputs_through_a_stop_are_all_there_in_order(
+    kafka_broker, kafka_topic, stop, tmp_path, times
+):
+    """Each once, unless they expired: then again from a checkpoint on."""
+    seconds, delivery = times
+    address, out, count = kafka_broker.address, f"{kafka_topic}.out", 3000
+    produce(address, kafka_topic, [EXAMPLE % (n, n % 2) for n in range(count)], 0)
+    one = Worker(
+        LBP(budget=9),
+        CheckpointFolder(tmp_path),
+        {"bootstrap_servers": address},
+        WorkerOptions(
+            topic=kafka_topic,
+            group=kafka_topic,
+            start="earliest",
+            predictions=out,
+            checkpoint_every=200,
+        ),
+        consumer={"max_poll_records": 20},
+        producer={**IMPATIENT, "delivery_timeout_ms": delivery, "linger_ms": 1},
+    )
+    until(one, lambda: learner_of(one) and learner_of(one).metrics.examples > 500)
+    stop(seconds)
+    until(one, lambda: learner_of(one) and learner_of(one).metrics.examples == count, seconds + 60)
+    close(one)
+    offsets = [int(key.decode().split(":")[-1]) for key in keys(address, out)]
+    if delivery > 1000 * seconds:
+        assert offsets == list(range(count))
+    # A run ends where the worker went back, not behind what had been sent.
+    following = 0
+    for offset in offsets:
+        assert offset <= following
+        following = offset + 1
+    assert following == count
+
+
+@pytest.mark.slow
+def test_a_replay_through_a_stop_sends_each_message_once(kafka_broker, kafka_topic, stop):
+    address, letters = kafka_broker.address, f"{kafka_topic}.dead"
+    kafka_options = {"bootstrap_servers": address}
+    values = [EXAMPLE % (n, n % 2) for n in range(40)]
+    with Producer(kafka_options) as producer:
+        for n, value in enumerate(values):
+            message = Message(Position(kafka_topic, 0, n), None, value)
+            producer.send(dead_letter(message, ValueError("no"), letters))
+        producer.flush()
+    with (
+        Reader(letters, kafka_options) as dead,
+        Reader(kafka_topic, kafka_options) as topic,
+        Producer({**kafka_options, **IMPATIENT}) as producer,
+    ):
+        producer.check([kafka_topic])
+        for n, (_, outgoing) in enumerate([*Replay(dead, topic)]):
+            if n == 5:
+                stop(3)
+            producer.send(outgoing)
+            time.sleep(0.02)  # so that several batches are on their way
+        producer.flush()
+        assert producer.confirmed == len(values)
+        sent = [message.value for message in topic.read(topic.ends())]
+    assert sent == values

@@ -74,6 +74,9 @@ class Source:
     def position(self, place):
         return self.positions[place], -1
 
+    def end(self, place):
+        return self.ends[place]
+
     def assign(self, places):
         self.positions = dict.fromkeys(places, 0)
         self.read, self.paused = {}, set()

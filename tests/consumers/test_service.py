@@ -45,7 +45,8 @@ class Replica:
         if model is None:
             self.model.learn_one({"a": 1.0}, True)
         self.version = {"checkpoint": "3-17", "offsets": {"orders": {"0": 1200}}}
-        self.staleness, self.trouble, self.differs, self.starts = 0.25, None, None, 1
+        self.staleness, self.trouble, self.differs = 0.25, None, None
+        self.starts, self.waits = 1, None
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
@@ -331,6 +332,15 @@ def test_a_model_that_has_not_caught_up_answers_and_is_not_ready():
     answer = asked.post("/predict", content=GOOD)
     assert (answer.status_code, answer.json()["model"]["staleness_seconds"]) == (200, None)
     assert asked.get("/readyz").text == "the model has not caught up with the logs yet\n"
+
+
+def test_a_model_that_waits_for_a_partition_answers_and_is_not_ready():
+    replica = Replica()
+    replica.waits = "waiting for orders:1 at offset 5 of 9"
+    asked = client(replica)
+    assert asked.post("/predict", content=GOOD).status_code == 200
+    ready = asked.get("/readyz")
+    assert (ready.status_code, ready.text) == (503, "waiting for orders:1 at offset 5 of 9\n")
 
 
 def test_a_follower_that_is_stuck_is_to_be_started_again(monkeypatch):

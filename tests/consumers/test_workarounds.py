@@ -20,6 +20,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder
 
 from drift.consumers.client import workarounds
+from drift.consumers.client.producer import Producer
 from drift.consumers.codec import JsonCodec
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.learner import Learner
@@ -371,3 +372,11 @@ def test_kafka_python_has_topics_made_by_producers(broker):
     with pytest.raises(KafkaTimeoutError):
         plain._wait_on_metadata("nowhere", 300)
     plain.close(timeout=5)
+
+
+def test_kafka_python_tries_to_connect_every_half_minute_after_an_outage(broker, member):
+    assert KafkaConsumer.DEFAULT_CONFIG["reconnect_backoff_max_ms"] == 30_000
+    one = member(broker.client_args)
+    with Producer(broker.client_args) as other:
+        for client in (one.consumer, other.producer):
+            assert client.config["reconnect_backoff_max_ms"] == 5_000

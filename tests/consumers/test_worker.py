@@ -105,7 +105,7 @@ def learnt(logs):
 
 def worker(broker, folder, group="g", session=SESSION, **options):
     # As busy as the machine may be, no partition is waited for in vain.
-    given = {"start": "earliest", "predictions": "out", "dead_letters": "dead", "max_idle": 60}
+    given = {"start": "earliest", "predictions": "out", "dead_letters": "dead"}
     given |= options
     checkpoints = CheckpointFolder(folder, keep=3)
     consumer = {"session_timeout_ms": session, "heartbeat_interval_ms": 200}

@@ -1,11 +1,14 @@
-"""A codec whose messages take as long as a file says, for workers in trouble."""
+"""Workers in trouble, while there is a file: a codec that takes long, a partition that stalls."""
 
+import math
 import time
 from pathlib import Path
 
+from drift.cli import main
 from drift.consumers import JsonCodec
+from drift.consumers.client.consumer import GroupConsumer
 
-__all__ = ["SlowCodec"]
+__all__ = ["SlowCodec", "stalling"]
 
 
 class SlowCodec(JsonCodec):
@@ -19,3 +22,12 @@ class SlowCodec(JsonCodec):
         if self.file.exists():
             time.sleep(float(self.file.read_text(encoding="utf-8")))
         return super().decode(value, headers)
+
+
+def stalling(file):
+    """The command line, with a broker that does not say where partitions end."""
+    ended_at = GroupConsumer.ended_at
+    GroupConsumer.ended_at = lambda self, place: (
+        -math.inf if Path(file).exists() else ended_at(self, place)
+    )
+    main()

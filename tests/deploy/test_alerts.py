@@ -39,7 +39,13 @@ pytestmark = [
 FASTER, PATIENCE = 120, 60
 EXAMPLE = b'{"features": {"a": 1, "b": %d}, "label": %s, "id": %d}'
 #: For a worker whose labels come later, on a separate topic.
-LATE = {"group": "late", "labels": "clicks.labels", "timestamps": "create", "grace": "1s"}
+LATE = {
+    "group": "late",
+    "labels": "clicks.labels",
+    "timestamps": "create",
+    "grace": "1s",
+    "max-idle": "8s",
+}
 
 
 def hastened(text):
@@ -121,6 +127,7 @@ class Workers:
 
     def __init__(self, folder, address):
         self.slow, self.checkpoints = folder / "slow", folder / "checkpoints"
+        self.stalled = folder / "stalled"
         codec = f'[codec]\nclass = "tests.deploy.slow:SlowCodec"\nfile = "{self.slow}"\n'
         self.config = folder / "worker.toml"
         text = (DEPLOY / "worker.toml").read_text("utf-8")
@@ -157,8 +164,9 @@ class Workers:
             **others,
         }
         environment = {f"DRIFT_KAFKA_{name}": str(value) for name, value in kafka.items()}
+        code = f"from tests.deploy.slow import stalling; stalling({str(self.stalled)!r})"
         return started(
-            [sys.executable, "-c", "from drift.cli import main; main()", "consume", topic]
+            [sys.executable, "-c", code, "consume", topic]
             + [text for name, value in options.items() for text in (f"--{name}", str(value))],
             self.folder / f"worker-{number}.log",
             {**os.environ, **environment, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -268,6 +276,15 @@ def turn_labels_around(alerts, prometheus, send):
     alerts.resolve()
 
 
+def hold_back(alerts, workers, send):
+    """Have a worker wait for labels that the broker does not send."""
+    workers.stalled.touch()
+    send.to("clicks", b'{"id": "held", "features": {"a": 1}}')
+    alerts.fire("DriftStalls", "DriftOutOfOrder")
+    workers.stalled.unlink()
+    alerts.resolve()
+
+
 def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values(
     broker, workers, prometheus, send
 ):
@@ -297,11 +314,13 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
         number = next(numbers)
         send.to("clicks.labels", b'{"id": "none-%d", "label": true}' % number)
         send.to("clicks", b'{"id": "later-%d", "features": {"a": 1}}' % number)
-        return "DriftLabelsFindNothing" in prometheus.firing()
+        return "DriftOrphans" in prometheus.firing()
 
     until(labels_find_nothing, lambda: prometheus.values("drift_orphans_total"))
-    alerts.fire("DriftLabelsFindNothing")
+    alerts.fire("DriftOrphans")
     alerts.resolve()
+
+    hold_back(alerts, workers, send)
 
     # Poison, and more messages than slow workers can learn.
     workers.slow.write_text("0.3", encoding="utf-8")

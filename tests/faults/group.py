@@ -96,7 +96,7 @@ class Group:
         self._all: list[_Worker] = []
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
         #: Files that have all workers do as they say for as long as they are there.
-        self._lasting = {kind: root / kind for kind in ("full", "slow")}
+        self._lasting = {kind: root / kind for kind in ("full", "slow", "takeover")}
         checkpoints, self._keyed = folder(root, options["seed"]), options["keyed"]
         self._files = {
             str(claim[1]): files_in(checkpoints.folder(claim))
@@ -183,9 +183,8 @@ class Group:
         """Let a fault happen to a worker; left out where there is none to take."""
         awake = [w for w in self._workers if not w.frozen and not w.leaving]
         planned = len(awake) + sum(action == self._start for _, action, _ in self._later)
-        if fault.kind in self._lasting:
-            self._lasting[fault.kind].touch()
-            self._in(fault.seconds, self._lasting[fault.kind].unlink, True)
+        if fault.kind in {"full", "slow"}:
+            self._last(fault)
         elif fault.kind == "add" or planned < _FEWEST:
             if planned >= _MOST:
                 return
@@ -194,7 +193,7 @@ class Group:
             return
         else:
             free = [w for w in awake if not w.aborts] or awake
-            if fault.kind in {"abort", "tear", "zombie", "claim"}:
+            if fault.kind in {"abort", "tear", "zombie", "claim", "takeover"}:
                 free = [w for w in free if self._held(w)] or free
             worker = self._pick(free, fault.draw)
             if fault.kind == "remove" and planned <= _FEWEST:
@@ -288,6 +287,17 @@ class Group:
 
     def _wish(self, worker: _Worker) -> Path:
         return self.root / f"signal-{worker.process.pid}"
+
+    def _last(self, fault: Fault) -> None:
+        """Have all workers suffer it for its time."""
+        path = self._lasting[fault.kind]
+        path.touch()
+        self._in(fault.seconds, path.unlink, True)
+
+    def _takeover(self, worker: _Worker, fault: Fault) -> None:
+        """Kill it; who takes over does not get on before the fault has ended."""
+        self._last(fault)
+        self._kill(worker, fault._replace(seconds=0.0))
 
     def _tear(self, worker: _Worker, fault: Fault) -> None:
         """Damage the newest checkpoints of what the worker learnt.

@@ -16,6 +16,7 @@ KINDS = {
     "add": 2.0,  # a worker more
     "remove": 2.0,  # a worker less, by SIGTERM
     "claim": 2.0,  # a kill, and of who claims what it had a freeze or a kill amid that
+    "takeover": 2.0,  # a kill, and to take over what it had takes longer than one may be silent
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
     "full": 2.0,  # no checkpoint can be written
     "slow": 2.0,  # what a poll brings takes longer to learn than a worker may be silent
@@ -24,7 +25,7 @@ KINDS = {
 BROKER = {
     "broker stop": 1.0,  # and a restart
     "broker kill": 1.0,  # the same after SIGKILL
-    "broker freeze": 1.0,  # SIGSTOP, SIGCONT
+    "broker freeze": 2.0,  # SIGSTOP, SIGCONT: outputs expire where that takes longer
 }
 #: Seconds from one fault of the workers to the next. Whatever happens to the one that learns stops
 #: all learning until the group has agreed again.
@@ -54,7 +55,14 @@ class Fault(NamedTuple):
     draw: float
 
 
-def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.0) -> list[Fault]:
+def plan(
+    seed: int,
+    seconds: float,
+    *,
+    brokers: bool = True,
+    session: float = 2.0,
+    silence: float = 5.0,
+) -> list[Fault]:
     """Draw the faults of a run; each kind comes once before any comes twice.
 
     Parameters
@@ -67,6 +75,8 @@ def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.
         Whether things happen to the broker, too.
     session
         The workers' session timeout in seconds; a freeze takes longer.
+    silence
+        Seconds for which a worker may not poll; a takeover takes longer.
     """
     rng = random.Random(seed)
     first = rng.sample(list(KINDS), len(KINDS))
@@ -77,6 +87,8 @@ def plan(seed: int, seconds: float, *, brokers: bool = True, session: float = 2.
         lasts = rng.choice((0.0, rng.uniform(0.2, 2.5)))
         if kind in {"freeze", "claim"}:
             lasts = session + rng.uniform(1.0, 3.0)
+        elif kind == "takeover":
+            lasts = silence + rng.uniform(1.0, 3.0)
         elif kind in {"full", "slow"}:
             lasts = rng.uniform(1.0, 4.0)
         faults.append(Fault(now, kind, lasts, rng.random()))

@@ -31,6 +31,7 @@ from tests.faults.plan import Fault, plan
 from tests.faults.runner import (
     PLACE,
     SESSION,
+    SILENCE,
     claims,
     clock,
     folder,
@@ -282,7 +283,8 @@ class _Test:
     def _make_trouble(
         self, group: Group, seconds: float, tell: Callable[[float, int], None]
     ) -> None:
-        faults = plan(self.seed, seconds, brokers=self.broker is not None, session=SESSION)
+        brokers = self.broker is not None
+        faults = plan(self.seed, seconds, brokers=brokers, session=SESSION, silence=SILENCE)
         started = printed = last = time.monotonic()
         done = before = 0
         while (now := time.monotonic()) < started + seconds:
@@ -314,7 +316,7 @@ class _Test:
                 pid = self.broker.pid
                 assert pid is not None
                 os.kill(pid, signal.SIGSTOP)
-                time.sleep(1 + 2 * fault.seconds)
+                time.sleep(1 + 9 * fault.seconds)
                 os.kill(pid, signal.SIGCONT)
             else:
                 self.broker.stop(kill=fault.kind == "broker kill")

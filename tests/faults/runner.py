@@ -33,6 +33,7 @@ from tests.faults.examples import PARTITIONS, codec
 __all__ = [
     "PLACE",
     "SESSION",
+    "SILENCE",
     "claim_steps",
     "claims",
     "clock",
@@ -51,6 +52,8 @@ PLACE = "DRIFT_FAULTS_CHECKPOINTS"
 _PDEATHSIG = 1
 #: Session timeout, seconds.
 SESSION = 2.0
+#: Seconds for which a worker may not poll.
+SILENCE = 5.0
 #: Seconds after which an output that the broker has not taken is given up.
 _DELIVERY = 4.0
 #: Seconds of learning after which a worker polls again, and what a message takes of a slow model.
@@ -144,14 +147,17 @@ def _keep_order(path: Path) -> None:
 
 
 def _obey(root: Path, points: list[str]) -> None:
-    """Do as files say: have no disk space, learn slowly, send oneself a signal at a step.
+    """Do as files say: have no disk space, learn or take over slowly, send oneself a signal.
 
-    A file "full" or "slow" counts while it is there. A file "signal-" and the pid holds its number
-    and the step.
+    A file "full", "slow" or "takeover" counts while it is there. A file "signal-" and the pid holds
+    its number and the step.
     """
     full, slow, asked = root / "full", root / "slow", root / f"signal-{os.getpid()}"
+    takeover = root / "takeover"
 
     def handler(point: str) -> None:
+        while takeover.exists() and point == "claim.loaded":
+            time.sleep(0.05)
         if full.exists() and point in _WRITES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         wish = asked.read_text(encoding="utf-8") if asked.exists() else ""
@@ -208,6 +214,7 @@ def main(text: str) -> None:
         consumer={
             "session_timeout_ms": int(1000 * SESSION),
             "heartbeat_interval_ms": int(1000 * SESSION / 5),
+            "max_poll_interval_ms": int(1000 * SILENCE),
             "max_poll_records": 200,
         },
         # Unless the worker waits for its outputs, a kill after the checkpoint loses some.

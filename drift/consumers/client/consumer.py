@@ -61,6 +61,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
     with making_clients(options):
         made = kafka.KafkaConsumer(
             **{
+                **workarounds.RECONNECT,
                 **workarounds.CONSUMER,
                 # Messages of aborted transactions are no examples.
                 "isolation_level": "read_committed",
@@ -70,7 +71,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
                 "enable_auto_commit": False,
             }
         )
-    made.drift_read = workarounds.patch(made, largest)
+    made.drift_fetches = workarounds.patch(made, largest)
     return made
 
 
@@ -353,9 +354,10 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
         With the leader epoch of the message before; None for a partition that is not assigned.
         """
-        if place not in self.consumer.assignment():
+        partition, subscription = kafka.TopicPartition(*place), self.consumer._subscription  # noqa: SLF001
+        if not subscription.is_assigned(partition):
             return None
-        position = self.consumer._subscription.position(kafka.TopicPartition(*place))  # noqa: SLF001
+        position = subscription.position(partition)
         return position.offset, position.leader_epoch
 
     def _positions(self) -> list[str]:
@@ -377,17 +379,22 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     def read_at(self, place: Place) -> float:
         """Return the time of the last fetch of a partition; -inf before one."""
-        return self.consumer.drift_read.get(place, -math.inf)  # type: ignore[no-any-return]
+        return self.consumer.drift_fetches.read.get(place, -math.inf)  # type: ignore[no-any-return]
 
     def ended_at(self, place: Place) -> float:
-        """Return when a partition was last at its end; -inf if never.
+        """Return when a partition had last been read to its end; -inf if it has more.
 
-        By its position, as transactions leave markers that are no messages.
+        By its position, as transactions leave markers that are no messages. The end is that of
+        what may be read: an open transaction is behind it.
         """
-        position = self.position(place)
-        if position is None or self.lag(place, position[0]) != 0:
+        position, end = self.position(place), self.end(place)
+        if position is None or end is None or position[0] < end:
             return -math.inf
         return self.read_at(place)
+
+    def end(self, place: Place) -> int | None:
+        """The end of what may be read, as of the last fetch; None before one."""
+        return self.consumer.drift_fetches.ends.get(place)  # type: ignore[no-any-return]
 
     def lag(self, place: Place, offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""

@@ -26,7 +26,7 @@ from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = [
     "GONE",
@@ -119,8 +119,8 @@ def missing(topic: str) -> str:
 
 
 @contextmanager
-def asking(kind: type[UnavailableError] = UnavailableError) -> Iterator[None]:
-    """Turn retriable errors into an UnavailableError, or a subclass.
+def asking(kind: Callable[[str], UnavailableError] = UnavailableError) -> Iterator[None]:
+    """Turn retriable errors into an UnavailableError, or what `kind` makes of the text.
 
     Examples
     --------

@@ -1,4 +1,10 @@
-"""A producer of kafka-python: each record at least once, in its partition's order."""
+"""A producer of kafka-python: each record in its partition's order, once unless it expires.
+
+It is idempotent: the broker drops a batch that is sent again and was there, and takes them in order
+alone. A batch that is not acknowledged within ``delivery_timeout_ms`` expires, and nobody knows
+whether the broker has it. kafka-python then loses others, so `Producer.forget` opens another
+producer, by which all is sent again since the last flush that returned.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import kafka
-from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, RecordListTooLargeError
+from kafka.errors import (
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumberError,
+    RecordListTooLargeError,
+    UnknownProducerIdError,
+)
 
 from drift.consumers.client import workarounds
 from drift.consumers.client.batches import Batches
@@ -31,7 +43,7 @@ log = logging.getLogger("drift.consumers")
 _UNANSWERED = 10_000
 #: Bytes of a batch: half of what topics take by default.
 _BATCH = 512 << 10
-#: Seconds to wait for the broker's answers, and while the worker stops.
+#: Seconds until a batch expires and to wait for the broker's answers; and while the worker stops.
 _PATIENCE, _HURRY = 60.0, 5.0
 #: Seconds to wait for a topic that the broker may create.
 _TOPIC = 10.0
@@ -65,18 +77,25 @@ class Producer:
         self._waiting = 0  # records in them
         self._counts: dict[str, int] = {}  # partitions by topic
         self.confirmed = 0
-        with making_clients(options):
-            self.producer = kafka.KafkaProducer(
-                **{
-                    "acks": "all",
-                    "linger_ms": 20,
-                    # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
-                    "batch_size": min(_BATCH, options.get("max_request_size", _BATCH)),
-                    **workarounds.PRODUCER,
-                    **options,
-                }
-            )
+        given = {"linger_ms": 20, "request_timeout_ms": 30_000, **options}
+        shortest = given["linger_ms"] + given["request_timeout_ms"] + 1
+        self._options = {
+            **workarounds.RECONNECT,
+            "acks": "all",
+            "enable_idempotence": True,
+            "delivery_timeout_ms": max(int(1000 * _PATIENCE), shortest),
+            "linger_ms": given["linger_ms"],
+            # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+            "batch_size": min(_BATCH, options.get("max_request_size", _BATCH)),
+            **options,
+        }
+        self._open()
+
+    def _open(self) -> None:
+        with making_clients(self._options):
+            self.producer = kafka.KafkaProducer(**self._options)
         self._batches = Batches(self.producer)
+        self._failed = False  # so that another one has to be opened
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +136,14 @@ class Producer:
                 raise UnsentError(f"the broker does not answer, not even whether there is {topic}")
 
     def _patience(self) -> float:
-        return _HURRY if self._hurry() else _PATIENCE
+        if self._hurry():
+            return _HURRY
+        return max(_PATIENCE, float(self.producer.config["delivery_timeout_ms"]) / 1000)
+
+    def _unsent(self, why: str) -> UnsentError:
+        """Return the error after which this producer of kafka-python is not to be used."""
+        self._failed = True
+        return UnsentError(why)
 
     def send(self, outgoing: Outgoing) -> None:
         """Buffer a record, which is sent before the next `flush` returns; else UnsentError."""
@@ -134,10 +160,10 @@ class Producer:
             self._send_shorter(outgoing, error)
         except KafkaTimeoutError as error:
             self.check([topic])  # it may be gone
-            raise UnsentError(f"the broker takes nothing ({error})") from error
+            raise self._unsent(f"the broker takes nothing ({error})") from error
         except ValueError:  # of a partition that is gone: the topic was recreated
             self._counts.pop(topic)
-            raise UnsentError(f"{topic} has other partitions than it had") from None
+            raise self._unsent(f"{topic} has other partitions than it had") from None
         else:
             self._waiting += 1
             if batch is not None:
@@ -158,10 +184,20 @@ class Producer:
             self._settle(0)
 
     def forget(self) -> None:
-        """Stop waiting for answers: the records will be sent again."""
+        """Stop waiting for answers: the records will be sent again.
+
+        After an `UnsentError` what was not sent is dropped.
+        """
         self._unanswered.clear()
         self._batches.forget()
         self._waiting = 0
+        if self._failed:
+            workarounds.force_close(self.producer, _HURRY)
+            # Known, it need not be asked for: the broker may still be away.
+            self._options["api_version"] = self.producer.config["api_version"]
+            self._open()
+            workarounds.make_no_topics(self.producer)
+            self._counts.clear()
 
     def close(self) -> None:
         """Close the producer; an outage is no error."""
@@ -177,10 +213,18 @@ class Producer:
             try:
                 self.producer.flush(timeout=1.0)
             except (KafkaTimeoutError, workarounds.SPLIT) as error:
+                self._raise_failed()
                 if time.monotonic() - started > self._patience():
-                    raise UnsentError(f"the broker does not answer ({error})") from error
+                    raise self._unsent(f"the broker does not answer ({error})") from error
             else:
                 return
+
+    def _raise_failed(self) -> None:
+        """Raise what a batch has failed with, while others may be lost: see `force_close`."""
+        for batch in self._unanswered:
+            for future in batch.futures:
+                if future.failed():
+                    self._wait_for(future)
 
     def _settle(self, left: int) -> None:
         """Wait for answers to the oldest batches until at most that many records are left."""
@@ -194,8 +238,10 @@ class Producer:
 
     def _wait_for(self, future: Any) -> None:
         try:
-            with asking(UnsentError):
+            with asking(self._unsent):
                 future.get(timeout=_PATIENCE)
+        except (OutOfOrderSequenceNumberError, UnknownProducerIdError) as error:
+            raise self._unsent(f"the broker lacks what was sent before ({error})") from error
         except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
             # With it kafka-python gives up all that is on its way: one of these is the culprit.
             size, topic = max(

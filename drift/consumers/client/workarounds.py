@@ -21,7 +21,8 @@ workaround        fault in kafka-python
 `patch`           A join that completes between two polls is discarded and repeated, for which the
                   whole group has to rebalance again.
 `patch`           The time of a partition's last fetch is not exposed, so nothing shows how stale
-                  its end offset is.
+                  its end offset is; nor is the end of what is committed, where an open transaction
+                  begins.
 `CONSUMER`        It sleeps as long if nothing can be fetched, as before the first assignment. A
                   poll of 0 ms would not sleep, but if it ends during a rebalance it may lose the
                   assignment.
@@ -31,11 +32,11 @@ workaround        fault in kafka-python
                   heartbeat, and continues as if it were still a member.
 `seek`            Parked records of a resumed partition are found only if no other partition was
                   fetched in between. And the public seek takes no leader epoch.
-`PRODUCER`        If a batch of an idempotent producer expires on its second try, others are lost
-                  silently, each flush waits for them, and nothing more is sent to their partitions.
-                  drift needs no idempotence: its duplicates have the same key.
 `SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
 `make_no_topics`  As for consumers: a deleted topic is recreated.
+`RECONNECT`       After an outage of minutes it waits for up to 30 s before it tries to connect.
+`force_close`     If a batch of an idempotent producer expires on its second try, others are lost
+                  silently, each flush waits for them, and nothing more is sent to their partitions.
 `force_close`     A producer that could not be closed flushes again when deleted, and raises.
 ================  ==================================================================================
 """
@@ -46,7 +47,7 @@ import gzip
 import io
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from kafka import TopicPartition, codec
 from kafka.consumer.fetcher import Fetcher
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONSUMER",
     "LARGEST",
-    "PRODUCER",
+    "RECONNECT",
     "SPLIT",
     "force_close",
     "join_again",
@@ -75,7 +76,7 @@ __all__ = [
 ]
 
 CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20, "fetch_max_wait_ms": 100}
-PRODUCER = {"enable_idempotence": False}
+RECONNECT = {"reconnect_backoff_max_ms": 5_000}
 SPLIT = UnknownError
 
 #: Bytes of the largest record that is read out of a compressed batch, by default.
@@ -89,15 +90,26 @@ _CHUNK, _KEPT = 1 << 18, 1 << 10
 # --- consumers ---------------------------------------------------------------------------------
 
 
-def patch(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
+class Fetches(NamedTuple):
+    """What fetches have told of each partition.
+
+    Attributes
+    ----------
+    read : dict
+        `time.monotonic` at the answer of the last one that has been read entirely.
+    ends : dict
+        The next offset after the last record that a consumer may have: under ``read_committed``
+        that of the first open transaction.
+    """
+
+    read: dict[Any, float]
+    ends: dict[Any, int]
+
+
+def patch(consumer: Any, largest: int = LARGEST) -> Fetches:
     """Patch a consumer before its first read, so that it polls `Message`s.
 
     A record larger than `largest` becomes a `CutValue`.
-
-    Returns
-    -------
-    dict
-        By partition, `time.monotonic` at the answer of the last fetch that has been read entirely.
     """
     consumer._cluster.config["allow_auto_create_topics"] = False  # noqa: SLF001
     subscription = consumer._subscription  # noqa: SLF001
@@ -106,7 +118,7 @@ def patch(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
         def __init__(self, offset: int, place: Any, records: Any, **options: Any) -> None:
             super().__init__(offset, place, _Batches(records, largest), **options)
             self.leader_epoch = subscription.position(place).leader_epoch
-            read[place] = answered.get(place, monotonic())
+            fetches.read[place] = answered.get(place, monotonic())
 
         def _maybe_skip_record(self, message: Message) -> bool:
             return message.position.offset < int(self.fetch_offset)
@@ -134,32 +146,39 @@ def patch(consumer: Any, largest: int = LARGEST) -> dict[Any, float]:
         return records, idle and not fetcher._completed_fetches  # noqa: SLF001
 
     fetcher.fetch_records = fetch_ahead
-    answered, read = _note_answers(fetcher)
+    answered, fetches = _note_answers(fetcher)
     if consumer._coordinator is not None:  # else it is of no group  # noqa: SLF001
         _patch_coordinator(consumer._coordinator)  # noqa: SLF001
-    return read
+    return fetches
 
 
-def _note_answers(fetcher: Any) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Record when each partition's last fetch was answered, and the last one read entirely."""
+def _note_answers(fetcher: Any) -> tuple[dict[Any, float], Fetches]:
+    """Record when each partition's last fetch was answered, and what fetches tell."""
     handle = fetcher._handle_fetch_response  # noqa: SLF001
+    is_committed = fetcher.config["isolation_level"] == "read_committed"
     answered: dict[Any, float] = {}
-    read: dict[Any, float] = {}
+    fetches = Fetches({}, {})
 
     def handle_and_note(node: Any, offsets: Any, sent: float, response: Any) -> None:
         now = monotonic()
         brought = {
-            TopicPartition(topic.topic, partition.partition_index)
+            TopicPartition(topic.topic, partition.partition_index): partition
             for topic in response.responses
             for partition in topic.partitions
         }
-        # Records are read by a later poll; partitions without records are read.
+        for place, partition in brought.items():
+            end = partition.last_stable_offset if is_committed else partition.high_watermark
+            if not partition.error_code:
+                fetches.ends[place] = end
+        # Records are read by a later poll; partitions without records are read. A session that has
+        # ended and a quota that is used up bring nothing either, and tell nothing.
         answered.update(dict.fromkeys(offsets, now))
-        read.update(dict.fromkeys(offsets.keys() - brought, now))
+        if not response.error_code and not response.throttle_time_ms:
+            fetches.read.update(dict.fromkeys(offsets.keys() - brought.keys(), now))
         handle(node, offsets, sent, response)
 
     fetcher._handle_fetch_response = handle_and_note  # noqa: SLF001
-    return answered, read
+    return answered, fetches
 
 
 def _patch_coordinator(coordinator: Any) -> None:
@@ -391,7 +410,8 @@ def make_no_topics(producer: Any) -> None:
     producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
 
 
-def force_close(producer: Any) -> None:
-    """Release a producer that could not be closed."""
+def force_close(producer: Any, seconds: float = 0.0) -> None:
+    """Release a producer that could not be closed; wait until it sends nothing more."""
     producer._sender.force_close()  # noqa: SLF001
+    producer._sender.join(seconds)  # noqa: SLF001
     producer._closed = True  # noqa: SLF001
