@@ -85,7 +85,7 @@ CHANGES: dict[str, list[Edit]] = {
     "no fast spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-4, 1e-4)"),
     "no surfaces": [
         (
-            "scales.pyx",
+            "scales.pxi",
             "self.next_pairs = self.n_present <= DRIFT_PAIRED",
             "self.next_pairs = False",
         )

@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.guard import Guard
 from drift.models._store.rows import Row
 from drift.models._tracker import tables as c
-from drift.models._tracker.check import PLAIN, check_state
+from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference import (
     FAMILIES,
@@ -223,7 +223,7 @@ class TrackerCore:
         return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
 
     def _restore(self, state: dict[str, Any], *, auto: bool) -> None:
-        layout = check_state(self.plan, state, PLAIN)
+        layout = check_state(self.plan, state)
         s = State(**layout.arrays(state["arrays"]), plan=self.plan, auto=auto).copy()
         vars(s).update({name: copy(state[name]) for name in _FIELDS})
         sizes, numbers, values = layout.supports(state["arrays"])
