@@ -14,12 +14,14 @@ from drift.models._tracker.layout import Shape, dtype_of, layout_of
 from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS, NUMBER_BITS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from drift.models._tracker.layout import Layout
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_state"]
+__all__ = ["check_state", "out_of_bounds"]
 
 #: Keys of a state, and types of the arrays of tickets.
 _PARTS = (
@@ -182,12 +184,19 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
     for name, whole in layout.whole(state["values"]).items():
         if groups[name].shape != whole:
             raise _inconsistent(f"the length of its {name} arrays")
-    for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
-        if (outside := _outside(groups[name], *bounds)) >= 0:
-            raise _inconsistent(f"{layout.name_at(name, outside)} out of bounds")
+    if wrong := out_of_bounds(shape, groups):
+        raise _inconsistent(f"{wrong} out of bounds")
     _check(_are_covariances(groups["covariances"]), "covariances")
     _check_values(layout, state)
     return layout
+
+
+def out_of_bounds(shape: Shape, groups: Mapping[str, NDArray[Any]]) -> str:
+    """Return the name of an array with numbers that are not finite or out of bounds, if any."""
+    for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
+        if (outside := _outside(groups[name], *bounds)) >= 0:
+            return layout_of(shape).name_at(name, outside)
+    return ""
 
 
 @lru_cache(maxsize=64)

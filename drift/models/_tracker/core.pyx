@@ -144,7 +144,7 @@ cdef class TrackerCore:
         memcpy(PyBytes_AsString(ticket), head, sizeof(head))
         numbers = <float *>(PyBytes_AsString(ticket) + sizeof(head))
         for k in range(n):
-            numbers[k] = <float>t.scores[k]
+            numbers[k] = drift_float(t.scores[k])
         for k in range(head[1]):
             numbers[n + k] = <float>t.raw_deviations[k]
         self.tickets.put(self.key, ticket)
@@ -235,8 +235,8 @@ cdef class TrackerCore:
             prediction = self.predict_point()
             tickets = self.tickets
             self.update(y, number, w, evidence)
-            if ticket is not None and self.tickets is tickets:
-                tickets.drop(self.key)
+            if tickets is not None and self.tickets is tickets:
+                tickets.settle(self.key)
             return prediction
         finally:
             self.release()
@@ -406,21 +406,22 @@ cdef class TrackerCore:
         """Return the state of now, to be read on any thread."""
         self.guard.acquire()
         try:
-            return Snapshot(self.stored(), None if self.tickets is None else self.tickets.copy())
+            return self.stored()
         finally:
             self.guard.release()
 
-    cdef dict stored(self):
+    cdef stored(self):
         cdef DriftTracker *t = &self.data.t
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         n_names = t.names if t.sparse else len(names)
         shape = Shape(t.members, t.kernel_members, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
-        return {
+        stored = {
             "arrays": self.data.stored(layout_of(shape)), "slots": t.n_used, "values": self.data.n_values(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "sparse": bool(t.sparse), "draws": t.draws,
         }
+        return Snapshot(shape, stored, None if self.tickets is None else self.tickets.copy())
 
     cdef int restore(self, state) except -1:
         """Restore what `state` returned; ValueError for any other."""

@@ -75,6 +75,7 @@ cdef extern from "core.h":
     int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
     uint64_t drift_mix(uint64_t) nogil
+    float drift_float(double) nogil
     uint64_t drift_number_of(uint64_t) nogil
     uint64_t drift_hash_bytes(const char *, size_t) nogil
     const uint64_t drift_step

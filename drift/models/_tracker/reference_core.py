@@ -163,8 +163,8 @@ class TrackerCore:
             self.tickets.last = None
         if before.sparse != after.sparse and self.tickets is not None:
             self.tickets = Tickets()  # the scores of the others are on another scale
-        elif ticket is not None and self.tickets is not None:
-            self.tickets.drop(key)
+        elif self.tickets is not None:
+            self.tickets.settle(key)
         return prediction.number
 
     def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
@@ -220,7 +220,7 @@ class TrackerCore:
             "values": len(supports[-1]),
             **{name: getattr(s, name) for name in _FIELDS},
         }
-        return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
+        return Snapshot(shape, stored, None if self.tickets is None else self.tickets.copy())
 
     def _restore(self, state: dict[str, Any], *, auto: bool) -> None:
         layout = check_state(self.plan, state)
