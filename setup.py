@@ -40,7 +40,7 @@ if not header.exists() or header.read_text(encoding="utf-8") != text:
 def parts(*folders: str) -> list[str]:
     """Return what is included in modules of these folders, and the version."""
     found = [p for folder in folders for p in (models / folder).iterdir()]
-    included = sorted(p.as_posix() for p in found if p.suffix in {".h", ".pxi", ".pxd"})
+    included = sorted(p.as_posix() for p in found if p.suffix in {".h", ".pxi"})
     return ["drift/__init__.py", *included]
 
 
@@ -57,8 +57,7 @@ class Build(build_ext):
 
 
 # The tracker includes the column store's headers.
-modules = {"_store/columns": ["_store"]}
-modules |= {f"_tracker/{name}": ["_store", "_tracker"] for name in ("state", "scales", "core")}
+modules = {"_store/columns": ["_store"], "_tracker/core": ["_store", "_tracker"]}
 
 setup(
     cmdclass={"build_ext": Build},

@@ -91,7 +91,7 @@ def fingerprint(edits: Iterable[Edit]) -> str:
     """Return a checksum of the Tracker's sources and of the edits."""
     models = ROOT / SOURCES.parent
     inside = [path for part in ("_tracker", "_store") for path in (models / part).iterdir()]
-    written = {".py", ".pyx", ".pxd", ".pxi", ".h"}
+    written = {".py", ".pyx", ".pxi", ".h"}
     files = sorted(path for path in inside if path.suffix in written and path.name != "tables.h")
     text = "\0".join(path.read_text(encoding="utf-8") for path in (models / "tracker.py", *files))
     return sha256((text + json.dumps(list(edits))).encode()).hexdigest()[:16]

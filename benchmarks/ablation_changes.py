@@ -23,7 +23,7 @@ _TO_RIVAL = """    int rival = -1;
 """
 _RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25"
 _STATISTICS = "STATISTICS_RATE, VALUE_LIMIT = 1e-3, 3.0"
-_LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW = 0.02, 15.0, 0.01"
+_LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW, LEVEL_MOST = 0.02, 15.0, 0.01"
 
 _CONTEXT_LINEAR = "drift_score_linear(t, drift_context_linear_of(t), scores); }"
 _CONTEXT_SPLINES = "drift_score_splines(t, drift_context_splines_of(t), scores); }"
@@ -85,7 +85,7 @@ CHANGES: dict[str, list[Edit]] = {
     "no fast spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-4, 1e-4)"),
     "no surfaces": [
         (
-            "scales.pyx",
+            "scales.pxi",
             "self.next_pairs = self.n_present <= DRIFT_PAIRED",
             "self.next_pairs = False",
         )

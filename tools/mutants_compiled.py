@@ -54,6 +54,7 @@ SKIPPED = {
     ".h": r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|(?<![^\n])[ \t]*\#(?:\\\n|[^\n])*',
     ".pyx": r'\#[^\n]*|[rbf]?"""(?:.|\n)*?"""|[rbf]?"(?:\\.|[^"\\\n])*"',
 }
+SKIPPED[".pxi"] = SKIPPED[".pyx"]
 #: Words and operators, and what each becomes. Those of two operands have spaces around them.
 SWAPS = dict(
     pair.split()[:: 1 if forth else -1]
@@ -76,6 +77,7 @@ ASSIGNMENT = {
     ),
     ".pyx": re.compile(r"^(?P<drop>[\w.\[\]]+(?:, [\w.\[\]]+)* [-+*/]?= .*[^\\([{,])$"),
 }
+ASSIGNMENT[".pxi"] = ASSIGNMENT[".pyx"]
 DECLARED = re.compile(
     r"^(?:const |static )*(?:\w+ \**(?:__restrict )?\w+(?:\[\w*\])?(?: =|,|;)|union|struct)"
 )

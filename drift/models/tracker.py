@@ -84,10 +84,11 @@ class Tracker(OnlineClassifier):
 
     With ``late=True`` a prediction changes the model, except by `answer_one` with ``ticket=False``;
     otherwise predictions change nothing. An example that is predicted several times in a row has
-    one ticket; predicted again later, it gets another, and labels use the first one first. At the
-    bound of memory every second ticket is dropped, and only every second new one is kept. An
-    example without a ticket trains the members but not the gates, unless no ticket waits: then the
-    label counts as immediate.
+    one ticket; predicted again later, it gets another. Of several a label uses the one whose age is
+    nearest to the longest recent delay, and older ones go: their labels are lost. All tickets go at
+    about twice that delay. At the bound of memory every second ticket is dropped, and only every
+    second new one is kept. An example without a ticket trains the members but not the gates, unless
+    no ticket waits: then the label counts as immediate.
 
     The weight `w` of `learn_one` multiplies the loss, and so the members' steps and the
     coefficients of a new support. 0 changes nothing; weights above 1e6 count as 1e6.

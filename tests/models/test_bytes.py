@@ -3,6 +3,7 @@
 import random
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from cases import CASES, canonical
 from hypothesis import given
@@ -12,13 +13,45 @@ from streams import drifting_stream
 from drift import _format
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
 from drift.errors import CheckpointError, DamagedCheckpointError
+from drift.kernels import RBF
 from drift.models import LBP, Averaged, KernelClassifier, OneVsRest, Tracker, from_bytes
+from drift.models._state.codec import decode, encode
 
 
 def learnt(model, n=40):
     for x, y in drifting_stream(n):
         model.learn_one(x, y)
     return model
+
+
+def stored(*values):
+    """These values as an attribute of a model that was stored and read."""
+    model = LBP()
+    model.extra = list(values)
+    return decode(encode(model)).extra
+
+
+def test_a_zero_below_0_stays_one():
+    """Among zeros, in an array that is stored as float32, and in a matrix."""
+    zeros = np.zeros(49)
+    zeros[3] = -0.0
+    for before in (zeros, np.array([0.5, -0.0]), zeros.reshape(7, 7)):
+        [after] = stored(before)
+        assert np.signbit(after).tolist() == np.signbit(before).tolist()
+
+
+def test_values_of_one_name_are_shared_only_where_they_are_equal():
+    one, other, same = stored(RBF(1.0), RBF(2.0), RBF(1.0))
+    assert (one.gamma, other.gamma) == (1.0, 2.0)
+    assert same is one
+
+
+def test_numbers_that_no_part_has_are_refused():
+    payload = encode(learnt(Tracker(3)))
+    assert encode(decode(payload)) == payload
+    for more in (b"\0", bytes(64)):
+        with pytest.raises(CheckpointError, match="more numbers than it has"):
+            decode(payload + more)
 
 
 @pytest.mark.parametrize("case", CASES)

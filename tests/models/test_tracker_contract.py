@@ -16,10 +16,12 @@ from streams import random_stream
 from test_threads import IN_USE, in_thread
 from tracker_streams import wide_table
 
-from drift.errors import FeatureError, FeatureTypeError, LabelError, ParameterError
+from drift.consumers.checkpoints.checkpoint import encode_model
+from drift.errors import CheckpointError, FeatureError, FeatureTypeError, LabelError, ParameterError
 from drift.experiments.memory import memory
-from drift.models import Tracker, compiled
+from drift.models import Tracker, compiled, from_bytes
 from drift.models._tracker import reference, reference_core, room, tables
+from drift.models._tracker.layout import layout_of
 
 RIVER = [
     # Of memory there is a shorter test below.
@@ -96,6 +98,53 @@ def test_no_weight_is_too_large():
         model.learn_one(x, y, 1e100 if t % 3 == 0 else 1.0)
         assert sum(model.predict_proba_one(x).values()) == pytest.approx(1.0)
     assert all(math.isfinite(row.weight) for row in model.members)
+
+
+@pytest.mark.usefixtures("core")
+def test_weights_above_a_million_count_as_one_million():
+    models = [Tracker(5) for _ in range(3)]
+    for x, y in random_stream(12):
+        for model, w in zip(models, (1e6, 1e7, 1e100), strict=True):
+            model.learn_one(x, y, w)
+            model.predict_learn_one(x, not y, w)
+    assert len({pickle.dumps(model) for model in models}) == 1
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("before", [1.0, 1e-100], ids=["ordinary values", "tiny ones"])
+@pytest.mark.parametrize("value", [1e39, -1e39, 1e149])
+def test_one_huge_value_does_no_lasting_harm(value, before, late):
+    """Deviations from running means are float32, where it would be infinite."""
+    rng, model, wrong = random.Random(1), Tracker(9, late=late), 0
+    for t in range(160):
+        y = rng.random() < 0.5
+        x = {"a": before * rng.gauss(4.0 * y, 1.0), "b": rng.gauss(0.0, 1.0)}
+        if t in {5, 60}:  # before outliers are clipped, and after
+            x["a"] = value
+        wrong += t > 100 and model.predict_one(x) != y
+        model.learn_one(x, y)
+        if t in {5, 60, 159}:
+            restored = from_bytes(model.to_bytes())
+            assert restored.predict_proba_one(x) == model.predict_proba_one(x)
+    assert wrong < 12  # of 59
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize(
+    ("group", "array"),
+    [("float32", "linear"), ("float64", "gates"), ("covariances", "covariances")],
+)
+def test_what_no_tracker_could_be_restored_from_is_not_stored(group, array):
+    model = Tracker(5)
+    for x, y in random_stream(9):
+        model.learn_one(x, y)
+    snapshot = model._snapshot()
+    groups = snapshot._core.stored["arrays"]
+    place = layout_of(snapshot._core.shape).places[array].start
+    groups[group].flat[place] = math.nan
+    with pytest.raises(CheckpointError, match=f"the Tracker's array '{array}' has a number"):
+        encode_model(snapshot, allow_pickle=True)
 
 
 def test_what_fails_once_rows_are_sparse_changes_nothing(monkeypatch):

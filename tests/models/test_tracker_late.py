@@ -17,7 +17,8 @@ from tracker_streams import ALL
 
 from drift.models import Tracker, compiled
 from drift.models._state.codec import decode, encode
-from drift.models._tracker import tickets
+from drift.models._tracker import tables
+from drift.models._tracker import tickets as ticket_module
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tickets import Tickets
 
@@ -356,7 +357,8 @@ def test_forged_tickets_are_refused(forge):
 
 # --- room ---------------------------------------------------------------------------------------
 
-SIZE = 100 + tickets._OVERHEAD
+OVERHEAD = ticket_module._OVERHEAD
+SIZE = 100 + OVERHEAD
 
 
 def test_when_tickets_are_full_every_second_one_goes():
@@ -370,14 +372,113 @@ def test_when_tickets_are_full_every_second_one_goes():
     assert (tickets.find(11) is None, tickets.find(12) is None) == (False, True)
 
 
-def test_tickets_whose_labels_never_come_go_when_they_are_old():
-    tickets = Tickets(100 * SIZE)
-    for key in range(5_000):  # one label in ten comes, 5 later
+def test_the_stride_is_halved_once_a_quarter_of_the_room_is_enough():
+    tickets = Tickets(16 * SIZE)
+    for key in range(17):
         tickets.put(key, bytes(100))
-        if key % 10 == 5:
-            tickets.drop(key - 5)
-    assert tickets.stride == 1
-    assert tickets.size <= tickets.most
+    assert (len(tickets), tickets.stride) == (8, 2)
+    for key in range(1, 9, 2):
+        tickets.settle(key)
+    tickets.put(17, bytes(100))  # five wait: the 18th is even
+    assert (len(tickets), tickets.stride) == (5, 2)
+    for key in (9, 11):
+        tickets.settle(key)
+    tickets.put(18, bytes(100))
+    tickets.put(19, bytes(100))
+    assert (len(tickets), tickets.stride) == (4, 2)
+    tickets.settle(13)
+    tickets.settle(15)
+    tickets.put(20, bytes(100))
+    tickets.put(21, bytes(100))
+    assert (len(tickets), tickets.stride) == (3, 1)
+
+
+def waiting(*keys):
+    tickets = Tickets()
+    for n, key in enumerate(keys, 1):
+        tickets.put(key, n.to_bytes(2, "little"))
+    return tickets
+
+
+def test_the_longest_delay_is_the_number_of_predictions_since():
+    tickets = waiting(*range(8))
+    tickets.settle(0)
+    assert tickets.longest_delay == 7.0
+    tickets.settle(7)  # a shorter one: it decays
+    assert tickets.longest_delay == 7.0 * tables.DELAY_DECAY
+    tickets.settle("none")  # perhaps its ticket went too early
+    assert tickets.longest_delay == 7.0 * tables.DELAY_DECAY * tables.DELAY_GROWTH
+    for _ in range(99):
+        tickets.settle("none")
+    assert tickets.longest_delay == 8.0  # no ticket is older
+
+
+def test_a_label_that_comes_far_too_late_counts_for_twice_the_delay_and_a_few():
+    tickets = waiting(*range(1001))
+    tickets.settle(990)
+    assert tickets.longest_delay == 10.0
+    tickets.settle(0)
+    assert tickets.longest_delay == 84.0
+
+
+def test_of_equal_examples_the_one_as_old_as_labels_are_is_served_and_older_ones_go():
+    tickets = waiting("a", "b", "a", "a", "a", "c")
+    tickets.settle("b")  # it was 4 old
+    for age, (served, left) in {2: (4, 1), 3: (3, 2), 5: (1, 3)}.items():
+        tickets.longest_delay = float(age)
+        copied = tickets.copy()
+        assert copied.find("a") == served.to_bytes(2, "little")
+        copied.settle("a")
+        assert len(copied) == left + 1
+        assert copied.longest_delay == age  # several tell no delay
+        assert copied.size == len(copied) * (2 + OVERHEAD)
+
+
+def test_before_the_first_label_the_first_of_equal_examples_is_served():
+    tickets = waiting("a", "b", "a", "a")
+    assert tickets.find("a") == bytes([1, 0])
+    tickets.settle("a")
+    assert (tickets.longest_delay, len(tickets)) == (3.0, 3)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.01, 0.05, 0.2])
+@pytest.mark.parametrize("contents", [2, 12, 10**9])
+def test_labels_find_their_own_tickets_although_others_are_lost(contents, lost):
+    """Of examples that come again and again; and what waits follows the delay."""
+    rng, delay, tickets, log = random.Random(1), 50, Tickets(), []
+    for t in range(3_000):
+        log.append(rng.randrange(contents))
+        tickets.put(log[t], t.to_bytes(2, "little"))
+        if t >= delay and rng.random() >= lost:
+            assert tickets.find(log[t - delay]) == (t - delay).to_bytes(2, "little")
+            tickets.settle(log[t - delay])
+        assert len(tickets) <= 4 * delay + 65
+    assert tickets.longest_delay == delay
+
+
+def test_old_tickets_go_at_twice_the_delay():
+    tickets = waiting(0)
+    for key in range(1, 400):  # one label in two comes, 20 later
+        tickets.put(key, bytes(100))
+        if key >= 20 and key % 2 == 0:
+            tickets.settle(key - 20)
+        kept = [k for k in range(1, key + 1, 2) if tickets.find(k) is not None]
+        if not tickets.find(1):
+            break
+    assert kept == [k for k in range(1, key + 1, 2) if k >= key - 40]
+
+
+def test_a_delay_that_grows_is_followed():
+    """Tickets that went too early would else be missed for good."""
+    tickets, found = Tickets(), 0
+    for t in range(6_000):
+        tickets.put(t, bytes(1))
+        delay = 10 if t < 1_000 else 500
+        if t >= delay:
+            found = found + 1 if tickets.find(t - delay) else 0
+            tickets.settle(t - delay)
+    assert found > 1_000
+    assert tickets.longest_delay == 500.0
 
 
 @given(st.lists(st.integers(0, 5), max_size=60), st.integers(2, 12))
@@ -386,7 +487,7 @@ def test_tickets_stay_within_their_bound_and_come_in_their_order(keys, room):
     for t, key in enumerate(keys):
         if key and tickets.find(key):
             assert tickets.find(key) in put
-            tickets.drop(key)
+            tickets.settle(key)
         tickets.put(key, t.to_bytes(100, "little"))
         put.append(t.to_bytes(100, "little"))
         assert tickets.size == len(tickets) * SIZE <= tickets.most
@@ -398,7 +499,7 @@ def test_tickets_stay_within_their_bound_and_come_in_their_order(keys, room):
         actual = []
         while (ticket := tickets.find(key)) is not None:
             actual.append(ticket)
-            tickets.drop(key)
+            tickets.settle(key)
         assert actual == sorted(actual, key=lambda one: int.from_bytes(one, "little"))
 
 

@@ -6,12 +6,9 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tracker_streams import ALL, FEW, wide_table
 
 from drift.models import Tracker, compiled
-from drift.models._tracker.check import PLAIN
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tables import FEATURE, GROUPS, SUMS, n_knots
@@ -274,51 +271,3 @@ def test_the_splines_have_the_knots_of_the_names_learnt(stream):
             core = model._core.state()
             expected = n_knots(len(core["names"]), pairs=core["pairs"])
             assert model._core.arrays()["splines"].shape[2] == expected
-
-
-# --- the two forms of its checks ------------------------------------------------------------------
-
-NUMBER = st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-7, -1.0, 3e38, math.inf, -math.inf, math.nan])
-
-
-def both():
-    core = pytest.importorskip("drift.models._tracker.core")
-    return PLAIN, core.COMPILED
-
-
-@given(st.data())
-def test_both_cores_find_the_same_in_supports(data):
-    """Few errors in them, or none."""
-    sizes = data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 2, -1]), max_size=4))
-    length = max(0, sum(sizes) + data.draw(st.sampled_from([0, 0, 0, 1])))
-    numbers = [j for size in sizes for j in range(max(size, 0))][:length]
-    numbers += [0] * (length - len(numbers))
-    for i in data.draw(st.lists(st.integers(0, max(length - 1, 0)), max_size=2)) if length else ():
-        numbers[i] = data.draw(st.integers(-1, 4))
-    values = data.draw(st.just(length) | st.integers(0, 9))
-    supports = np.array(sizes, "i4"), np.array(numbers, "i4"), np.zeros(values, "f4"), 4
-    plain, fast = (checks.problem_of_supports(*supports) for checks in both())
-    assert plain == fast
-
-
-@given(st.lists(NUMBER | st.floats(), max_size=40), st.lists(NUMBER, min_size=80, max_size=80))
-def test_both_cores_find_the_same_number_out_of_bounds(numbers, bounds):
-    n = len(numbers)
-    low, high = np.array(bounds[:n]), np.array(bounds[40 : 40 + n])
-    with np.errstate(all="ignore"):
-        single = np.array(numbers, "f4")
-    plain, fast = both()
-    for each in ((single,), (np.array(numbers),), (np.array(numbers), low, high)):
-        assert plain.outside(*each) == fast.outside(*each)
-
-
-@given(
-    st.lists(st.integers(-3, 6), min_size=18, max_size=18),
-    st.sampled_from([0.0, 1e-7, 1e-6, 2e-6, 1.0]),
-)
-def test_both_cores_find_the_same_covariances(numbers, asymmetry):
-    matrices = np.array(numbers, float).reshape(2, 3, 3)
-    matrices += matrices.swapaxes(1, 2)
-    matrices[1, 2, 0] += asymmetry
-    plain, fast = (checks.are_covariances(matrices, 1e-6) for checks in both())
-    assert plain == fast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from drift.models._tracker.layout import Shape, dtype_of, layout_of
 from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS, NUMBER_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from drift.models._tracker.layout import Layout
     from drift.models._tracker.plan import Plan
 
-__all__ = ["PLAIN", "Checks", "check_state"]
+__all__ = ["check_state", "out_of_bounds"]
 
 #: Keys of a state, and types of the arrays of tickets.
 _PARTS = (
@@ -63,28 +63,8 @@ def _check(holds: Any, problem: str) -> None:
         raise _inconsistent(problem)
 
 
-class Checks(NamedTuple):
-    """What is checked of many numbers. The compiled core has its own functions.
-
-    Attributes
-    ----------
-    problem_of_supports
-        Given sizes, features and finite values of supports, and the number of features, returns
-        what is wrong with them; an empty text if nothing is.
-    outside
-        Returns the index of the first number that is not finite or, given arrays of the least and
-        the largest, not between these; -1 if there is none.
-    are_covariances
-        Whether finite matrices are symmetric, up to a share of the largest variance, and their
-        variances from 0 on.
-    """
-
-    problem_of_supports: Callable[[Any, Any, Any, int], str]
-    outside: Callable[..., int]
-    are_covariances: Callable[[Any, float], bool]
-
-
 def _problem_of_supports(sizes: Any, numbers: Any, values: Any, most: int) -> str:
+    """Return what is wrong with supports of features below `most`; an empty text if nothing is."""
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     if not total == len(numbers) == len(values):
         return "sizes of the supports"
@@ -95,20 +75,19 @@ def _problem_of_supports(sizes: Any, numbers: Any, values: Any, most: int) -> st
 
 
 def _outside(numbers: Any, low: Any = None, high: Any = None) -> int:
+    """Return the index of the first number out of bounds or not finite; -1 if there is none."""
     good = np.isfinite(numbers) if low is None else (numbers >= low) & (numbers <= high)
     return -1 if good.all() else int(good.argmin())
 
 
-def _are_covariances(matrices: Any, rounding: float) -> bool:
+def _are_covariances(matrices: Any) -> bool:
+    """Whether finite matrices are symmetric up to rounding, and no variance is below 0."""
     asymmetry = abs(matrices - matrices.swapaxes(1, 2)).max()
     variances = matrices.diagonal(axis1=1, axis2=2)
-    return bool(variances.min() >= 0.0 and asymmetry <= rounding * variances.max())
+    return bool(variances.min() >= 0.0 and asymmetry <= _ROUNDING * variances.max())
 
 
-PLAIN = Checks(_problem_of_supports, _outside, _are_covariances)
-
-
-def check_state(plan: Plan, state: Any, checks: Checks) -> Layout:
+def check_state(plan: Plan, state: Any) -> Layout:
     """Refuse, with ValueError, a state that no tracker has; return the layout of its arrays.
 
     Parameters
@@ -117,8 +96,6 @@ def check_state(plan: Plan, state: Any, checks: Checks) -> Layout:
         Its parameters.
     state
         What `TrackerCore.state` returns.
-    checks
-        How many numbers are checked.
     """
     _check(type(state) is dict, "no dict")
     _check(set(state) == set(_PARTS), "its parts")
@@ -126,8 +103,8 @@ def check_state(plan: Plan, state: Any, checks: Checks) -> Layout:
     _check(type(state["draws"]) is int and 0 <= state["draws"] < 2**64, "draws")
     _check_classes(state["classes"])
     _check_names(state)
-    layout = _check_arrays(plan, state, checks)
-    _check_supports(plan, state, layout.supports(state["arrays"]), checks)
+    layout = _check_arrays(plan, state)
+    _check_supports(plan, state, layout.supports(state["arrays"]))
     _check((state["tickets"] is not None) == plan.late, "tickets")
     if plan.late:
         _check_tickets(plan, state["tickets"])
@@ -157,10 +134,10 @@ def _check_names(state: dict[str, Any]) -> None:
     _check(pairs is not None or not names, "names without pairs")
 
 
-def _check_supports(plan: Plan, state: dict[str, Any], supports: list[Any], checks: Checks) -> None:
+def _check_supports(plan: Plan, state: dict[str, Any], supports: list[Any]) -> None:
     free, (sizes, numbers, values) = state["free"], supports
     most = 2**NUMBER_BITS if state["sparse"] else len(state["names"])
-    problem = checks.problem_of_supports(sizes, numbers, values, most)
+    problem = _problem_of_supports(sizes, numbers, values, most)
     _check(not problem, problem)
     _check(free < 0 or sizes[free] == 0, "a support in the free slot")
     _check(len(sizes) - (free >= 0) <= plan.budget, "more supports than the budget")
@@ -195,7 +172,7 @@ def _check_tickets(plan: Plan, state: Any) -> None:
     _check(np.isfinite(scores).all(), "scores in the tickets")
 
 
-def _check_arrays(plan: Plan, state: dict[str, Any], checks: Checks) -> Layout:
+def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
     groups = state["arrays"]
     _check(type(groups) is dict and groups.keys() == GROUPS.keys(), "its arrays")
     for name, group in groups.items():
@@ -209,12 +186,19 @@ def _check_arrays(plan: Plan, state: dict[str, Any], checks: Checks) -> Layout:
     for name, whole in layout.whole(state["values"]).items():
         if groups[name].shape != whole:
             raise _inconsistent(f"the length of its {name} arrays")
-    for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
-        if (outside := checks.outside(groups[name], *bounds)) >= 0:
-            raise _inconsistent(f"{layout.name_at(name, outside)} out of bounds")
-    _check(checks.are_covariances(groups["covariances"], _ROUNDING), "covariances")
+    if wrong := out_of_bounds(shape, groups):
+        raise _inconsistent(f"{wrong} out of bounds")
+    _check(_are_covariances(groups["covariances"]), "covariances")
     _check_values(layout, state)
     return layout
+
+
+def out_of_bounds(shape: Shape, groups: Mapping[str, NDArray[Any]]) -> str:
+    """Return the name of an array with numbers that are not finite or out of bounds, if any."""
+    for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
+        if (outside := _outside(groups[name], *bounds)) >= 0:
+            return layout_of(shape).name_at(name, outside)
+    return ""
 
 
 @lru_cache(maxsize=64)

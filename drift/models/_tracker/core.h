@@ -1,4 +1,4 @@
-/* What the tracker's extension modules include. */
+/* What the tracker's extension includes. */
 
 #ifndef DRIFT_CORE_H
 #define DRIFT_CORE_H

@@ -5,12 +5,10 @@ from typing import Any
 
 from drift.models._store.rows import Rows
 from drift.models._store.supports import Guard
-from drift.models._tracker.check import Checks
 from drift.models._tracker.plan import Plan
 from drift.models._tracker.tickets import Snapshot, Tickets
 from drift.types import Features, Label
 
-COMPILED: Checks
 __version__: str
 
 class TrackerCore:

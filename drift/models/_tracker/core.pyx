@@ -5,45 +5,37 @@ An update first takes the steps that may fail: it reads the example, reserves me
 rest is arithmetic in C (`tracker.h`), which cannot fail and runs no signal handler.
 """
 
-from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint64_t
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
-from libc.string cimport memcpy
+from cpython.dict cimport PyDict_Next
+from cpython.float cimport PyFloat_AsDouble
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_CheckExact
+from libc.math cimport INFINITY, NAN, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
 from drift.models._store.class_labels import check_class
-from drift.models._store.features import LANES
+from drift.models._store.features import LANES, as_dict, culprit, in_order
 from drift.models._store.guard import IN_USE
 from drift.models._store.rows import Row
 from drift.models._store.supports import Guard
 from drift.models._tracker import tables
-from drift.models._tracker.check import Checks, check_state
+from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
-from drift.models._tracker.names import number_of
-from drift.models._tracker.room import no_room
+from drift.models._tracker.names import hash_of, number_of
+from drift.models._tracker.room import check_room, no_room
+from drift.models._tracker.tables import ARRAYS, DIMENSIONS, GROUPS, sizes_of
 from drift.models._tracker.tickets import Snapshot, Tickets
 
-from drift.models._tracker.scales cimport Dense, Scale, Sparse
-from drift.models._tracker.state cimport DriftTracker, State, address
-
 include "../../__init__.py"  # the version that this is compiled from
-
-cdef extern from "core.h":
-    void drift_predict(DriftTracker *) nogil
-    double drift_probability(const DriftTracker *, int) nogil
-    double drift_loss(const DriftTracker *, int) nogil
-    bint drift_inserts(const DriftTracker *, double) nogil
-    uint64_t drift_choose_evicted(DriftTracker *, int, int32_t *, double *) nogil
-    int drift_supports_add(void *, int, const int32_t *, const double *, int) nogil
-    void drift_learn(DriftTracker *, int, double, int) nogil
-    void drift_read_ticket(DriftTracker *, const float *, int) nogil
-    enum: DRIFT_NO_SCORES, DRIFT_CURRENT_SCORES, DRIFT_TICKET_SCORES, DRIFT_CONTEXT_INPUTS, DRIFT_N_HORIZONS
-    int drift_rows_of(int) nogil
-    enum: DRIFT_N_GATE_WALKS, DRIFT_N_MAPS
-    enum: DRIFT_HASH_SLOTS, DRIFT_FEW_NAMES, DRIFT_MANY_NAMES, DRIFT_DENSE_NAMES, DRIFT_FEW_EXAMPLES
-    double DRIFT_SPARSE_SHARE, DRIFT_SPARSE_VALUES, DRIFT_COMMON_SHARE
-
+include "native.pxi"
+include "state.pxi"
+include "scales.pxi"
 
 #: Sizes of the dimensions of a tracker that has learnt nothing, but those of its parameters.
 cdef dict LEAST = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0, **tables.sizes_of(0, pairs=False, sparse=False)}
@@ -121,9 +113,9 @@ cdef class TrackerCore:
         cdef bint same
         cdef bytes ticket
         if type(x) is Row:
-            same = self.scale.read(x, None, x.rows, x.i)
+            same = self.scale.read(None, x.rows, x.i)
         else:
-            same = self.scale.read(x, x, None, 0)
+            same = self.scale.read(x, None, 0)
         self.predicted = self.predicted and same
         if self.tickets is not None:
             self.key = self.scale.key()
@@ -152,7 +144,7 @@ cdef class TrackerCore:
         memcpy(PyBytes_AsString(ticket), head, sizeof(head))
         numbers = <float *>(PyBytes_AsString(ticket) + sizeof(head))
         for k in range(n):
-            numbers[k] = <float>t.scores[k]
+            numbers[k] = drift_float(t.scores[k])
         for k in range(head[1]):
             numbers[n + k] = <float>t.raw_deviations[k]
         self.tickets.put(self.key, ticket)
@@ -243,8 +235,8 @@ cdef class TrackerCore:
             prediction = self.predict_point()
             tickets = self.tickets
             self.update(y, number, w, evidence)
-            if ticket is not None and self.tickets is tickets:
-                tickets.drop(self.key)
+            if tickets is not None and self.tickets is tickets:
+                tickets.settle(self.key)
             return prediction
         finally:
             self.release()
@@ -414,27 +406,28 @@ cdef class TrackerCore:
         """Return the state of now, to be read on any thread."""
         self.guard.acquire()
         try:
-            return Snapshot(self.stored(), None if self.tickets is None else self.tickets.copy())
+            return self.stored()
         finally:
             self.guard.release()
 
-    cdef dict stored(self):
+    cdef stored(self):
         cdef DriftTracker *t = &self.data.t
         names = self.scale.names
         pairs = None if t.sparse else (<Dense>self.scale).pairs
         n_names = t.names if t.sparse else len(names)
         shape = Shape(t.members, t.kernel_members, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
-        return {
+        stored = {
             "arrays": self.data.stored(layout_of(shape)), "slots": t.n_used, "values": self.data.n_values(), "free": self.free,
             "classes": list(self.classes), "names": list(names), "pairs": pairs,
             "sparse": bool(t.sparse), "draws": t.draws,
         }
+        return Snapshot(shape, stored, None if self.tickets is None else self.tickets.copy())
 
     cdef int restore(self, state) except -1:
         """Restore what `state` returned; ValueError for any other."""
         cdef State data
         cdef int n_classes
-        layout = check_state(self.plan, state, COMPILED)
+        layout = check_state(self.plan, state)
         sizes, supports = layout.sizes, layout.supports(state["arrays"])
         inputs = max(sizes["names"], sizes["context_cells"], int(supports[0].max(initial=0)))
         slots = (sizes["slots"] + LANES - 1) // LANES * LANES
@@ -461,75 +454,3 @@ cdef class TrackerCore:
                 result.append(dict(zip(names, values[start - size : start])))
         return result
 
-
-# --- checks of a stored state, as in `check.PLAIN` -----------------------------------------------------
-
-
-def problem_of_supports(sizes, numbers, values, int64_t most):
-    cdef int k, i = 0, n = <int>len(sizes)
-    cdef int64_t total = 0
-    cdef bint known = True, ordered = True
-    sizes, numbers = np.ascontiguousarray(sizes), np.ascontiguousarray(numbers)
-    cdef const int32_t *size = <const int32_t *>address(sizes)
-    cdef const int32_t *number = <const int32_t *>address(numbers)
-    for k in range(n):
-        if size[k] < 0:
-            total = -1
-            break
-        total += size[k]
-    if not total == len(numbers) == len(values):
-        return "sizes of the supports"
-    for k in range(n):
-        for i in range(size[k]):
-            known &= 0 <= number[i] < most
-            ordered &= not i or number[i] > number[i - 1]
-        number += size[k]
-    if not known:
-        return "a support's feature that there is not"
-    return "" if ordered else "a support's features out of order"
-
-
-def outside(numbers, low=None, high=None):
-    cdef Py_ssize_t i, n = numbers.size
-    cdef const float *floats
-    cdef const double *doubles
-    cdef const double *least
-    cdef const double *most
-    cdef bint finite = True
-    numbers = np.ascontiguousarray(numbers)
-    if numbers.itemsize == sizeof(float):
-        floats = <const float *>address(numbers)
-        for i in range(n):  # all, as vectors
-            finite &= floats[i] - floats[i] == 0.0
-        for i in range(0 if finite else n):
-            if not floats[i] - floats[i] == 0.0:
-                return i
-        return -1
-    doubles = <const double *>address(numbers)
-    if low is None:
-        for i in range(n):
-            if not doubles[i] - doubles[i] == 0.0:
-                return i
-        return -1
-    least, most = <const double *>address(low), <const double *>address(high)
-    for i in range(n):
-        if not least[i] <= doubles[i] <= most[i]:
-            return i
-    return -1
-
-
-def are_covariances(matrices, double rounding):
-    cdef Py_ssize_t k, i, j, n = matrices.shape[1]
-    cdef double asymmetry = 0.0, smallest = 0.0, largest = 0.0
-    matrices = np.ascontiguousarray(matrices)
-    cdef const double *matrix = <const double *>address(matrices)
-    for k in range(matrices.shape[0]):
-        for i in range(n):
-            smallest, largest = min(smallest, matrix[i * n + i]), max(largest, matrix[i * n + i])
-            for j in range(i):
-                asymmetry = max(asymmetry, fabs(matrix[i * n + j] - matrix[j * n + i]))
-        matrix += n * n
-    return smallest >= 0.0 and asymmetry <= rounding * largest
-
-
-COMPILED = Checks(problem_of_supports, outside, are_covariances)

@@ -16,7 +16,10 @@ static DRIFT_INLINE void drift_feature_learn(DriftFeature *f, double x) {
     double error = x - f->mean, step = f->count > 0.0 ? x - f->last : 0.0, rate = 1.0 / (f->count + 1.0);
     if (rate < DRIFT_STATISTICS_RATE) rate = DRIFT_STATISTICS_RATE;
     if (f->count >= DRIFT_WARM_UP && f->variance > 0.0) error = drift_clipped(error, DRIFT_OUTLIER * sqrt(f->variance));
-    if (f->variance > 0.0) f->level = (1.0 - DRIFT_LEVEL_RATE) * f->level + DRIFT_LEVEL_RATE * (error * error / f->variance);
+    if (f->variance > 0.0) {
+        double variances = error * error / f->variance;
+        f->level += DRIFT_LEVEL_RATE * ((variances < DRIFT_LEVEL_MOST ? variances : DRIFT_LEVEL_MOST) - f->level);
+    }
     f->steps += rate * (step * step - f->steps);
     f->recent += (rate > DRIFT_LEVEL_RATE ? rate : DRIFT_LEVEL_RATE) * (step * step - f->recent);
     f->mean += rate * error;
@@ -78,7 +81,7 @@ static void drift_context_deviations(DriftTracker *t) {
     for (int j = 0; j < t->n_context / DRIFT_CONTEXT_INPUTS; j++)
         for (int h = DRIFT_N_HORIZONS * j; h < DRIFT_N_HORIZONS * (j + 1); h++) {
             const double *mean = t->means + 2 * h;
-            t->raw_deviations[h] = drift_given(t->raw[j]) && mean[1] > 0.0 ? (float)(t->raw[j] - mean[0] / mean[1]) : NAN;
+            t->raw_deviations[h] = drift_given(t->raw[j]) && mean[1] > 0.0 ? drift_float(t->raw[j] - mean[0] / mean[1]) : NAN;
         }
 }
 

@@ -25,7 +25,7 @@ DRIFT_CLONES static void drift_to_floats(float *__restrict out, const double *__
    a hundred cycles each. */
 static const float drift_farthest = 40.0f;
 
-static inline float drift_flushed(double coefficient) { return fabs(coefficient) > 1e-20 ? (float)coefficient : 0.0f; }
+static inline float drift_flushed(double coefficient) { return fabs(coefficient) > 1e-20 ? drift_float(coefficient) : 0.0f; }
 
 /* exp(-width * distance), to a few units in the last place. */
 DRIFT_CLONES static void drift_gaussians(float *__restrict out, const float *__restrict distance, float width, int n) {

@@ -3,6 +3,8 @@
 #ifndef DRIFT_NUMERICS_H
 #define DRIFT_NUMERICS_H
 
+#include <float.h>
+
 /* exp(x) for |x| <= 700: 2**n * exp(r) with |r| <= ln(2) / 2 and 14 terms of Taylor's series, summed in pairs, and in
    pairs of those, so that few wait for another one. */
 #define DRIFT_TERMS(k, factorial) (1.0 / (factorial) + r * (1.0 / ((factorial) * ((k) + 1.0))))
@@ -33,6 +35,9 @@ static inline double drift_log(double x) {
 }
 
 static inline double drift_clipped(double x, double most) { return x > most ? most : x < -most ? -most : x; }
+
+/* As a float; the largest one in place of infinity. */
+static inline float drift_float(double x) { return (float)drift_clipped(x, FLT_MAX); }
 
 /* Probabilities by class and member from scores by row and member. */
 static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const double *__restrict score, int rows, int n) {

@@ -23,6 +23,7 @@ from drift.models._tracker.reference_scales import (
     View,
     becomes_sparse,
     commit,
+    float32,
     resized,
 )
 from drift.models._tracker.room import check_room
@@ -132,7 +133,7 @@ class Kernels:
             evicted, nearest, shares, s.draws = choose_evicted(step.before)
             if nearest >= 0:  # absorbs the evicted one's coefficients, times their kernel
                 moved = shares * s.coefficients[:, :, evicted].astype(float)
-                s.coefficients[:, :, nearest] += moved.astype(np.float32)
+                s.coefficients[:, :, nearest] = float32(s.coefficients[:, :, nearest] + moved)
             s.coefficients[:, :, evicted], s.squared[evicted] = 0.0, 0.0
             s.supports[evicted], s.free = (np.zeros(0, np.int32), np.zeros(0)), evicted
         s.supports[slot : slot + 1] = [(point.numbers, point.values)]
@@ -144,7 +145,7 @@ class Kernels:
         s.coefficients[:, small] *= s.factors[small, np.newaxis].astype(np.float32)
         s.factors[small] = 1.0
         rates = np.tile(plan.rates, len(plan.kernels))
-        s.coefficients[:, :, slot] = rates * step.gradients / s.factors
+        s.coefficients[:, :, slot] = float32(rates * step.gradients / s.factors)
 
 
 def inner_products(s: State, numbers: Array, values: Array) -> Array:
@@ -436,7 +437,7 @@ def make_ticket(s: State, prediction: Prediction) -> bytes:
     scores = prediction.scores
     deviations = prediction.point.deviations[: len(s.names)].ravel()  # new names have none
     head = np.array([len(scores), len(deviations)], np.int32)
-    return head.tobytes() + np.append(scores.ravel(), deviations).astype(np.float32).tobytes()
+    return head.tobytes() + float32(np.append(scores.ravel(), deviations)).tobytes()
 
 
 class Prediction(NamedTuple):

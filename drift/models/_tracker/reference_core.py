@@ -11,7 +11,7 @@ from drift.models._store.class_labels import check_class
 from drift.models._store.guard import Guard
 from drift.models._store.rows import Row
 from drift.models._tracker import tables as c
-from drift.models._tracker.check import PLAIN, check_state
+from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference import (
     FAMILIES,
@@ -163,8 +163,8 @@ class TrackerCore:
             self.tickets.last = None
         if before.sparse != after.sparse and self.tickets is not None:
             self.tickets = Tickets()  # the scores of the others are on another scale
-        elif ticket is not None and self.tickets is not None:
-            self.tickets.drop(key)
+        elif self.tickets is not None:
+            self.tickets.settle(key)
         return prediction.number
 
     def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
@@ -220,10 +220,10 @@ class TrackerCore:
             "values": len(supports[-1]),
             **{name: getattr(s, name) for name in _FIELDS},
         }
-        return Snapshot(stored, None if self.tickets is None else self.tickets.copy())
+        return Snapshot(shape, stored, None if self.tickets is None else self.tickets.copy())
 
     def _restore(self, state: dict[str, Any], *, auto: bool) -> None:
-        layout = check_state(self.plan, state, PLAIN)
+        layout = check_state(self.plan, state)
         s = State(**layout.arrays(state["arrays"]), plan=self.plan, auto=auto).copy()
         vars(s).update({name: copy(state[name]) for name in _FIELDS})
         sizes, numbers, values = layout.supports(state["arrays"])

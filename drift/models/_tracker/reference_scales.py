@@ -19,7 +19,7 @@ from drift.models._tracker import tables as c
 from drift.models._tracker.names import STEP, mix, number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
 
     from numpy.typing import NDArray
 
@@ -34,6 +34,7 @@ __all__ = [
     "Point",
     "becomes_sparse",
     "commit",
+    "float32",
     "read",
     "resized",
     "update_context",
@@ -159,6 +160,13 @@ def values_of(x: Features) -> dict[Hashable, float]:
     return values
 
 
+def float32(numbers: Array) -> Array:
+    """Return numbers in float32; the largest one in place of infinity."""
+    most = np.finfo(np.float32).max
+    clipped: Array = numbers.clip(-most, most).astype(np.float32)
+    return clipped
+
+
 def resized(array: Array, size: int, axis: int) -> Array:
     """Return an array padded with zeros to at least `size` along an axis."""
     shape = list(array.shape)
@@ -187,8 +195,8 @@ def _update_statistics(f: Array, x: Array) -> Array:
     far = np.where((count >= c.WARM_UP) & (variance > 0.0), c.OUTLIER * np.sqrt(variance), math.inf)
     error = error.clip(-far, far)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        u = (1.0 - c.LEVEL_RATE) * level + c.LEVEL_RATE * (error**2 / variance)
-    level = np.where(variance > 0.0, u, level)
+        variances = np.minimum(error**2 / variance, c.LEVEL_MOST)
+    level = np.where(variance > 0.0, level + c.LEVEL_RATE * (variances - level), level)
     steps = steps + rate * (step**2 - steps)
     recent = recent + np.maximum(rate, c.LEVEL_RATE) * (step**2 - recent)
     count = count + 1.0
@@ -254,7 +262,7 @@ def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) ->
     x, key = np.array([values.get(name, math.nan) for name in names], float), 0
     if recall is not None:
         given = zip(names, x.tolist(), strict=True)
-        key = _key({number_of(name): v for name, v in given if v == v})
+        key = _key([(number_of(name), v) for name, v in given if v == v])
     features, means = resized(s.features, d, 0), resized(s.means, min(d, c.CONTEXT), 0)
     statistics = resized(s.deviation_statistics, len(means), 0)
     deviations = np.zeros((0, len(c.HORIZONS)))
@@ -262,7 +270,7 @@ def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) ->
         # Deviations from the means of earlier values: weighted sums over their sums of weights.
         mean, weight = means[..., 0], means[..., 1]
         deviations = x[:, np.newaxis] - mean / np.where(weight > 0.0, weight, math.nan)
-        deviations = deviations.astype(np.float32).astype(float)  # as in tickets
+        deviations = float32(deviations).astype(float)  # as in tickets
         recalled = None if recall is None else recall(key)
         if recalled is not None:
             later = np.full(deviations.size - len(recalled), math.nan)  # of names since then
@@ -289,10 +297,10 @@ def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) ->
     return Point(*views, names, pairs, n_values, updates, key, norms, deviations)
 
 
-def _key(values: dict[int, float]) -> int:
+def _key(values: Iterable[tuple[int, float]]) -> int:
     """Hash an example's values by the numbers of their names, whatever their order."""
-    bits = {n: struct.unpack("<Q", struct.pack("<d", v + 0.0))[0] for n, v in values.items()}
-    return sum(mix(n ^ mix((b + STEP) % 2**64)) for n, b in bits.items()) % 2**64
+    bits = [(n, struct.unpack("<Q", struct.pack("<d", v + 0.0))[0]) for n, v in values]
+    return sum(mix(n ^ mix((b + STEP) % 2**64)) for n, b in bits) % 2**64
 
 
 def _view(z: Array, curved: Array, squares: float, n: float, *, pairs: bool) -> tuple[View, float]:
@@ -364,5 +372,5 @@ def _read_sparse(s: Any, values: dict[Hashable, float], recall: Recall | None) -
     cells, at = np.unique(numbers * c.HASH_SLOTS >> c.NUMBER_BITS, return_inverse=True)
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(np.append(0, 1 + cells), np.append(1.0, inputs), *_NO_CURVES)
-    updates, key = {"features": f}, 0 if recall is None else _key(slots)
+    updates, key = {"features": f}, 0 if recall is None else _key(slots.items())
     return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(slots), updates, key)

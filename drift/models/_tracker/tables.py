@@ -95,8 +95,9 @@ SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0, 0.1, 0.2, 0.4), 3e-4
 
 # --- tickets -------------------------------------------------------------------------------------
 
-#: Largest size of all tickets in bytes, and decay of the longest delay by label.
-TICKET_BYTES, DELAY_DECAY = 64 * 2**20, 0.9999
+#: Largest size of all tickets in bytes. The longest delay decays by label, and grows at a label
+#: without a ticket.
+TICKET_BYTES, DELAY_DECAY, DELAY_GROWTH = 64 * 2**20, 0.999, 1.01
 
 # --- scale of dense features ---------------------------------------------------------------------
 
@@ -106,8 +107,8 @@ STATISTICS_RATE, VALUE_LIMIT = 1e-3, 3.0
 WARM_UP, OUTLIER = 10, 5.0
 #: Rate of the short means of squared errors, in variances, and of squared steps. A feature's
 #: statistics restart if the former exceeds LEVEL_HIGH, or if the latter falls below LEVEL_LOW times
-#: its long mean.
-LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW = 0.02, 15.0, 0.01
+#: its long mean. An error counts for at most LEVEL_MOST variances.
+LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW, LEVEL_MOST = 0.02, 15.0, 0.01, 1e6
 #: Rows are sparse above FEW_NAMES names of which examples have less than SPARSE_SHARE on average;
 #: up to MANY_NAMES, a name must also have had fewer than SPARSE_VALUES values. From DENSE_NAMES on
 #: they always are, as zeros would take too much time.

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from drift.models._tracker.tables import DELAY_DECAY, TICKET_BYTES
+from drift.errors import CheckpointError
+from drift.models._tracker.check import out_of_bounds
+from drift.models._tracker.tables import DELAY_DECAY, DELAY_GROWTH, TICKET_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from drift.models._tracker.layout import Shape
 
 __all__ = ["Snapshot", "Tickets"]
 
 #: Bytes of Python's objects for a ticket.
 _OVERHEAD = 300
+#: So many tickets more than the delay says make no difference.
+_FEW = 64
 
 
 class Tickets:
-    """Tickets by key of their examples; equal examples are served in order.
+    """Tickets by key of their examples.
 
-    Their size is bounded. At the bound, tickets are dropped that are twice as old as any whose
-    label came lately. If more than half remain, every second one is dropped, and only every second
-    new one is kept from then on, so that long delays are still sampled.
+    Labels can get lost. So of several equal examples a label is for the one whose age is nearest to
+    the longest delay of late. The labels of older ones should have come before: their tickets go.
+    Only a lone ticket tells a delay for sure; its age counts, and that of the first one served.
+
+    Tickets twice as old as the longest delay go, too, from time to time. A label without a ticket
+    makes that delay longer, as its ticket may have gone too early. Their size is bounded: at the
+    bound every second ticket is dropped, and only every second new one is kept from then on, so
+    that long delays are still sampled.
 
     Parameters
     ----------
@@ -37,14 +49,15 @@ class Tickets:
         self.size = 0
         self.n_predicted = 0
         self.stride = 1  # one in so many is kept
-        self.longest_delay = 0.0  # in predictions, decays
+        self.longest_delay = 0.0  # in predictions, decays by label
         #: Key and ticket of the last prediction, until an example is learnt.
         self.last: tuple[int, bytes] | None = None
         self._first: dict[int, tuple[int, bytes]] = {}
         self._others: dict[int, list[tuple[int, bytes]]] = {}  # later tickets of the same keys
+        self._n = 0
 
     def __len__(self) -> int:
-        return len(self._first) + sum(map(len, self._others.values()))
+        return self._n
 
     def put(self, key: int, ticket: bytes) -> None:
         """Keep a ticket, unless the stride leaves it out."""
@@ -57,40 +70,70 @@ class Tickets:
             self._others.setdefault(key, []).append(entry)
         else:
             self._first[key] = entry
+        self._n += 1
         self.size += len(ticket) + _OVERHEAD
         if self.size > self.most:
             self._thin_out()
+        elif self.longest_delay and self._n > 4.0 * self.longest_delay / self.stride + _FEW:
+            self._set(self._recent())
+        elif self.size < self.most // 4:
+            self.stride = max(1, self.stride // 2)
 
     def last_ticket(self, key: int) -> bytes | None:
         """Return the ticket of an example if it was predicted last."""
         return self.last[1] if self.last is not None and self.last[0] == key else None
 
     def find(self, key: int) -> bytes | None:
-        """Return the first ticket of an example."""
-        entry = self._first.get(key)
-        return None if entry is None else entry[1]
+        """Return the ticket of an example whose label has come; None if there is none."""
+        if key not in self._first:
+            return None
+        place = self._place(key)
+        return (self._first[key] if place < 0 else self._others[key][place])[1]
 
-    def drop(self, key: int) -> None:
-        """Drop the first ticket of an example that was learnt."""
-        number, ticket = self._first.pop(key)
-        if key in self._others:
-            self._first[key] = self._others[key].pop(0)
-            if not self._others[key]:
-                del self._others[key]
-        self.size -= len(ticket) + _OVERHEAD
-        delay = float(self.n_predicted - number)
-        self.longest_delay = max(DELAY_DECAY * self.longest_delay, delay)
+    def settle(self, key: int) -> None:
+        """Drop the ticket that `find` returns, and older ones of the key: the label is learnt."""
+        if key not in self._first:
+            if self._n and self.stride == 1:
+                longer = DELAY_GROWTH * self.longest_delay
+                self.longest_delay = min(longer, float(self.n_predicted))
+            return
+        place = self._place(key)
+        first, others = self._first.pop(key), self._others.pop(key, [])
+        gone, left = [first, *others[: place + 1]], others[place + 1 :]
+        if left:
+            self._first[key] = left[0]
+        if len(left) > 1:
+            self._others[key] = left[1:]
+        self._n -= len(gone)
+        self.size -= sum(len(ticket) + _OVERHEAD for _, ticket in gone)
+        longest, delay = self.longest_delay, float(self.n_predicted - gone[-1][0])
+        if not longest:
+            self.longest_delay = delay
+        elif not others:  # one label that comes far too late counts for little
+            self.longest_delay = max(DELAY_DECAY * longest, min(delay, 2.0 * longest + _FEW))
+
+    def _place(self, key: int) -> int:
+        """Return which of the later tickets of a key is served; -1 for the first."""
+        others = self._others.get(key, [])
+        if not others or not self.longest_delay:
+            return -1
+        expected = self.n_predicted - self.longest_delay
+        place = bisect_left(others, expected, key=itemgetter(0))
+        if place == len(others):
+            return place - 1
+        older = others[place - 1] if place else self._first[key]
+        return place - (expected - older[0] <= others[place][0] - expected)
+
+    def _recent(self) -> list[tuple[int, int, bytes]]:
+        """Entries up to twice the longest delay; all, before a label has come."""
+        oldest = self.n_predicted - 2.0 * self.longest_delay if self.longest_delay else 0.0
+        return [entry for entry in self._entries() if entry[1] >= oldest]
 
     def _thin_out(self) -> None:
-        oldest = self.n_predicted - 2 * self.longest_delay
-        entries = [entry for entry in self._entries() if entry[1] >= oldest]
-        if not self.longest_delay:  # no label has come yet
-            entries = list(self._entries())
+        entries = self._recent()
         if sum(len(ticket) + _OVERHEAD for _, _, ticket in entries) > self.most // 2:
             entries = entries[1::2]
             self.stride *= 2
-        else:
-            self.stride = max(1, self.stride // 2)
         self._set(entries)
 
     def _entries(self) -> Iterator[tuple[int, int, bytes]]:
@@ -107,7 +150,7 @@ class Tickets:
                 others.setdefault(key, []).append((number, ticket))
             else:
                 first[key] = number, ticket
-        self._first, self._others = first, others
+        self._first, self._others, self._n = first, others, len(entries)
         self.size = sum(len(ticket) + _OVERHEAD for _, _, ticket in entries)
 
     # --- state -----------------------------------------------------------------------------------
@@ -162,10 +205,22 @@ class Tickets:
 class Snapshot(NamedTuple):
     """A tracker's state at one time. Its `state` takes longer, while the tracker learns on."""
 
+    shape: Shape
     stored: dict[str, Any]
     tickets: Tickets | None
 
     def state(self) -> dict[str, Any]:
-        """Return the state as plain values and arrays, on any thread."""
+        """Return the state as plain values and arrays, on any thread.
+
+        Raises
+        ------
+        CheckpointError
+            If numbers in it are not finite or out of bounds, as no tracker could be restored.
+        """
+        if wrong := out_of_bounds(self.shape, self.stored["arrays"]):
+            raise CheckpointError(
+                f"the Tracker's array {wrong!r} has a number that is not finite or out of bounds, "
+                "so that it cannot be stored: continue from an earlier checkpoint, and report this"
+            )
         tickets = None if self.tickets is None else self.tickets.state()
         return self.stored | {"tickets": tickets}

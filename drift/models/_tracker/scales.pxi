@@ -1,53 +1,7 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""How the tracker reads an example: two scales with one interface.
-
-`Scale.read` reads an example into the tracker's point and changes nothing that is stored. `add_names` numbers its new
-names and may fail. `learn` updates the statistics and cannot fail.
-"""
-
-from cpython.dict cimport PyDict_Next
-from cpython.float cimport PyFloat_AsDouble
-from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_CheckExact
-from libc.math cimport INFINITY, NAN, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memcmp, memcpy, memset
-
-from drift.models._store.features import as_dict, culprit, in_order
-from drift.models._tracker.names import hash_of, number_of
-from drift.models._tracker.tables import sizes_of
-
-from drift.models._tracker.state cimport DriftFeature, DriftHats, DriftTracker, State
-
-cdef extern from "core.h":
-    bint drift_is_plain(PyObject *, PyObject *) nogil
-    bint drift_is_plain_name(PyObject *) nogil
-    Py_hash_t drift_hash(PyObject *) except -1
-    double drift_number(PyObject *) except? -1.0
-    int32_t drift_vocabulary_find(const DriftVocabulary *, PyObject *, Py_hash_t, PyObject **, bint) except -2
-    int drift_vocabulary_enter(DriftVocabulary *, PyObject *, Py_hash_t, int32_t) nogil
-    void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    enum: DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_HASH_SLOTS, DRIFT_NUMBER_BITS
-    double DRIFT_ABSENT
-    uint64_t drift_mix(uint64_t) nogil
-    uint64_t drift_number_of(uint64_t) nogil
-    uint64_t drift_hash_bytes(const char *, size_t) nogil
-    const uint64_t drift_step
-    void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
-    void drift_hats(DriftHats *, int32_t *, float *, const double *, int, int) nogil
-    int drift_n_knots(int, int) nogil
-    double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
-    void drift_context_deviations(DriftTracker *) nogil
-    void drift_means_learn(DriftTracker *, int, int) nogil
-    uint64_t drift_key_part(uint64_t, double) nogil
-    double drift_context_read(DriftTracker *, double, int) nogil
-    enum: DRIFT_CONTEXT, DRIFT_CONTEXT_INPUTS, DRIFT_N_HORIZONS
-    double drift_feature_standardise(DriftFeature *, double) nogil
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
-    PyObject *Py_None
+# How the tracker reads an example: two scales with one interface.
+#
+# `Scale.read` reads an example into the tracker's point and changes nothing that is stored. `add_names` numbers its new
+# names and may fail. `learn` updates the statistics and cannot fail.
 
 #: Largest sum of squares of an example.
 cdef double LARGEST = 1e300
@@ -64,12 +18,17 @@ cdef class Scale:
         The tracker's memory.
     """
 
+    cdef State state
+    cdef readonly list names, new_names
+    cdef list next_names  # after the example
+    cdef bint current
+
     def __init__(self, State state):
         self.state = state
         self.names = self.next_names = self.new_names = NONE
         self.current = False
 
-    cdef int read(self, x, features, rows, int i) except -1:
+    cdef int read(self, features, rows, int i) except -1:
         """Read a mapping, or row `i`, into the point. Returns whether the point was current."""
         cdef bint current = self.current, same
         self.current = False
@@ -119,6 +78,13 @@ cdef class Dense(Scale):
     pairs
         Whether pairs have surfaces; None lets the first example decide by its number of features.
     """
+
+    cdef DriftVocabulary vocabulary
+    cdef readonly object pairs
+    cdef object next_pairs
+    cdef dict new_values, last_new_values  # values of new names, of this example and of the last one
+    # Nonzero values of the example; names that had one before; names that get their first.
+    cdef int n_present, n_active, n_new
 
     def __init__(self, State state, list names, pairs=None):
         super().__init__(state)
@@ -348,6 +314,9 @@ cdef class Sparse(Scale):
     common
         Their number.
     """
+
+    cdef readonly int common
+    cdef int n_read, n_last
 
     def __init__(self, State state, int common):
         super().__init__(state)

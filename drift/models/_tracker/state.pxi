@@ -1,25 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""A tracker's memory: the arrays of `tables.py` with spare capacity, and the supports."""
-
-cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int32_t, uintptr_t
-from libc.string cimport memcpy
-
-import numpy as np
-
-from drift.models._store.features import LANES
-from drift.models._tracker.tables import ARRAYS, DIMENSIONS, GROUPS
-from drift.models._tracker.room import check_room
-
-cdef extern from "core.h":
-    void drift_supports_clear(DriftSupports *) nogil
-    int drift_supports_reserve(DriftSupports *, int) nogil
-    int drift_supports_add(DriftSupports *, int, const int32_t *, const double *, int) nogil
-    void drift_supports_read(DriftSupports *, int, int32_t *, double *) nogil
-    size_t drift_supports_bytes(const DriftSupports *) nogil
-    enum: DRIFT_N_ARRAYS, DRIFT_N_DIMENSIONS
-
+# A tracker's memory: the arrays of `tables.py` with spare capacity, and the supports.
 
 #: Bytes of a cache line; arrays of LARGE bytes start on one, others on a WORD.
 cdef enum: LINE = 64, LARGE = 512, WORD = 8
@@ -105,6 +84,9 @@ cdef class State:
     room
         Size of each dimension.
     """
+
+    cdef DriftTracker t
+    cdef list blocks
 
     def __init__(self, dict room):
         self.blocks = [None, None]
