@@ -332,6 +332,10 @@ def test_a_model_looked_up_in_the_package_is_pointed_to():
         from drift import Tracker  # noqa: F401, PLC0415
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         from drift import nothing  # noqa: F401, PLC0415
+    package = sys.modules["drift"]
+    assert not hasattr(package, "Tracker")
+    with pytest.raises(AttributeError, match=r"from drift\.models import Tracker"):
+        _ = package.Tracker
 
 
 @pytest.mark.sources
