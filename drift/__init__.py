@@ -16,7 +16,11 @@ if sys.version_info < (3, 11):  # noqa: UP036 - nobody asks before sources are i
 
 
 def __getattr__(name: str) -> object:
-    """Say where classes are: ``from drift import Tracker`` shows an ImportError's text alone."""
-    if name[:1].isupper():
-        raise ImportError(f"{name} is not in drift itself: from drift.models import {name}")
-    raise AttributeError(f"drift has no attribute {name!r}")
+    """Say where classes are."""
+    if not name[:1].isupper():
+        raise AttributeError(f"drift has no attribute {name!r}")
+    problem = f"{name} is not in drift itself: from drift.models import {name}"
+    # ``from drift import Tracker`` asks from here, and would not show an AttributeError's text.
+    if sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap":  # noqa: SLF001
+        raise ImportError(problem)
+    raise AttributeError(problem)

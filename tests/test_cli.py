@@ -12,10 +12,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from drift import __version__, cli
+from drift._options import declared
 from drift.cli import _lazy, app
 from drift.cli._command import say
 from drift.cli._figure import ErrorFigure, drawn
 from drift.cli.produce import paced, pick
+from drift.cli.serve import Serve
 from drift.consumers.records import Message, Position
 from drift.experiments import RunFolder
 from drift.models import MODELS
@@ -75,7 +77,7 @@ def test_help_fits_80_columns_and_cuts_nothing(words):
     for word in words:
         command = command.get_command(None, word)
     output = re.sub(r"-\s+", "-", " ".join(shown.stdout.split()))
-    for one in command.params:
+    for one in (one for one in command.params if not getattr(one, "hidden", False)):
         for name in [*one.opts, *one.secondary_opts]:
             assert one.param_type_name == "argument" or name in shown.stdout.split()
         assert " ".join((getattr(one, "help", None) or "").split()) in output
@@ -327,11 +329,36 @@ def test_output_that_nobody_reads_ends_it_quietly():
     assert "ipe" not in shown.stderr
 
 
+def test_help_says_lists_defaults_and_what_serve_uses():
+    def words(command):
+        shown = CliRunner().invoke(app, [command, "--help"]).stdout
+        return re.sub(r"-\s+", "-", " ".join(shown.split()))
+
+    compared = words("compare")
+    for text in (
+        "[separated by commas; default: tracker,lbp,lr]",
+        "[separated by commas; at least 0]",
+        "[default: --no-predictions]",
+    ):
+        assert text in compared
+    served, consumed = words("serve"), words("consume")
+    fields = {one.field: one.flag for one in declared(Serve.shared)}
+    assert Serve.unused <= fields.keys()
+    for name in Serve.unused:
+        assert f"{fields[name]} " in consumed
+        assert f"{fields[name]} " not in served
+    assert "--dead-letters " in served
+
+
 def test_a_model_looked_up_in_the_package_is_pointed_to():
     with pytest.raises(ImportError, match=r"from drift\.models import Tracker"):
         from drift import Tracker  # noqa: F401, PLC0415
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         from drift import nothing  # noqa: F401, PLC0415
+    package = sys.modules["drift"]
+    assert not hasattr(package, "Tracker")
+    with pytest.raises(AttributeError, match=r"from drift\.models import Tracker"):
+        _ = package.Tracker
 
 
 @pytest.mark.sources

@@ -39,6 +39,8 @@ class Command(ABC):
     ----------
     shared : type or None
         A dataclass of further options, which a ``--config`` file may give as well.
+    unused : frozenset of str
+        Those of them that do nothing here, by their fields: they are taken, and not in the help.
     given : dict
         What the command line gives of `shared`, by the options' names.
     interrupted : str
@@ -46,6 +48,7 @@ class Command(ABC):
     """
 
     shared: ClassVar[type | None] = None
+    unused: ClassVar[frozenset[str]] = frozenset()
     given: dict[str, Any]
 
     @property
@@ -158,19 +161,28 @@ def _command(kind: type[Command]) -> click.Command:
         name=kind.__name__.lower(),
         help=help,
         short_help=" ".join(help.split("\n\n", maxsplit=1)[0].split()),  # click would cut it
-        params=[_parameter(one, two_ways=one in shared) for one in options],
+        params=[
+            _parameter(one, two_ways=one in shared, hidden=one.field in kind.unused)
+            for one in options
+        ],
         callback=callback,
         arguments=[(one.name.upper(), _help(one)) for one in options if one.argument],
     )
 
 
-def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
+def _parameter(one: Option, *, two_ways: bool, hidden: bool) -> click.Parameter:
     required = one.required and not two_ways  # what a file may give is missed later
     if one.argument:
         return click.Argument([one.field], required=required)
     if one.kind is bool:
-        flags = f"{one.flag}/--no-{one.flag[2:]}" if two_ways else one.flag
-        return click.Option([flags, one.field], is_flag=True, default=None, help=_help(one))
+        no = f"--no-{one.flag[2:]}"
+        flags = f"{one.flag}/{no}" if two_ways else one.flag
+        help = _help(one)  # noqa: A001 - as click calls it
+        if two_ways:
+            help += f"  [default: {one.flag if one.default else no}]"  # noqa: A001
+        return click.Option(
+            [flags, one.field], is_flag=True, default=None, help=help, hidden=hidden
+        )
     word = "DURATION" if one.duration else _WORDS.get(one.kind, "PATH")
     word = f"[{'|'.join(one.choices)}]" if one.choices else word
     return click.Option(
@@ -178,12 +190,14 @@ def _parameter(one: Option, *, two_ways: bool) -> click.Parameter:
         metavar=f"{word},..." if one.many else word,
         required=required,
         help=_help(one),
+        hidden=hidden,
     )
 
 
 def _help(one: Option) -> str:
     default = one.shown()
-    known = [part for part in (default and f"default: {default}", one.bounds()) if part]
+    commas = "separated by commas" if one.many else ""
+    known = [part for part in (commas, default and f"default: {default}", one.bounds()) if part]
     return f"{one.help}  [{'; '.join(known)}]" if known else one.help
 
 

@@ -16,7 +16,7 @@ __all__ = ["Arena"]
 class Arena(Experiment):
     """Run every model on every stream of a fixed list, and say where drift loses.
 
-    What the output folder already holds is not computed again. Lists are separated by commas.
+    What the output folder already holds is not computed again.
     """
 
     streams: tuple[str, ...] | None = option(

@@ -60,14 +60,20 @@ class _Options:
         "hat, ht, knn, lr, nb, srp; module:Class for your own.",
         ("tracker", "lbp", "lr"),
     )
-    time: str | None = option("A column that orders the rows; it is then not a feature.", None)
-    drop: tuple[str, ...] = option("Columns that are no features, such as an id.", ())
-    calendar: tuple[str, ...] = option("Columns of times whose hour and weekday are features.", ())
+    time: str | None = option(
+        "A column that orders the rows, and is no feature; default: as they stand.", None
+    )
+    drop: tuple[str, ...] = option(
+        "Columns that are no features, such as an id; default: none.", ()
+    )
+    calendar: tuple[str, ...] = option(
+        "Columns of times whose hour and weekday are features; default: none.", ()
+    )
     encoding: str | None = option("Of a text file, such as latin-1; default: UTF-8.", None)
     separator: str | None = option(
         "Of the cells in a text file; default: comma, semicolon, tab or bar, as it has them.", None
     )
-    rows: int | None = option("Take the first examples only.", None, least=1)
+    rows: int | None = option("Take the first examples only; default: all.", None, least=1)
     moment: str | None = option(
         "The column that says when an example comes, in times or seconds; default: one by one.",
         None,
@@ -83,18 +89,25 @@ class _Options:
         "the one that is rarer than 10 %.",
         None,
     )
-    drifts: tuple[int, ...] | None = option("Rows where a drift is known.", None, least=0)
-    seeds: int | None = option("Runs of each model that draws at random.", None, least=1)
+    drifts: tuple[int, ...] | None = option(
+        "Rows where a drift is known; default: none.", None, least=0
+    )
+    seeds: int | None = option(
+        "Runs of each model that draws at random; default: 1.", None, least=1
+    )
     folds: int = option("Models of each kind, for prequential cross-validation.", 1, least=1)
     forks: str = option(
         "How folds share the examples.", "cross", choices=("cross", "split", "bootstrap")
     )
     windows: int = option("Equal parts of the stream to measure in.", 50, least=1)
     shuffled: int | None = option(
-        "Run also on the stream shuffled within blocks of so many rows.", None, least=2
+        "Run also on the stream with blocks of so many rows shuffled; default: not.", None, least=2
     )
     time_limit: float | None = option(
-        "Seconds after which a run ends, and is recorded so.", None, least=0, above=True
+        "Seconds after which a run ends, and is recorded so; default: never.",
+        None,
+        least=0,
+        above=True,
     )
     predictions: bool = option("Keep all predictions.", default=False)
 

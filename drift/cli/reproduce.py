@@ -16,7 +16,7 @@ __all__ = ["Reproduce"]
 class Reproduce(Experiment):
     """Repeat an experiment of a paper: models side by side over permutations of its data.
 
-    What the output folder already holds is not computed again. Lists are separated by commas.
+    What the output folder already holds is not computed again.
     """
 
     name: str | None = option(

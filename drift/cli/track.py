@@ -17,7 +17,7 @@ __all__ = ["Track"]
 class Track(Experiment):
     """Run the tracking paper's experiment: budgeted models on streams whose target shifts.
 
-    What the output folder already holds is not computed again. Lists are separated by commas.
+    What the output folder already holds is not computed again.
     """
 
     stream: str = option(

@@ -220,7 +220,8 @@ def ranks(results: Results) -> Figure:
     figure, [panel] = panels_of(8.2, 1.2 + 0.28 * len(order))
     for height, name in enumerate(order):
         panel.plot([means[name]], [height], "o", color=COLOURS[1], markersize=5)
-        panel.annotate(f"  {name}", (means[name], height), va="center", fontsize=9)
+        place = means[name], height
+        panel.annotate(f"  {name}", place, va="center", fontsize=9, parse_math=False)
         last = max(i for i, other in enumerate(order) if means[other] - means[name] <= critical)
         if last > height:
             ends = [means[name], means[order[last]]]

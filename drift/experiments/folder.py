@@ -10,6 +10,7 @@ import csv
 import json
 import os
 import platform
+import re
 import sys
 import warnings
 from contextlib import contextmanager, nullcontext
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["RunFolder", "held"]
+__all__ = ["RunFolder", "as_it_was", "held"]
+
+#: What spreadsheets take for a formula; numbers are none. Behind apostrophes, those stay apart.
+_FORMULA = re.compile(r"'*[=@\t\r\n]|'*[+-](?![\d.]+(e[+-]?\d+)?\Z)", re.IGNORECASE)
 
 
 class RunFolder:
@@ -192,6 +196,9 @@ class RunFolder:
     ) -> None:
         """Write rows as CSV, replacing what was there.
 
+        Texts that a spreadsheet would run as a formula get an apostrophe before them: names and
+        labels come from anyone. `as_it_was` takes it off.
+
         Parameters
         ----------
         name
@@ -209,7 +216,7 @@ class RunFolder:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             if writer.fieldnames:
                 writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows({key: _harmless(one) for key, one in row.items()} for row in rows)
 
     def write_parquet(self, name: str, frame: DataFrame) -> None:
         """Write a data frame as Parquet, replacing what was there.
@@ -318,6 +325,22 @@ class RunFolder:
             path.parent.mkdir(exist_ok=True)
             figure.savefig(f"{path}.png", dpi=150)
             save(figure, f"{path}.svg")
+
+
+def as_it_was(cell: str) -> str:
+    """Return the text that a cell of a table was made of.
+
+    Examples
+    --------
+    >>> from drift.experiments.folder import as_it_was
+    >>> as_it_was("'=1+1"), as_it_was("'tis")
+    ('=1+1', "'tis")
+    """
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell, 1) else cell
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def held(output: str | os.PathLike[str] | RunFolder | None) -> AbstractContextManager[Any]:

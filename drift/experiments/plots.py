@@ -189,7 +189,7 @@ def finish(  # noqa: PLR0913 - what a figure may have, by keyword
     panel that has most is below the figure, with as many columns as there is room for or `columns`.
     """
     ends, points = list(ends), list(points)
-    figure.suptitle(title, fontsize=12)
+    figure.suptitle(title, fontsize=12, parse_math=False)  # names come from anyone
     for panel in panels:
         panel.grid(alpha=0.25)
         panel.set_axisbelow(True)
@@ -200,9 +200,10 @@ def finish(  # noqa: PLR0913 - what a figure may have, by keyword
         columns = columns or (5 if figure.get_figwidth() > 7.5 else 3)
         look: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9}
         look |= {"title": note or None, "title_fontsize": 9, "frameon": False}
-        figure.legend(handles, labels, **look)
+        for text in figure.legend(handles, labels, **look).get_texts():
+            text.set_parse_math(False)
     elif note:
-        figure.supxlabel(note, fontsize=9)
+        figure.supxlabel(note, fontsize=9, parse_math=False)
     for panel, lines in zip(panels, ends, strict=False):
         _name_ends(figure, panel, lines)
     for panel, (named, others) in zip(panels, points, strict=False):
@@ -296,4 +297,5 @@ def _beside(  # noqa: PLR0913 - what stands where
         color=to_hex(ink),
         annotation_clip=False,
         arrowprops=arrow if line else None,
+        parse_math=False,
     )

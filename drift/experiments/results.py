@@ -14,7 +14,7 @@ from rich.jupyter import JupyterMixin
 
 from drift._checks import check_names, counted
 from drift.errors import DataError, MissingExtraError, needing
-from drift.experiments.folder import RunFolder, held
+from drift.experiments.folder import RunFolder, as_it_was, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -237,7 +237,7 @@ class Results(JupyterMixin):
             rows = list(csv.DictReader(file))
         if missing := {row["key"] for row in rows} - stored.keys():
             raise DataError(which, None, f"names runs that {folder.runs.name} has not: {missing}")
-        records = [stored[row["key"]] | row for row in rows]
+        records = [stored[row["key"]] | {"contender": as_it_was(row["contender"])} for row in rows]
         data, settings = about["data"], about["parameters"]
         return cls(kind, records, data, settings, about["seconds"], folder.path)
 

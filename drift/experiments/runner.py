@@ -244,7 +244,7 @@ def _bar(
         yield None, lambda _: None
         return
     columns = (
-        bars.TextColumn("{task.description}"),
+        bars.TextColumn("{task.description}", markup=False),
         bars.TextColumn("{task.fields[runs]:>5} of {task.fields[n_runs]} runs"),
         bars.BarColumn(bar_width=20),
         bars.TaskProgressColumn(),

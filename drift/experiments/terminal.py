@@ -37,7 +37,14 @@ class _Column(NamedTuple):
 
 
 def _text(name: str, heading: str = "") -> _Column:
-    return _Column(name, heading or name, lambda row: row[name] or "", is_text=True)
+    return _Column(name, heading or name, lambda row: _plain(row[name] or ""), is_text=True)
+
+
+def _plain(text: str | Text, style: str = "") -> Text:
+    """A text as it stands: names and labels come from anyone, with markup or escapes in them."""
+    if isinstance(text, Text):
+        return text
+    return Text("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text), style)
 
 
 def _number(
@@ -58,9 +65,8 @@ def _shown(name: str, digits: int, deviation_digits: int | None, row: _Row) -> s
 def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: str = "") -> Table:
     """One line a row, with a rule between groups; `group` is printed once."""
     table = Table(
-        title=title,
+        title=_plain(title, "bold"),
         title_justify="left",
-        title_style="bold",
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
@@ -161,7 +167,7 @@ def compared(results: Results) -> RenderableType:
     ]
     table = _table(title, columns, shown(rows), group="stream")
     notes = [f"{name}: {one['focus']}" for name, one in results.streams.items() if one["focus"]]
-    return Group(table, *[Text(line, "yellow") for line in [*notes, *remarks(runs)]])
+    return Group(table, *[_plain(line, "yellow") for line in [*notes, *remarks(runs)]])
 
 
 def _measured(name: str, row: _Row) -> str:

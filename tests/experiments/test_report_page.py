@@ -1,10 +1,14 @@
 """`report.html` of a comparison: what it says, and what it does in a browser without a network."""
 
+import csv
 import re
 import shutil
 import sys
+import warnings
 
 import pytest
+from matplotlib.text import Text
+from rich.console import Console
 from river.base import Classifier
 from river.dummy import NoChangeClassifier, PriorClassifier
 from river.forest import ARFClassifier
@@ -13,9 +17,11 @@ from river.preprocessing import StandardScaler
 from drift.experiments import COMPARISON, Contender, Results, compare
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.tables import recovery_rows
+from drift.streams import Stream
 
 pytest.importorskip("plotly")
 
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -220,6 +226,65 @@ def test_a_telephone_scrolls_tables_and_not_the_page(opened):
     wide = page.locator(".wide").first
     assert wide.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")
     assert output == []
+
+
+NASTY = (
+    "<img src=x onerror=document.title='run'>",
+    '<a href="https://example.org">link</a>',
+    "%{y}<extra>$x_$ &lt;",
+    "=1+1",
+    "[/red]",
+    "\x1b[2Jgone",
+    "$\\frac$",
+)
+
+
+@pytest.fixture(scope="module")
+def strangers(tmp_path_factory):
+    """Results whose names, labels and features are what programs might run."""
+    labels = NASTY[:2]
+    rows = [(dict.fromkeys(NASTY, 1.0), labels[i % 20 == 0]) for i in range(200)]
+    models = {name: Always(labels[0]) for name in NASTY}
+    folder = tmp_path_factory.mktemp("strangers")
+    stream = Stream(rows, NASTY[0], drifts=[100])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph 27")  # fonts have no escape
+        return compare(models, stream, windows=4, folds=2, predictions=True, jobs=1, output=folder)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph 27")
+def test_names_and_labels_of_strangers_are_texts_everywhere(strangers):
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(strangers)
+    assert "\x1b[2J" not in shown.get()
+    assert "[/red]" in shown.get()
+    page = (strangers.folder / "report.html").read_text("utf-8")
+    for text in (page.partition('type="application/json"')[0], page.partition("<body>")[2]):
+        assert "<img" not in text.partition("<script")[0]
+    for path in [*strangers.folder.glob("*.csv"), *strangers.folder.glob("predictions/*.csv")]:
+        with path.open(newline="", encoding="utf-8") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert not [c for c in cells if c[:1] in {"=", "@", "\t"}], path
+        assert not [c for c in cells if c[:1] in {"+", "-"} and not NUMBER.fullmatch(c)], path
+    read = Results.read(strangers.folder, COMPARISON)
+    assert read.records == strangers.records
+    names = [text.get_text() for text in strangers.plot("ranks").findobj(Text)]
+    assert any(NASTY[-1] in name for name in names)
+
+
+def test_no_markup_of_names_runs_in_the_browser(browser, strangers):
+    page = browser.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url.partition(":")[0]))
+    page.goto((strangers.folder / "report.html").as_uri())
+    page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    assert page.locator("img, a[href^=http], .plot a").count() == 0
+    assert page.title().startswith(NASTY[0])
+    page.locator(".plot").first.hover()
+    assert set(asked) == {"file"}
+    assert any("<a href=" in text for text in page.locator(".plot text").all_text_contents())
+    page.close()
 
 
 def test_the_dark_is_dark_and_paper_is_white(opened):

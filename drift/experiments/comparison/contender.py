@@ -182,7 +182,8 @@ def _seeded(model: Any, seed: int | None) -> Any:
     fresh = model.clone()
     for part in parts(fresh):
         if "seed" in names_of(part) and (seed is not None or part.seed is None):  # type: ignore[attr-defined]
-            part.seed = 0 if seed is None else seed  # type: ignore[attr-defined]
+            # As by assignment, which drift's models refuse: the clone below is what is used.
+            vars(part)["seed"] = 0 if seed is None else seed
     # What was made of the old seeds in constructors is made anew.
     return fresh.clone()
 

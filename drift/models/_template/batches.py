@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Table", "frame_of", "labels_of", "rows_of", "weights_of", "widened"]
+__all__ = ["Table", "frame_of", "in_common", "labels_of", "rows_of", "weights_of", "widened"]
 
 
 #: The square of what is smaller, and sums of many such squares, are finite.
@@ -81,6 +81,19 @@ def widened(frame: nw.DataFrame[Any], columns: Mapping[Any, Sequence[float]]) ->
     return frame.with_columns(*added).to_native()
 
 
+def in_common(one: range | frozenset[Hashable], other: range | frozenset[Hashable]) -> bool:
+    """Whether numbers of columns, a range, are among names.
+
+    Examples
+    --------
+    >>> from drift.models._template.batches import in_common
+    >>> in_common(range(3), frozenset(["a", 2])), in_common(range(3), frozenset(["0"]))
+    (True, False)
+    """
+    numbers, names = (one, other) if isinstance(one, range) else (other, one)
+    return any(isinstance(name, int) and name in numbers for name in names)
+
+
 class Table:
     """A batch of examples.
 
@@ -128,6 +141,15 @@ class Table:
 
     def __len__(self) -> int:
         return len(self._rows if self._rows is not None else self._dicts or ())
+
+    @property
+    def features(self) -> range | frozenset[Hashable]:
+        """The features of a data frame or array with rows; nothing of dicts, which differ."""
+        if not len(self):
+            return frozenset()
+        if self._frame is not None:
+            return frozenset(self._frame.columns)
+        return range(0 if self._rows is None else self._rows.width)
 
     @property
     def array(self) -> Rows | None:

@@ -7,6 +7,7 @@ public methods and their docstrings.
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -25,7 +26,7 @@ from drift.models._store.guard import alone
 from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,11 +54,43 @@ class ModelWrapper:
         return f"{type(self).__name__} (\n  model={inner}\n)"
 
 
+class _Fixed:
+    """A parameter, which is set once: what is built of it does not follow.
+
+    Without a `__get__`, reading it is reading the model's own attribute.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __set__(self, model: Any, value: object) -> None:
+        known = vars(model)
+        if self._name in known and known[self._name] is not value:
+            kind = type(model).__name__
+            raise ParameterError(
+                f"{self._name} of a {kind} is fixed once the model is built: make another one, "
+                f"{kind}({self._name}={value!r:.80}) or model.clone({{{self._name!r}: ...}})"
+            )
+        known[self._name] = value
+
+
+class _FixedOrDefault(_Fixed):
+    """The same with a default, for states of earlier versions, which lack the parameter."""
+
+    def __init__(self, name: str, default: object) -> None:
+        super().__init__(name)
+        self._default = default
+
+    def __get__(self, model: Any, kind: type) -> object:
+        return self._default if model is None else vars(model).get(self._name, self._default)
+
+
 class Stored(Part):
     """A model whose stored state has a format version."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_format": FORMAT}
+        state = {name: value for name, value in self.__dict__.items() if name != "_features"}
+        return state | {"_format": FORMAT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         check_format(f"this {type(self).__name__}", state.get("_format", FORMAT - 1))
@@ -99,11 +132,25 @@ class Calibrated(Stored):
 class OnlineClassifier(base.MiniBatchClassifier, Stored):
     """River's contract, for models with any scores and labels.
 
-    While a thread uses a model, others get RuntimeError.
+    While a thread uses a model, others get RuntimeError. Its parameters are fixed: River's `clone`
+    makes a model with others.
     """
 
     #: Weight of the example that is being learnt, for the hooks; `_run_weighted` sets it.
     _weight: float = 1.0
+    #: The features of the last batch that was learnt. Copies have none: a batch leaves the same
+    #: state as its rows one by one.
+    _features: range | frozenset[Hashable] = frozenset()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            for name in list(inspect.signature(cls).parameters):
+                known = inspect.getattr_static(cls, name, _Fixed)
+                if known is _Fixed:
+                    setattr(cls, name, _Fixed(name))
+                elif not hasattr(known, "__set__"):
+                    setattr(cls, name, _FixedOrDefault(name, known))
 
     # --- hooks ---------------------------------------------------------------------------------
 
@@ -462,6 +509,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         weights = batches.weights_of(w, len(table))
         if weights is not None:
             labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
+        self._refuse_others(table)
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
@@ -470,12 +518,30 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         except DriftError as error:
             error.rows_learnt = len(predictions)
             raise
+        self._features = table.features or self._features
         return table, name, predictions
 
     def _table(self, X: Any) -> Table:
         table = _template.batches.Table(X, zeros=self._zeros)
+        self._refuse_others(table)
         table.check(self._read)
         return table
+
+    def _refuse_others(self, table: Table) -> None:
+        """Refuse an array after a data frame with names, and the other way round.
+
+        Its rows have nothing of what was learnt, so that predictions would be those of no features.
+        Two data frames may have other columns, as examples one by one may.
+        """
+        now, before = table.features, self._features
+        if not (now and before) or isinstance(now, range) is isinstance(before, range):
+            return
+        if not _template.batches.in_common(now, before):
+            raise ParameterError(
+                f"X has the features {_some(now)}, and the last batch learnt had {_some(before)}: "
+                "those of an array are the numbers of its columns; pass a data frame or an array, "
+                "but the same"
+            )
 
     @alone
     def predict_many(self, X: Any) -> Any:
@@ -513,6 +579,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         rows = [self._probabilities(score) for score in self._score_rows(table)]
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})
+
+
+def _some(features: range | frozenset[Hashable]) -> str:
+    """Name a few."""
+    if isinstance(features, range):
+        return f"0 to {len(features) - 1}" if len(features) > 1 else "0"
+    few = sorted(map(repr, features))[:3]
+    return ", ".join([*few, "..."] if len(features) > len(few) else few)
 
 
 class Scored(OnlineClassifier):

@@ -259,7 +259,7 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     measures = _measures(stream["headline"], positive=positive)
     columns += [_measured(key, one) for key, one in measures.items()]
     if stream["drifts"]:
-        columns.insert(2, _measured("recovery", RECOVERY))
+        columns.insert(1 + list(measures).index("microseconds"), _measured("recovery", RECOVERY))
     late = lateness(results.settings)
     caption = "Each model predicts a row, then learns it. A heading sorts."
     if late != "at once":
