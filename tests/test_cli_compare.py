@@ -95,7 +95,11 @@ def test_each_delay_has_a_folder_of_its_own_and_says_what_it_is(drift, tmp_path)
             "compare-sales-csv-by-day-delay-1-min",
             "sales: test, then train; labels 1 min late",
         ),
-        (["--delay", "late"], "compare-sales-csv-delay-late", "test, then train; labels late: late"),
+        (
+            ["--delay", "late"],
+            "compare-sales-csv-delay-late",
+            "test, then train; labels late: late",
+        ),
     ):
         shown = drift(*words, *more)
         assert shown.exit_code == 0, shown.output
