@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
 from drift.errors import DataError
 from drift.streams.columns import Source
-from drift.streams.sources import of_another_encoding
+from drift.streams.sources import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -27,13 +28,20 @@ _TYPES = {*_NUMERIC, "string", "date"}
 #: A quoted part of a line, with its quotes, a separator, or anything else.
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[,\t]|[^,\t'"]+|['"]""")
 _ESCAPE = re.compile(r"\\(.)")
+#: Parts of a format of dates in Java, as `strptime` has them.
+_JAVA = {
+    "yyyy": "%Y", "yy": "%y", "MMM": "%b", "MM": "%m", "M": "%m", "dd": "%d", "d": "%d",
+    "EEE": "%a", "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "a": "%p", "mm": "%M", "m": "%M",
+    "ss": "%S", "s": "%S", "SSS": "%f", "Z": "%z", "X": "%z", "XXX": "%z",
+}  # fmt: skip
 
 
 class ArffSource(Source):
     """An ARFF file.
 
-    Attributes of numbers hold numbers; nominal ones are categories, whatever their values; strings
-    and dates are read as texts of a CSV file are. A value of a sparse row that is not there is 0,
+    Attributes of numbers hold numbers; nominal ones are categories, whatever their values; dates
+    have their format; strings, and dates without a format, are read as texts of a CSV file are. A
+    value of a sparse row that is not there is 0,
     or the first nominal value.
 
     Parameters
@@ -45,7 +53,7 @@ class ArffSource(Source):
     name
         Of the stream.
     encoding
-        Of the text; None: UTF-8.
+        Of the text; None: UTF-8, or UTF-16 with a byte order mark.
 
     Raises
     ------
@@ -55,9 +63,11 @@ class ArffSource(Source):
 
     def __init__(self, opened: Open, path: Path, name: str, encoding: str | None) -> None:
         super().__init__(name)
-        self._opened, self._path, self._encoding = opened, path, encoding or "utf-8-sig"
+        self._opened, self._path, self._encoding = opened, path, encoding
         #: The values of each nominal attribute, None for others.
         self._nominal: list[list[str] | None] = []
+        #: The format of each date that has one, as `strptime` wants it.
+        self._formats: dict[int, str] = {}
         for number, line in self._lines():
             word = line.split(None, 1)[0].lower()
             if word == "@data":
@@ -76,14 +86,8 @@ class ArffSource(Source):
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines that are no comments, with their numbers."""
-        with self._opened() as file:
-            for number, raw in enumerate(file, 1):
-                try:
-                    line = raw.decode(self._encoding).strip()
-                except UnicodeDecodeError as error:
-                    raise DataError(self._path, number, of_another_encoding(error)) from None
-                if line and not line.startswith("%"):
-                    yield number, line
+        lines = lines_of(self._opened, self._path, self._encoding)
+        return ((number, line) for number, line in lines if not line.startswith("%"))
 
     def _attribute(self, line: str, number: int) -> None:
         found = _ATTRIBUTE(line)
@@ -96,6 +100,9 @@ class ArffSource(Source):
             self._nominal.append(_values(kind[1:].rpartition("}")[0]))
         elif kind.partition(" ")[0].lower() in _TYPES:
             self._nominal.append(None)
+            word, _, form = kind.partition(" ")
+            if word.lower() == "date" and form.strip():
+                self._formats[len(self.names)] = _format(_unquoted(form))
         else:
             problem = f"attribute {name!r} has no type that is known: {kind!r:.40}"
             raise DataError(self._path, number, problem)
@@ -111,32 +118,47 @@ class ArffSource(Source):
         while block := list(islice(rows, _ROWS)):
             yield [[row[at] for row in block] for at in places]
 
-    def _row(self, line: str, number: int) -> list[str | None]:
+    def _row(self, line: str, number: int) -> list[Any]:
         if line.startswith("{"):
             return self._sparse(line, number)
         values = _values(line)
-        if len(values) == len(self.names) + 1 and re.fullmatch(r"\{.*\}", values[-1]):
-            values.pop()  # the weight of the row
+        if len(values) == len(self.names) + 1 and re.fullmatch(r"(\{.*\})?", values[-1]):
+            self._note(values.pop(), number)
         if len(values) != len(self.names):
             found, wanted = counted(len(values), "value"), counted(len(self.names), "attribute")
             raise DataError(self._path, number, f"has {found} for {wanted}: mend the line")
         return [self._checked(at, value, number) for at, value in enumerate(values)]
 
-    def _sparse(self, line: str, number: int) -> list[str | None]:
-        row: list[str | None] = [
+    def _note(self, rest: str, number: int) -> None:
+        """Say what stands behind the values: a weight, or MOA's last separator."""
+        kind = "weights of rows, which are not used" if rest else "empty values at the end of rows"
+        if not any(kind in note for note in self.notes):
+            self.notes.append(f"left out: {kind}; the first, {rest!r}, is in line {number}")
+
+    def _sparse(self, line: str, number: int) -> list[Any]:
+        row: list[Any] = [
             "0" if values is None else next(iter(values), None) for values in self._nominal
         ]
+        if weighted := re.fullmatch(r"(\{.*\})\s*,\s*(\{[^{}]*\})", line):
+            line = weighted[1]
+            self._note(weighted[2], number)
         for pair in _split(line[1:].rpartition("}")[0]):
-            index, _, value = pair.strip().partition(" ")
+            index, value = [*pair.split(None, 1), "", ""][:2]
             if not (index.isdecimal() and int(index) < len(row) and value.strip()):
                 problem = f"{pair!r:.40} is no index and value: mend the line"
                 raise DataError(self._path, number, problem)
             row[int(index)] = self._checked(int(index), _unquoted(value), number)
         return row
 
-    def _checked(self, at: int, value: str, number: int) -> str | None:
+    def _checked(self, at: int, value: str, number: int) -> Any:
         if value == "?":
             return None
+        if at in self._formats:
+            try:
+                return datetime.strptime(value, self._formats[at])  # noqa: DTZ007 - if it has none
+            except ValueError as error:
+                problem = f"{self.names[at]!r}: {error}: mend the line, or the attribute's format"
+                raise DataError(self._path, number, problem) from None
         nominal = self._nominal[at]
         if nominal is not None and value not in nominal:
             raise DataError(
@@ -146,6 +168,18 @@ class ArffSource(Source):
                 f"{', '.join(nominal)[:80]}: mend the line, or the attribute",
             )
         return value
+
+
+def _format(java: str) -> str:
+    """Return a format of dates as `strptime` wants it.
+
+    Examples
+    --------
+    >>> _format("dd.MM.yyyy'T'HH:mm")
+    '%d.%m.%YT%H:%M'
+    """
+    parts = re.finditer(r"'[^']*'|([A-Za-z])\1*|.", java)
+    return "".join(_JAVA.get(part[0], part[0].strip("'")) for part in parts)
 
 
 def _values(text: str) -> list[str]:

@@ -135,14 +135,23 @@ class Tally:
     numbers: int = 0
     bools: int = 0
     spelled: int = 0
-    #: Times of a library, and those without a zone among them.
+    #: Times of a library, and how many of them that stand beside texts have a zone.
     seconds: int = 0
+    zoned: int = 0
     #: Values of several parts.
     parts: int = 0
-    #: All other cells, as texts; blank ones are not counted.
+    #: Plain numbers with a decimal point, and the first whose point may stand between thousands.
+    points: int = 0
+    grouped: str = ""
+    #: All other cells, as texts without blanks around; blank ones are not counted.
     texts: Counter[str] = field(default_factory=Counter)
     #: Whether all cells so far came as arrays.
     ready: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no cell has a value."""
+        return not (self.plain or self.seconds or self.parts or self.texts)
 
     @property
     def plain(self) -> int:
@@ -163,6 +172,7 @@ class Tally:
         if isinstance(cells, np.ndarray):
             usable = np.abs(cells) <= _LARGEST
             self.numbers += int(usable.sum())
+            self.points += int((np.floor(cells) != cells)[usable].sum())
             self.texts.update(f"{v:g}" for v in cells[~usable & ~np.isnan(cells)].tolist())
             return np.where(usable, cells, np.nan)
         self.ready = False
@@ -176,9 +186,14 @@ class Tally:
         return np.nan
 
     def _count(self, text: str, times: int = 1) -> None:
+        text = text.strip()
         if _is_usable(texts.plain_number(text)):
             self.spelled += times
-        elif text.strip():
+            if "." in text and not texts.is_grouped(text):
+                self.points += times
+            elif "." in text:
+                self.grouped = self.grouped or text
+        elif text:
             self.texts[text] += times
 
     def _see(self, cell: Any) -> None:
@@ -190,6 +205,7 @@ class Tally:
             self.bools += 1
         elif isinstance(cell, dt.date):
             self.seconds += 1
+            self.zoned += getattr(cell, "tzinfo", None) is not None
         elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
             self.parts += 1
         elif (value := value_of(cell)) is None:
@@ -221,7 +237,7 @@ class Decision(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def decided(
+def decided(  # noqa: PLR0911 - one for each kind
     name: str,
     tally: Tally,
     *,
@@ -240,7 +256,7 @@ def decided(
     tally
         Of all its cells.
     declared
-        Whether its source declares that it has categories.
+        Whether its source declares that it has categories; then no text of it is missing.
     commas
         Whether decimal commas are likely.
     clock
@@ -262,6 +278,8 @@ def decided(
     """
     if tally.parts:
         return left_out(name, "has values of several parts: make a column of each part")
+    if tally.is_empty and not clock:
+        return Decision("", lambda _: math.nan)
     odd = {text: n for text, n in tally.texts.items() if not texts.is_missing_number(text)}
     n_odd = sum(odd.values())
     if declared:
@@ -271,14 +289,16 @@ def decided(
     if odd and tally.plain == tally.bools and all(text.strip() in texts.BOOLS for text in odd):
         gone = _missing_note(name, tally, odd, tally.bools + n_odd)
         return Decision("number", _of_texts(_bool), notes=gone)
-    numbers = texts.numbers_of(odd, commas=commas)
+    numbers = texts.numbers_of(odd, points=tally.points, commas=commas)
     dressed = {text: n for text, n in odd.items() if _is_usable(numbers.read(text))}
     n_numbers = tally.plain + sum(dressed.values())
     if 2 * n_numbers > tally.plain + tally.seconds + n_odd or not odd:
-        notes = _dressed_note(name, dressed, numbers, n_numbers)
+        # One column has one decimal separator: beside 12,5 the text 1.500 is no 1.5.
+        commas = numbers.point == "," and bool(dressed)
+        grouped = tally.grouped if commas else ""
+        notes = _dressed_note(name, dressed, numbers, n_numbers, grouped)
         notes += _missing_note(name, tally, dressed, n_numbers)
-        # One column has one decimal separator: beside 12,5 there is no 1.5, but 1.500.
-        first = numbers.read if numbers.point == "," and dressed else texts.plain_number
+        first = numbers.read if commas else texts.plain_number
         return Decision("number", _of_texts(first, numbers.read), notes=notes)
     return _categories(name, tally, declared=False)
 
@@ -328,7 +348,7 @@ def _times(name: str, tally: Tally, odd: Mapping[str, int], *, clock: bool) -> D
         return math.nan if seconds is None else seconds
 
     notes = _missing_note(name, tally, times, n_times, "times")
-    zoned = sum(n for text, n in times.items() if texts.has_zone(text))
+    zoned = tally.zoned + sum(n for text, n in times.items() if texts.has_zone(text))
     if 0 < zoned < n_times:
         rest = n_times - zoned
         notes += (f"{rest:,} of {n_times:,} times of {name!r} have no zone: they are in UTC",)
@@ -336,10 +356,13 @@ def _times(name: str, tally: Tally, odd: Mapping[str, int], *, clock: bool) -> D
 
 
 def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
-    present = {text: n for text, n in tally.texts.items() if not texts.is_missing_text(text)}
+    # What a source declares to be a category is one, be it called NA.
+    present = {
+        text: n for text, n in tally.texts.items() if declared or not texts.is_missing_text(text)
+    }
     gone = {text: n for text, n in tally.texts.items() if text not in present}
     total = sum(present.values()) + tally.plain + tally.seconds
-    different = len({text.strip() for text in present})
+    different = len(present)
     if not declared and not are_categories(different, total):
         rows = counted(total, "row")
         return left_out(name, f"has {different:,} different texts in {rows}, no categories")
@@ -349,7 +372,7 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
         if is_missing(value):
             return math.nan
         text = text_of(value).strip()
-        if texts.is_missing_text(text):
+        if not text or (not declared and texts.is_missing_text(text)):
             return math.nan
         return float(known.setdefault(text, len(known)))
 
@@ -396,11 +419,13 @@ def _missing_note(
 
 
 def _dressed_note(
-    name: str, dressed: Mapping[str, int], numbers: texts.Numbers, total: int
+    name: str, dressed: Mapping[str, int], numbers: texts.Numbers, total: int, grouped: str
 ) -> tuple[str, ...]:
     if not dressed:
         return ()
     ranked = sorted(dressed, key=dressed.__getitem__, reverse=True)[:_QUOTED]
     shown = ", ".join(f"{text[:40]!r} as {numbers.read(text):.15g}" for text in ranked)
-    n = sum(dressed.values())
-    return (f"{n:,} of {total:,} numbers of {name!r} are written otherwise: {shown}",)
+    n, more = sum(dressed.values()), ""
+    if grouped:
+        more = f"; so {grouped!r} is {numbers.read(grouped):.15g}"
+    return (f"{n:,} of {total:,} numbers of {name!r} are written otherwise: {shown}{more}",)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -44,9 +44,11 @@ __all__ = ["Reading", "Roles", "labels_of", "read_table"]
 _FEW = 100
 #: Texts whose reading is remembered.
 _REMEMBERED = 100_000
+#: Columns that a note names.
+_NAMED = 8
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
-_NAMELESS_INDEX = "has no name and counts the rows: name it to have it as a feature"
+_NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
 _UNTIMELY = "drop it if a model would not have it in time"
 _TIMES = (
     "has times, which are no numbers: order by it (time=, --time), or take its hour and weekday "
@@ -135,17 +137,23 @@ def _check_names(source: Source, roles: Roles) -> None:
 class _Labels:
     """Labels by number, as they come, and the classes that they are, once all have come."""
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, where: str, *, declared: bool) -> None:
+        self._where, self._declared = where, declared
         self._numbers: dict[Any, int] = {}
         self._first: list[int] = []
         self._blocks: list[NDArray[np.int32]] = []
         self.missing: Counter[str] = Counter()
         self.rows = 0
 
-    def present(self, cells: list[Any], most: int | None) -> NDArray[np.bool_]:
-        """Return which rows are the first `most` that have a label; None: all that have one."""
-        which = np.array([not _no_label(cell) for cell in cells], dtype=np.bool_)
+    def present(
+        self, cells: list[Any], most: int | None, names: Collection[int]
+    ) -> NDArray[np.bool_]:
+        """Return which rows are the first `most` that have a label; None: all that have one.
+
+        Those whose numbers are in `names` have the names of the columns in its place.
+        """
+        which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
+        which[list(names)] = False
         if most is not None and which.sum() >= most:
             which[np.flatnonzero(which)[most - 1] + 1 :] = False
             cells = cells[: int(np.flatnonzero(which)[-1]) + 1]
@@ -155,6 +163,11 @@ class _Labels:
             if not present
         )
         return which
+
+    def _no_label(self, cell: Any) -> bool:
+        if not isinstance(cell, str):
+            return is_missing(cell)
+        return not cell.strip() or (not self._declared and texts.is_missing_text(cell))
 
     def add(self, cells: list[Any]) -> None:
         """Number labels, none of which is missing."""
@@ -254,13 +267,17 @@ class _Reader:
         self.features = [name for name in source.names if name not in no_features]
         self.names = self.features + clocks
         self.tallies = {name: Tally() for name in self.names}
-        self.labels = _Labels(f"{source.name}: {roles.target}")
+        self.labels = _Labels(
+            f"{source.name}: {roles.target}", declared=roles.target in source.categories
+        )
         #: Which rows of each block are read.
         self.kept: list[NDArray[np.bool_]] = []
-        self.notes = list(source.notes)
+        self.notes: list[str] = []
 
     def reading(self) -> Reading:
         """Read all."""
+        if not self.features and not self.roles.calendar:
+            self._refuse_no_feature()
         writer = Writer(len(self.names) + 2 * len(self.roles.calendar))
         try:
             if "time" in self.roles.clocks and self.rows is not None:
@@ -282,7 +299,19 @@ class _Reader:
         """Yield the cells of the first rows with a label, and remember which these are."""
         target, left = self.roles.target, self.rows
         for cells in self.source.blocks([target, *names], {target, *spelled}):
-            which = self.labels.present(_listed(cells[0]), left)
+            labels = _listed(cells[0])
+            # Where files were joined, the line of names may come again.
+            again = [
+                row
+                for row, label in enumerate(labels)
+                if isinstance(label, str)
+                and label == target
+                and all(
+                    isinstance(column, list) and column[row] == name
+                    for name, column in zip(names, cells[1:], strict=True)
+                )
+            ]
+            which = self.labels.present(labels, left, again)
             if left is not None:
                 left -= int(which.sum())
             self.kept.append(which)
@@ -297,9 +326,9 @@ class _Reader:
         for _, block in self._labelled([time], {time}):
             tally.add(block)
             cells.append(_listed(block))
-        read = self._clock(time, tally)
+        _, read, _, notes = self._clock(time, tally)
         moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
-        self._refuse_missing(time, moments)
+        self._refuse_missing(time, moments, notes)
         first = np.zeros(len(moments), dtype=np.bool_)
         first[np.argsort(moments, kind="stable")[:wanted]] = True
         start = 0
@@ -333,11 +362,11 @@ class _Reader:
 
     # --- columns ---------------------------------------------------------------------------------
 
-    def _clock(self, name: str, tally: Tally) -> Callable[[Any], float]:
-        """Return what reads a column of times or numbers that was asked for as such."""
+    def _clock(self, name: str, tally: Tally) -> Decision:
+        """Return what a column of times or numbers is that was asked for as such."""
         decision = self._decision(name, tally)
         if decision.kind in {"time", "number"}:
-            return decision.read
+            return decision
         odd = next(iter(tally.texts), "")
         raise ParameterError(
             f"{self.source.name}: {name} orders by numbers, dates or texts such as 2026-01-31 "
@@ -357,10 +386,16 @@ class _Reader:
         except ParameterError as error:
             raise ParameterError(f"{self.source.name}: {error}") from None
 
-    def _refuse_missing(self, name: str, moments: NDArray[np.float64]) -> None:
+    def _refuse_missing(
+        self, name: str, moments: NDArray[np.float64], notes: Sequence[str]
+    ) -> None:
         gone = np.flatnonzero(np.isnan(moments))
         if len(gone):
-            raise ParameterError(f"{self.source.name}: {name} is missing in row {gone[0]}")
+            why = f" ({'; '.join(notes)})" if notes else ""
+            raise ParameterError(
+                f"{self.source.name}: {name} is missing in row {gone[0]}{why}: mend the row, or "
+                "delete it"
+            )
 
     def _decide(self, writer: Writer) -> Reading:
         """Decide each column, and write those that need it."""
@@ -372,16 +407,14 @@ class _Reader:
         at_of = {name: at for at, name in enumerate(self.names)}
         clocks = {role: values[:, at_of[name]].copy() for role, name in roles.clocks.items()}
         for role, moments in clocks.items():
-            self._refuse_missing(roles.clocks[role], moments)
+            name = roles.clocks[role]
+            self._refuse_missing(name, moments, decisions[name].notes)
         codes, classes, merged = self.labels.classes()
         self.notes += [*self.labels.note(), *merged]
         seen = _Seen(values, codes)
         columns = self._columns(decisions, seen, len(classes)) + self._calendar(values, at_of)
         if not columns:
-            why = f" ({'; '.join(self.notes)})" if self.notes else ""
-            raise ParameterError(
-                f"{self.source.name}: no column is a feature for {roles.target}: add one{why}"
-            )
+            self._refuse_no_feature()
         if seen.repeated and self._tells_rows_apart(decisions):
             self.notes.append(
                 f"{seen.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
@@ -395,13 +428,19 @@ class _Reader:
                 table = table.take(order)
                 delays = None if delays is None else delays[order]
                 moments_of = None if moments_of is None else moments_of[order]
-        return Reading(table, tuple(self.notes), moments_of, delays)
+        return Reading(table, (*self.source.notes, *self.notes), moments_of, delays)
+
+    def _refuse_no_feature(self) -> NoReturn:
+        why = f" ({'; '.join(self.notes)})" if self.notes else ""
+        raise ParameterError(
+            f"{self.source.name}: no column is a feature for {self.roles.target}: add one{why}"
+        )
 
     def _columns(
         self, decisions: Mapping[str, Decision], seen: _Seen, n_classes: int
     ) -> list[Column]:
         """Return the features, and note what is said of columns."""
-        columns = []
+        columns, empty = [], []
         for at, name in enumerate(self.names):
             decision, is_feature = decisions[name], at < len(self.features)
             if is_feature and name in _NAMELESS and at in seen.counting:
@@ -409,12 +448,18 @@ class _Reader:
             elif is_feature and decision.kind == "time":
                 decision = left_out(name, _TIMES)
             self.notes += decision.notes
+            if is_feature and self.tallies[name].is_empty:
+                empty.append(name)
             if not is_feature or not decision.kind:
                 continue
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
             if leak := seen.leak(at, n_classes):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
+        if empty:
+            shown = ", ".join(map(repr, empty[:_NAMED]))
+            rest = f" and {counted(len(empty) - _NAMED, 'other')}" if len(empty) > _NAMED else ""
+            self.notes.append(f"left out: no row has a value of {shown}{rest}")
         return columns
 
     def _tells_rows_apart(self, decisions: Mapping[str, Decision]) -> bool:
@@ -549,10 +594,6 @@ def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:
         return found
 
     return cell
-
-
-def _no_label(cell: Any) -> bool:
-    return texts.is_missing_text(cell) if isinstance(cell, str) else is_missing(cell)
 
 
 def _listed(cells: Any) -> list[Any]:

@@ -47,7 +47,7 @@ __all__ = [
     "ParquetSource",
     "TextSource",
     "frame_source",
-    "of_another_encoding",
+    "lines_of",
 ]
 
 #: Rows, and bytes, that are read at a time.
@@ -138,9 +138,20 @@ class ParquetSource(Source):
         self._path, self._opened = path, opened
         with self._file() as file:
             schema = file.schema_arrow
-        self.names = list(schema.names)
+        pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+        #: An index that counts, which pandas writes as its start and step alone.
+        self._ranges = {
+            str(one["name"]): one
+            for one in pandas["index_columns"]
+            if isinstance(one, dict) and one["name"] is not None
+        }
+        index = [*self._ranges, *(one for one in pandas["index_columns"] if isinstance(one, str))]
+        self.names = list(dict.fromkeys([*index, *schema.names]))
+        self._first = schema.names[:1]
         types = _pyarrow("pyarrow").types
-        self.categories = {one.name for one in schema if types.is_dictionary(one.type)}
+        self.categories = {one.name for one in schema if types.is_dictionary(one.type)} | {
+            one["name"] for one in pandas["columns"] if one["pandas_type"] == "categorical"
+        }
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
@@ -154,11 +165,71 @@ class ParquetSource(Source):
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.columns.Source`."""
-        arrow = _pyarrow("pyarrow")
+        arrow, start = _pyarrow("pyarrow"), 0
+        stored = list(dict.fromkeys(name for name in names if name not in self._ranges))
         with self._file() as file:
-            for batch in file.iter_batches(_ROWS, columns=list(dict.fromkeys(names))):
+            for batch in file.iter_batches(_ROWS, columns=stored or self._first):
                 frame = nw.from_native(arrow.Table.from_batches([batch]), eager_only=True)
-                yield [_cells(frame.get_column(name), spelled=name in spelled) for name in names]
+                rows = start + np.arange(len(frame), dtype=np.float64)
+                start += len(frame)
+                yield [
+                    self._ranges[name]["start"] + self._ranges[name]["step"] * rows
+                    if name in self._ranges
+                    else _cells(frame.get_column(name), spelled=name in spelled)
+                    for name in names
+                ]
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
+    """Yield a text in blocks; of no encoding: UTF-8, or UTF-16 with a byte order mark."""
+    with opened() as file:
+        start = file.read(_BYTES)
+        if encoding is None:
+            utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            encoding = "utf-16" if utf16 else "utf-8-sig"
+            if b"\0" in start and not utf16:
+                problem = "has bytes of zero, as UTF-16 has: name its encoding"
+                raise DataError(path, None, f"{problem} (encoding=, --encoding), utf-16-le, say")
+        try:
+            decoder = codecs.getincrementaldecoder(encoding)()
+        except LookupError:
+            raise ParameterError(f"there is no encoding {encoding!r}: latin-1, say") from None
+        lines = 1
+        while True:
+            try:
+                text = decoder.decode(start, final=not start)
+            except UnicodeDecodeError as error:
+                line = lines + error.object[: error.start].count(b"\n")
+                raise DataError(path, line, _of_another_encoding(error)) from None
+            yield text
+            if not start:
+                return
+            lines += text.count("\n")
+            start = file.read(_BYTES)
+
+
+def lines_of(opened: Open, path: Path, encoding: str | None) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text that are not blank, without blanks around, with their numbers."""
+    before, rest = 0, ""
+    for block in decoded(opened, path, encoding):
+        *lines, rest = (rest + block).split("\n")
+        for number, line in enumerate(map(str.strip, lines), before + 1):
+            if line:
+                yield number, line
+        before += len(lines)
+    if rest := rest.strip():
+        yield before + 1, rest
+
+
+def _of_another_encoding(error: UnicodeDecodeError) -> str:
+    byte, tried = error.object[error.start], error.encoding.upper().removesuffix("-SIG")
+    return (
+        f"is not in {tried} (byte 0x{byte:02x}): name its encoding (encoding=, --encoding), "
+        "latin-1, cp1252 or utf-16, say"
+    )
 
 
 # --- separated text ------------------------------------------------------------------------------
@@ -217,7 +288,12 @@ class TextSource(Source):
     def _header(self, rows: list[list[str]]) -> tuple[list[str], int]:
         """Return the names of the columns, and the number of cells in a row."""
         names, *rows = rows
-        names, width = [name.strip() for name in names], len(names)
+        width = len(names)
+        # A first column without a name may be an index.
+        names = [
+            name.strip() or (f"column {at}" if at > 1 else "") for at, name in enumerate(names, 1)
+        ]
+        self._usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else width
         if rows and all(len(row) == width + 1 for row in rows):
             if any(row[-1].strip() for row in rows):
                 raise DataError(
@@ -233,42 +309,20 @@ class TextSource(Source):
 
     @cached_property
     def hint(self) -> str:  # type: ignore[override]
-        """Advice if names are numbers, since the first row may have been read as the names."""
-        if not any(re.fullmatch(r"[+-]?\d+([.,]\d+)*", name) for name in self.names):
-            return ""
-        return "; if these are values, put a line with the names of the columns before them"
-
-    # --- bytes -----------------------------------------------------------------------------------
-
-    def _texts(self) -> Iterator[str]:
-        """Yield the text in blocks, whatever its encoding."""
-        with self._opened() as file:
-            start = file.read(_BYTES)
-            encoding = self._encoding
-            if encoding is None:
-                utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-                encoding = "utf-16" if utf16 else "utf-8-sig"
-            try:
-                decoder = codecs.getincrementaldecoder(encoding)()
-            except LookupError:
-                raise ParameterError(f"there is no encoding {encoding!r}: latin-1, say") from None
-            lines = 1
-            while True:
-                try:
-                    text = decoder.decode(start, final=not start)
-                except UnicodeDecodeError as error:
-                    line = lines + error.object[: error.start].count(b"\n")
-                    raise DataError(self._path, line, of_another_encoding(error)) from None
-                if not start:
-                    yield text
-                    return
-                lines += text.count("\n")
-                yield text
-                start = file.read(_BYTES)
+        """Advice if the first line may not be the names, or another separator may be theirs."""
+        if any(re.fullmatch(r"[+-]?\d+([.,]\d+)*", name) for name in self.names):
+            return "; if these are values, put a line with the names of the columns before them"
+        if self._in_head == 1 < self._usual:
+            return f"; other lines have {self._usual} cells: delete the lines above the names"
+        if self._in_head == 1:
+            return (
+                "; if cells are separated otherwise than usual, say how (separator=, --separator)"
+            )
+        return ""
 
     def _head(self) -> str:
         text = ""
-        for block in self._texts():
+        for block in decoded(self._opened, self._path, self._encoding):
             text += block
             if text.count("\n") > _SNIFFED or len(text) > _LONGEST:
                 break
@@ -289,7 +343,7 @@ class TextSource(Source):
             bad.append(row)
             return "error"
 
-        text = _Encoded(self._texts())
+        text = _Encoded(decoded(self._opened, self._path, self._encoding))
         for _ in range(self._skipped):
             text.skip_line()
         try:
@@ -374,15 +428,6 @@ class _Encoded(io.RawIOBase):
         return n
 
 
-def of_another_encoding(error: UnicodeDecodeError) -> str:
-    """Say that a text is not in the encoding in which it was read."""
-    byte, tried = error.object[error.start], error.encoding.upper().removesuffix("-SIG")
-    return (
-        f"is not in {tried} (byte 0x{byte:02x}): name its encoding (encoding=, --encoding), "
-        "latin-1, cp1252 or utf-16, say"
-    )
-
-
 def _records(text: str, separator: str) -> list[list[str]]:
     """Return the first rows of a text, blank lines left out."""
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -425,6 +470,8 @@ class JsonSource(Source):
         Fields of a message beside its features that are columns, too.
     rows
         How many rows with a label will be read; None: all.
+    encoding
+        Of the text; None: UTF-8, or UTF-16 with a byte order mark.
     """
 
     def __init__(  # noqa: PLR0913 - what tells how messages are read
@@ -436,12 +483,14 @@ class JsonSource(Source):
         target: str,
         times: Collection[str],
         rows: int | None,
+        encoding: str | None,
     ) -> None:
         super().__init__(name)
-        self._opened, self._path = opened, path
+        self._opened, self._path, self._encoding = opened, path, encoding
         self._target, self._times = target, set(times)
         names: dict[str, None] = {}
-        for row in self._rows():
+        count = 0
+        for count, row in enumerate(self._rows(), 1):  # noqa: B007 - used behind the loop
             names.update(dict.fromkeys(row))
             if rows is not None and row.get(target) is not None:
                 rows -= 1
@@ -450,6 +499,8 @@ class JsonSource(Source):
         if not names:
             raise DataError(path, None, "is empty: give a file with an object in each line")
         self.names = list(names)
+        if count == 1:
+            self.hint = "; the file holds one object: write one for each example, in a line each"
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.columns.Source`."""
@@ -458,38 +509,37 @@ class JsonSource(Source):
             yield [[row.get(name) for row in block] for name in names]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        with self._opened() as file:
-            start = file.read(1 << 10).lstrip(codecs.BOM_UTF8).lstrip()
-        if start.startswith(b"["):
-            yield from self._of_array()
+        text = self._opened, self._path, self._encoding
+        if next(decoded(*text)).lstrip().startswith("["):
+            rows = self._loaded("".join(decoded(*text)), None)
+            if rows is None:
+                raise DataError(self._path, None, "is no JSON: an array of objects, or one a line")
+            for at, row in enumerate(rows, 1):
+                if not isinstance(row, dict):
+                    raise DataError(self._path, None, f"element {at} is no object: delete it")
+                yield self._flat(row, None)
             return
-        with self._opened() as file:
-            for number, line in enumerate(file, 1):
-                line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
-                if line.strip():
-                    yield self._row(line, number)
-
-    def _of_array(self) -> Iterator[dict[str, Any]]:
-        with self._opened() as file:
-            try:
-                rows = json.loads(file.read().removeprefix(codecs.BOM_UTF8))
-            except ValueError as error:
-                raise DataError(self._path, None, f"is no JSON ({error}): mend it") from None
-        for number, row in enumerate(rows, 1):
+        for number, line in lines_of(*text):
+            row = self._loaded(line, number)
             if not isinstance(row, dict):
-                raise DataError(self._path, None, f"element {number} is no object: delete it")
+                problem = "is no JSON object: mend the line, or delete it"
+                raise DataError(self._path, number, problem)
             yield self._flat(row, number)
 
-    def _row(self, line: bytes, number: int) -> dict[str, Any]:
+    def _loaded(self, text: str, number: int | None) -> Any:
+        """Return what a JSON text holds; None: it is none."""
         try:
-            row = json.loads(line)
+            # The first reading, of the names, also looks for names that are there twice.
+            return json.loads(text, object_pairs_hook=None if self.names else _object)
+        except _TwiceError as error:
+            raise self._twice(str(error), number) from None
         except ValueError:
-            row = None
-        if not isinstance(row, dict):
-            raise DataError(self._path, number, "is no JSON object: delete the line")
-        return self._flat(row, number)
+            return None
 
-    def _flat(self, row: dict[str, Any], number: int) -> dict[str, Any]:
+    def _twice(self, name: str, number: int | None) -> DataError:
+        return DataError(self._path, number, f"has two values for {name!r}: rename one")
+
+    def _flat(self, row: dict[str, Any], number: int | None) -> dict[str, Any]:
         if isinstance(row.get("features"), dict):
             # The codec's other fields are no features; the label is renamed to the target.
             times = {name: row[name] for name in self._times if name in row}
@@ -499,9 +549,23 @@ class JsonSource(Source):
         entries = list(_entries(row))
         flat = dict(entries)
         if len(flat) < len(entries):
-            twice = next(name for name, n in Counter(name for name, _ in entries).items() if n > 1)
-            raise DataError(self._path, number, f"has two values for {twice!r}: rename one")
+            raise self._twice(_repeated(entries), number)
         return flat
+
+
+class _TwiceError(ValueError):
+    """One object has a name twice."""
+
+
+def _object(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(entries)
+    if len(made) < len(entries):
+        raise _TwiceError(_repeated(entries))
+    return made
+
+
+def _repeated(entries: list[tuple[str, Any]]) -> str:
+    return next(name for name, n in Counter(name for name, _ in entries).items() if n > 1)
 
 
 def _entries(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

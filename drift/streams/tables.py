@@ -21,6 +21,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -54,6 +55,19 @@ _OTHERS = {
     ".ods": "is a workbook: save the sheet as CSV",
     ".feather": "is a Feather file: read it as a data frame, or save it as Parquet",
     ".pkl": "is a pickle: read it as a data frame, or save it as Parquet",
+}
+
+
+#: The same by their first bytes, in lower case.
+_MARKS = {
+    b"pk\x03\x04": "is a zip file or a workbook: let its name end in .zip, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "is a workbook: save the sheet as CSV UTF-8",
+    b"\x1f\x8b": "is compressed: let its name end in .gz",
+    b"bzh91ay": "is compressed: let its name end in .bz2",
+    b"\xfd7zxz": "is compressed: let its name end in .xz",
+    b"(\xb5/\xfd": "is compressed by zstd: decompress it",
+    b"<!doctype html": "is HTML, a page of the web: fetch the file itself",
+    b"<html": "is HTML, a page of the web: fetch the file itself",
 }
 
 
@@ -141,7 +155,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
 
     def table(made: Source) -> Stream:
         if target is None:
-            names = ", ".join(map(str, made.names))
+            names = ", ".join(name or "''" for name in made.names)
             raise ParameterError(f"{made.name}: name the target, one of {names}{made.hint}")
         clocks = {"time": time, "moment": moment, "delay": delay}
         roles = Roles(
@@ -164,7 +178,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         elif file.kind in _JSON:
             target = target or "label"
             first = rows if time is None else None
-            stream = table(file.json(target, clocks, first))
+            stream = table(file.json(target, clocks, first, encoding))
         else:
             stream = table(file.source(encoding, separator))
     elif isinstance(source, Documents):
@@ -180,12 +194,16 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
 
 
 def _of_pairs(source: Any, rows: int | None) -> Stream:
+    kind = type(source).__name__
+    if hasattr(source, "collect"):
+        raise ParameterError(f"{kind} is no data frame yet: collect() it")
+    if isinstance(source, Mapping) or hasattr(source, "__array__"):
+        raise ParameterError(f"{kind} has no names of columns: make a data frame of it")
     try:
         return Stream.of(source, rows=rows)
     except TypeError:
         raise ParameterError(
-            f"{type(source).__name__} has no examples: give pairs of features and label, a data "
-            "frame or a file"
+            f"{kind} has no examples: give pairs of features and label, a data frame or a file"
         ) from None
 
 
@@ -239,12 +257,16 @@ class _File:
             start = file.read(1 << 12)
         if not start:
             raise DataError(self.path, None, "is empty: give a file with names and rows")
+        for mark, problem in _MARKS.items():
+            if start.lower().startswith(mark):
+                raise DataError(self.path, None, problem)
         return suffix if suffix in known else _by_content(start) or suffix or ".csv"
 
-    def json(self, target: str, clocks: Collection[str], rows: int | None) -> Source:
-        return sources.JsonSource(
-            self.opened, self.path, self.name, target=target, times=clocks, rows=rows
-        )
+    def json(
+        self, target: str, clocks: Collection[str], rows: int | None, encoding: str | None
+    ) -> Source:
+        about = self.opened, self.path, self.name
+        return sources.JsonSource(*about, target=target, times=clocks, rows=rows, encoding=encoding)
 
     def source(self, encoding: str | None, separator: str | None) -> Source:
         about = self.opened, self.path, self.name

@@ -32,16 +32,18 @@ _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).full
 BOOLS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-#: Texts that say, in any column, that there is no value, in lower case: those of pandas, ARFF's
-#: question mark, and MySQL's and PostgreSQL's \N.
+#: Texts that say, in any column, that there is no value: those of pandas, ARFF's question mark, and
+#: MySQL's and PostgreSQL's \N. In other letters, such as none, they may be categories.
 _MISSING = frozenset(
     {
-        *("", "?", "na", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "null"),
-        *("(null)", "none", "nil", "\\n", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "#null!"),
+        *("", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN"),
+        *("-NaN", "-nan", "NULL", "null", "(null)", "None", "\\N", "#NULL!"),
+        *("1.#QNAN", "-1.#QNAN", "1.#IND", "-1.#IND"),
     }
 )
-#: Those that say so beside numbers; elsewhere they may be categories.
-_MISSING_NUMBERS = _MISSING | {
+#: Those that say so beside numbers, in lower case; elsewhere they may be categories.
+_MISSING_NUMBERS = {text.lower() for text in _MISSING} | {
+    *("na", "none", "nil"),
     *("-", "--", "---", ".", "..", "...", "\u2013", "\u2014", "*", "n.d.", "nd", "n.a.", "k.a."),
     *("s.d.", "missing", "unknown", "error", "#div/0!", "#value!", "#ref!", "#name?", "#num!"),
     *("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "1.#inf", "-1.#inf"),
@@ -65,10 +67,10 @@ def is_missing_text(text: str) -> bool:
 
     Examples
     --------
-    >>> [is_missing_text(text) for text in (" ", "NA", "?", "-", "no")]
+    >>> [is_missing_text(text) for text in (" ", "NA", "?", "-", "none")]
     [True, True, True, False, False]
     """
-    return text.strip().lower() in _MISSING
+    return text.strip() in _MISSING
 
 
 def is_missing_number(text: str) -> bool:
@@ -98,9 +100,9 @@ _DRESSED = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[+{_MINUS}])?\s*{_CURRENCY}?\s*(?P<sign2>[+{_MINUS}])?\s*"
     rf"(?P<core>{_CORE})\s*(?:{_CURRENCY}|%)?\s*(?P<sign3>[{_MINUS}])?\s*(?P<close>\))?"
 ).fullmatch
-#: Groups of three digits: which separator, and the decimal one behind them.
+#: Groups of three digits, in India of two before the last: which separator, and the decimal one.
 _GROUPED = re.compile(
-    rf"\d{{1,3}}(?P<group>[,.{_APOSTROPHES}{_BLANKS}])\d{{3}}(?:(?P=group)\d{{3}})*"
+    rf"[1-9]\d{{0,2}}(?P<group>[,.{_APOSTROPHES}{_BLANKS}])(?:\d{{2,3}}(?P=group))*\d{{3}}"
     r"(?:(?P<point>[.,])\d*)?"
 ).fullmatch
 _SIMPLE = re.compile(rf"\d*(?P<point>[.,])?\d*{_POWER}").fullmatch
@@ -112,7 +114,7 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     point
-        The decimal separator.
+        The decimal separator. A text that cannot have it may have the other one.
     """
 
     point: str = "."
@@ -124,8 +126,10 @@ class Numbers(NamedTuple):
         --------
         >>> Numbers().read("$962,498.36 "), Numbers().read("12.5%"), Numbers().read("(3)")
         (962498.36, 12.5, -3.0)
-        >>> Numbers(",").read("1.234,5"), Numbers(",").read("1,234"), Numbers().read("12,5")
-        (1234.5, 1.234, None)
+        >>> Numbers(",").read("1.234,5"), Numbers(",").read("1,234"), Numbers().read("1,234")
+        (1234.5, 1.234, 1234.0)
+        >>> Numbers().read("12,5"), Numbers().read("0,125"), Numbers().read("1.2.3")
+        (12.5, 0.125, None)
         """
         found = _DRESSED(text.strip())
         if found is None or bool(found["open"]) != bool(found["close"]):
@@ -137,20 +141,33 @@ class Numbers(NamedTuple):
         grouped = _GROUPED(core)
         if grouped and grouped["group"] != self.point and grouped["point"] in {None, self.point}:
             core = core.replace(grouped["group"], "")
-        elif not _SIMPLE(core) or ("," if self.point == "." else ".") in core:
+        elif not _SIMPLE(core):
             return None
         value = float(core.replace(",", "."))
         negative = found["open"] or (signs and signs[0] != "+")
         return -value if negative else value
 
 
-def numbers_of(texts: Mapping[str, int], *, commas: bool = False) -> Numbers:
+def is_grouped(text: str) -> bool:
+    """Whether a plain number may have its point between thousands.
+
+    Examples
+    --------
+    >>> is_grouped("1.234"), is_grouped("0.125"), is_grouped("12.5")
+    (True, False, False)
+    """
+    return _GROUPED(text.strip().lstrip("+-")) is not None
+
+
+def numbers_of(texts: Mapping[str, int], *, points: int = 0, commas: bool = False) -> Numbers:
     """Choose how a column writes its numbers.
 
     Parameters
     ----------
     texts
         Its texts that may be numbers, with how often each occurs.
+    points
+        How many of its other cells are numbers with a decimal point.
     commas
         Whether a lone ``1,234`` is likelier 1.234 than 1234, as in files of semicolons.
 
@@ -161,7 +178,7 @@ def numbers_of(texts: Mapping[str, int], *, commas: bool = False) -> Numbers:
     >>> numbers_of({"1,234": 9}).point, numbers_of({"1,234": 9}, commas=True).point
     ('.', ',')
     """
-    votes = {".": 0, ",": 0}
+    votes = {".": points, ",": 0}
     for text, times in texts.items():
         found = _DRESSED(text.strip())
         if found is None:

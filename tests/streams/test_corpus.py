@@ -1,0 +1,226 @@
+"""Each file and frame of the corpus has the table that is right, or the refusal that is right.
+
+The same content gives the same stream by every road.
+"""
+
+import csv
+import datetime as dt
+import io
+import json
+import re
+import warnings
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drift.errors import DriftError
+from drift.streams import read_stream, sources
+from tests.streams.corpus import arff, frames, json_lines, libsvm, separated_text
+from tests.streams.corpus.case import parquet
+
+MODULES = [separated_text, json_lines, arff, libsvm, frames]
+CASES = [
+    pytest.param(case, id=f"{module.__name__.rpartition('.')[2]}: {case.about}")
+    for module in MODULES
+    for case in module.CASES
+]
+
+
+def says(text, pattern):
+    """Whether a text has the parts of a pattern, in their order."""
+    return re.search(".*".join(map(re.escape, pattern.split(" ... "))), text, re.DOTALL)
+
+
+def as_read(examples):
+    """Numbers are floats, texts are texts; the types of labels count."""
+    return [
+        ({name: v if isinstance(v, str) else float(v) for name, v in x.items()}, y, type(y))
+        for x, y in examples
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_file_or_frame(case, tmp_path):
+    source = case.source(tmp_path)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        if case.refused:
+            with pytest.raises(DriftError) as error:
+                read_stream(source, **case.options)
+            assert says(str(error.value), case.refused), str(error.value)
+            return
+        stream = read_stream(source, **case.options)
+    read = list(stream)
+    assert [(x, y, type(y)) for x, y in read] == as_read(case.examples)
+    assert {type(v) for x, _ in read for v in x.values()} <= {float, str}
+    assert len(stream.notes) == len(case.notes), stream.notes
+    for pattern in case.notes:
+        assert any(says(note, pattern) for note in stream.notes), (pattern, stream.notes)
+    assert [str(one.message) for one in warned] == [f"{stream.name}: {n}" for n in stream.notes]
+
+
+# --- roads ---------------------------------------------------------------------------------------
+
+
+def separated(separator):
+    def write(columns):
+        file = io.StringIO()
+        writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        return file.getvalue().encode()
+
+    return write
+
+
+def json_of(columns):
+    rows = zip(*columns.values(), strict=True)
+    lines = [json.dumps(dict(zip(columns, row, strict=True)), default=str) for row in rows]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def arff_of(columns):
+    """Return the file that WEKA writes, but for bools, which are numbers."""
+
+    def quoted(text):
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def written(cell):
+        if cell is None:
+            return "?"
+        return quoted(str(cell)) if isinstance(cell, str | dt.date) else f"{cell + 0!r}"
+
+    lines = ["@relation r"]
+    for name, cells in columns.items():
+        present = [cell for cell in cells if cell is not None]
+        kind = "numeric"
+        if present and isinstance(present[0], str):
+            kind = "{" + ",".join(map(quoted, dict.fromkeys(present))) + "}"
+        elif present and isinstance(present[0], dt.date):
+            kind = "date 'yyyy-MM-dd HH:mm:ss'"
+        lines.append(f"@attribute {quoted(name)} {kind}")
+    lines += [
+        "@data",
+        *(",".join(map(written, row)) for row in zip(*columns.values(), strict=True)),
+    ]
+    return "\n".join(lines).encode()
+
+
+ROADS = {
+    "a.csv": separated(","),
+    "semicolons.csv": separated(";"),
+    "a.tsv": separated("\t"),
+    "bars.txt": separated("|"),
+    "a.jsonl": json_of,
+    "a.parquet": lambda columns: parquet(pa.table(columns)),
+    "a.arff": arff_of,
+    "pandas": pd.DataFrame,
+    "pandas of arrow": lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+}
+
+
+def by_road(road, columns, folder, **options):
+    """Return the stream of columns by a road, and drop the warnings, which the corpus tests."""
+    made = ROADS[road](columns)
+    if isinstance(made, bytes):
+        path = folder / road
+        path.write_bytes(made)
+        made = path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read_stream(made, "y", **options)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_the_same_content_is_the_same_stream_by_every_road(few, tmp_path, monkeypatch):
+    if few:  # at a time
+        monkeypatch.setattr(sources, "_BYTES", 64)
+        monkeypatch.setattr(sources, "_ROWS", 3)
+    when = [dt.datetime(2026, 1, day, hour) for day, hour in ((3, 0), (1, 12), (1, 0), (3, 0))]  # noqa: DTZ001
+    columns = {
+        "a": [1.5, None, 3.0, 4.0],
+        "n": [1, 2, 3, 4],
+        "ok": [True, False, None, True],
+        "kind": ["red", "it's, well; blue", None, "red"],
+        "when": when,
+        "none": [None] * 4,
+        "y": ["up", "down", "up", "up"],
+    }
+    expected = [
+        ({"a": 3, "n": 3}, "up"),
+        ({"n": 2, "ok": 0, "kind": "it's, well; blue"}, "down"),
+        ({"a": 1.5, "n": 1, "ok": 1, "kind": "red"}, "up"),
+        ({"a": 4, "n": 4, "ok": 1, "kind": "red"}, "up"),
+    ]
+    streams = {road: by_road(road, columns, tmp_path, time="when") for road in ROADS}
+    for road, stream in streams.items():
+        assert list(stream) == expected, road
+    assert len({stream.sha256 for stream in streams.values()}) == 1
+
+
+#: Texts that no reader may take for numbers, times or missing: they begin with z.
+WORDS = st.text("abé,;|\t\n\"'\\ {}%#?.€0", max_size=6).map(lambda text: f"z{text}".strip())
+NAMES = ["x", 'say "x"', "a, b", "größe", "p;q", "it's", "50%", "a\tb", "x.y", "{c}"]
+
+
+@st.composite
+def tables(draw):
+    n = draw(st.integers(1, 5))
+    cells = [
+        st.floats(-1e300, 1e300).map(lambda value: value + 0.0),
+        st.integers(-(2**53), 2**53),
+        st.booleans(),
+        WORDS,
+    ]
+    columns = {"n": list(range(n))}
+    for name in draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True)):
+        cell = st.none() | draw(st.sampled_from(cells))
+        columns[name] = draw(st.lists(cell, min_size=n, max_size=n))
+    return columns | {"y": draw(st.lists(WORDS, min_size=n, max_size=n))}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("roads")
+
+
+@pytest.mark.parametrize("road", ROADS)
+@settings(max_examples=20, deadline=None)
+@given(columns=tables())
+def test_a_table_is_read_as_it_was_written(road, columns, folder):
+    if road == "a.arff":  # it has lines, which no value may break
+        columns = {
+            name: [cell.replace("\n", " ") if isinstance(cell, str) else cell for cell in cells]
+            for name, cells in columns.items()
+        }
+    *features, (_, labels) = columns.items()
+    expected = [
+        ({name: cells[i] for name, cells in features if cells[i] is not None}, y)
+        for i, y in enumerate(labels)
+    ]
+    assert list(by_road(road, columns, folder)) == expected
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=6))
+def test_numbers_of_every_country(folder, cents):
+    english = [f"{n / 100:,.2f}" for n in cents]
+    signs = str.maketrans(",.", ".,")
+    columns = {
+        "us": english,
+        "de": [text.translate(signs) for text in english],
+        "ch": [text.replace(",", "\u2019") for text in english],
+        "fr": [text.translate(signs).replace(".", "\u202f") + " €" for text in english],
+        "plain": [f"{n / 100:.2f}" for n in cents],
+        "accountant": [f"({text[1:]})" if text[0] == "-" else f"${text}" for text in english],
+        "y": ["a"] * len(cents),
+    }
+    for x, _ in by_road("a.csv", columns, folder):
+        assert len(set(x.values())) == 1
+    assert [x["us"] for x, _ in by_road("a.csv", columns, folder)] == [n / 100 for n in cents]
