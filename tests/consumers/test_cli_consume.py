@@ -413,9 +413,9 @@ def test_a_missing_topic_is_waited_for_with_a_message(drift, broker):
 
 def test_durations_have_units_on_the_command_line(drift):
     asked = ["consume", "t", "--group", "g", "--checkpoints", "c", "--labels", "l"]
-    shown = drift(*asked, "--max-age", "1 week")
+    shown = drift(*asked, "--max-age", "1 fortnight")
     assert shown.exit_code == 2
-    assert "--max-age takes a number of seconds, or as '30d', not '1 week'" in shown.stderr
+    assert "--max-age takes a number of seconds, or as '30d', not '1 fortnight'" in shown.stderr
     shown = drift(*asked, "--silence", "false", "--max-age", "2d")
     assert "silence and after belong together" in shown.stderr
     # All of it is taken, and the broker is what is missing.

@@ -108,7 +108,7 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[labels]\npredictions = 'p'", "[labels] has no 'predictions': write predictions in [wo"),
         ("[labels]\ngrac = 1", "[labels] has no 'grac': did you mean 'grace'?"),
         (
-            "[labels]\ntopic = 'l'\nmax_age = '1 week'",
+            "[labels]\ntopic = 'l'\nmax_age = '1 fortnight'",
             "--max-age (max_age in [labels]) must be a number of seconds, or as '30d'",
         ),
         (

@@ -711,9 +711,7 @@ def test_a_model_that_could_not_be_read_again_is_not_written(local):
     for models in ({"model": model}, {"model": LBP(5), "shadow": (model, {})}):
         checkpoint = Checkpoint(offsets={TP: 30}, epoch=epoch, **models)
         write = local.prepare(TP, checkpoint, runs=[{TP: 30}], previous=first.id)
-        with pytest.raises(
-            CheckpointError, match=r"could not be read again.*: gates.*The checkpoint"
-        ):
+        with pytest.raises(CheckpointError, match="array 'gates' has a number that is not finite"):
             write()
     assert {file: file.read_bytes() for file in local.folder(TP).iterdir()} == before
     assert local.newest(TP).offsets == {TP: 20}

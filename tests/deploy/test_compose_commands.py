@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -70,7 +70,8 @@ def started(service, folder, ports, broker):
 
 def asked(url, body=None):
     try:
-        with urlopen(url, body, timeout=5) as answer:  # noqa: S310 - our own
+        asked = Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - our own
+        with urlopen(asked, timeout=5) as answer:  # noqa: S310
             return answer.read()
     except OSError as problem:
         return str(problem).encode()
