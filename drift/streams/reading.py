@@ -145,9 +145,15 @@ class _Labels:
         self.missing: Counter[str] = Counter()
         self.rows = 0
 
-    def present(self, cells: list[Any], most: int | None) -> NDArray[np.bool_]:
-        """Return which rows are the first `most` that have a label; None: all that have one."""
+    def present(
+        self, cells: list[Any], most: int | None, names: Collection[int]
+    ) -> NDArray[np.bool_]:
+        """Return which rows are the first `most` that have a label; None: all that have one.
+
+        Those whose numbers are in `names` have the names of the columns in its place.
+        """
         which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
+        which[list(names)] = False
         if most is not None and which.sum() >= most:
             which[np.flatnonzero(which)[most - 1] + 1 :] = False
             cells = cells[: int(np.flatnonzero(which)[-1]) + 1]
@@ -293,7 +299,19 @@ class _Reader:
         """Yield the cells of the first rows with a label, and remember which these are."""
         target, left = self.roles.target, self.rows
         for cells in self.source.blocks([target, *names], {target, *spelled}):
-            which = self.labels.present(_listed(cells[0]), left)
+            labels = _listed(cells[0])
+            # Where files were joined, the line of names may come again.
+            again = [
+                row
+                for row, label in enumerate(labels)
+                if isinstance(label, str)
+                and label == target
+                and all(
+                    isinstance(column, list) and column[row] == name
+                    for name, column in zip(names, cells[1:], strict=True)
+                )
+            ]
+            which = self.labels.present(labels, left, again)
             if left is not None:
                 left -= int(which.sum())
             self.kept.append(which)

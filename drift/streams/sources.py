@@ -138,11 +138,19 @@ class ParquetSource(Source):
         self._path, self._opened = path, opened
         with self._file() as file:
             schema = file.schema_arrow
-        self.names = list(schema.names)
+        pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+        #: An index that counts, which pandas writes as its start and step alone.
+        self._ranges = {
+            str(one["name"]): one
+            for one in pandas["index_columns"]
+            if isinstance(one, dict) and one["name"] is not None
+        }
+        index = [*self._ranges, *(one for one in pandas["index_columns"] if isinstance(one, str))]
+        self.names = list(dict.fromkeys([*index, *schema.names]))
+        self._first = schema.names[:1]
         types = _pyarrow("pyarrow").types
-        written = (schema.pandas_metadata or {}).get("columns", [])
         self.categories = {one.name for one in schema if types.is_dictionary(one.type)} | {
-            one["name"] for one in written if one["pandas_type"] == "categorical"
+            one["name"] for one in pandas["columns"] if one["pandas_type"] == "categorical"
         }
 
     @contextmanager
@@ -157,11 +165,19 @@ class ParquetSource(Source):
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.columns.Source`."""
-        arrow = _pyarrow("pyarrow")
+        arrow, start = _pyarrow("pyarrow"), 0
+        stored = list(dict.fromkeys(name for name in names if name not in self._ranges))
         with self._file() as file:
-            for batch in file.iter_batches(_ROWS, columns=list(dict.fromkeys(names))):
+            for batch in file.iter_batches(_ROWS, columns=stored or self._first):
                 frame = nw.from_native(arrow.Table.from_batches([batch]), eager_only=True)
-                yield [_cells(frame.get_column(name), spelled=name in spelled) for name in names]
+                rows = start + np.arange(len(frame), dtype=np.float64)
+                start += len(frame)
+                yield [
+                    self._ranges[name]["start"] + self._ranges[name]["step"] * rows
+                    if name in self._ranges
+                    else _cells(frame.get_column(name), spelled=name in spelled)
+                    for name in names
+                ]
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -513,7 +529,8 @@ class JsonSource(Source):
     def _loaded(self, text: str, number: int | None) -> Any:
         """Return what a JSON text holds; None: it is none."""
         try:
-            return json.loads(text, object_pairs_hook=_object)
+            # The first reading, of the names, also looks for names that are there twice.
+            return json.loads(text, object_pairs_hook=None if self.names else _object)
         except _TwiceError as error:
             raise self._twice(str(error), number) from None
         except ValueError:

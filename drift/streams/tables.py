@@ -155,7 +155,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
 
     def table(made: Source) -> Stream:
         if target is None:
-            names = ", ".join(map(str, made.names))
+            names = ", ".join(name or "''" for name in made.names)
             raise ParameterError(f"{made.name}: name the target, one of {names}{made.hint}")
         clocks = {"time": time, "moment": moment, "delay": delay}
         roles = Roles(

@@ -100,9 +100,9 @@ _DRESSED = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[+{_MINUS}])?\s*{_CURRENCY}?\s*(?P<sign2>[+{_MINUS}])?\s*"
     rf"(?P<core>{_CORE})\s*(?:{_CURRENCY}|%)?\s*(?P<sign3>[{_MINUS}])?\s*(?P<close>\))?"
 ).fullmatch
-#: Groups of three digits: which separator, and the decimal one behind them.
+#: Groups of three digits, in India of two before the last: which separator, and the decimal one.
 _GROUPED = re.compile(
-    rf"[1-9]\d{{0,2}}(?P<group>[,.{_APOSTROPHES}{_BLANKS}])\d{{3}}(?:(?P=group)\d{{3}})*"
+    rf"[1-9]\d{{0,2}}(?P<group>[,.{_APOSTROPHES}{_BLANKS}])(?:\d{{2,3}}(?P=group))*\d{{3}}"
     r"(?:(?P<point>[.,])\d*)?"
 ).fullmatch
 _SIMPLE = re.compile(rf"\d*(?P<point>[.,])?\d*{_POWER}").fullmatch

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift.errors import DriftError
-from drift.streams import read_stream
+from drift.streams import read_stream, sources
 from tests.streams.corpus import arff, frames, json_lines, libsvm, separated_text
 from tests.streams.corpus.case import parquet
 
@@ -137,7 +137,11 @@ def by_road(road, columns, folder, **options):
         return read_stream(made, "y", **options)
 
 
-def test_the_same_content_is_the_same_stream_by_every_road(tmp_path):
+@pytest.mark.parametrize("few", [False, True])
+def test_the_same_content_is_the_same_stream_by_every_road(few, tmp_path, monkeypatch):
+    if few:  # at a time
+        monkeypatch.setattr(sources, "_BYTES", 64)
+        monkeypatch.setattr(sources, "_ROWS", 3)
     when = [dt.datetime(2026, 1, day, hour) for day, hour in ((3, 0), (1, 12), (1, 0), (3, 0))]  # noqa: DTZ001
     columns = {
         "a": [1.5, None, 3.0, 4.0],
