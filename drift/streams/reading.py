@@ -453,7 +453,7 @@ class _Reader:
                 continue
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
-            if leak := seen.leak(at, n_classes):
+            if leak := seen.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
             shown = ", ".join(map(repr, empty[:_NAMED]))
@@ -568,12 +568,16 @@ class _Seen:
                     del self.pairs[at]
                     break
 
-    def leak(self, at: int, classes: int) -> str:
-        """How a column leaks the label or the row number; empty: it does not, or too few rows."""
+    def leak(self, at: int, classes: int, *, numbered: bool) -> str:
+        """How a column leaks the label or the row number; empty: it does not, or too few rows.
+
+        Categories are `numbered` as they come, so those that count up are all different.
+        """
         if self.n < _FEW:
             return ""
         if at in self.counting:
-            return "counts up or down, as an id does"
+            how = "has another text in each row" if numbered else "counts up or down"
+            return f"{how}, as an id does"
         if len(self.pairs.get(at, ())) == classes > 1:
             return "equals the label, value by value"
         return ""

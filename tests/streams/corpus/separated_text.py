@@ -202,6 +202,10 @@ CASES = [
          [({"x": i * 7 % 10}, i % 2) for i in range(150)],
          ["left out: 'u' has 150 different texts in 150 rows"],
          options={"target": "y", "rows": 150}),
+    Case("100 rows of which each has another text", "a.csv",
+         "u,x,y\n" + "".join(f"u{i},{i * 7 % 10},{i % 2}\n" for i in range(100)),
+         [({"u": f"u{i}", "x": i * 7 % 10}, i % 2) for i in range(100)],
+         ["'u' has another text in each row, as an id does"]),
     # --- times -----------------------------------------------------------------------------------
     Case("dates that nobody asked for", "a.csv", column("2026-01-02", "2026-01-01", "2026-01-02"),
          rows(None, None, None), ["left out: 'x' has times"]),
