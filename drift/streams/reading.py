@@ -137,8 +137,8 @@ def _check_names(source: Source, roles: Roles) -> None:
 class _Labels:
     """Labels by number, as they come, and the classes that they are, once all have come."""
 
-    def __init__(self, where: str, *, declared: bool) -> None:
-        self._where, self._declared = where, declared
+    def __init__(self, where: str, kept: list[NDArray[np.bool_]], *, declared: bool) -> None:
+        self._where, self._kept, self._declared = where, kept, declared
         self._numbers: dict[Any, int] = {}
         self._first: list[int] = []
         self._blocks: list[NDArray[np.int32]] = []
@@ -177,8 +177,8 @@ class _Labels:
             try:
                 code = self._numbers.get(key)
             except TypeError:
-                problem = problem_of(cell)
-                raise ParameterError(f"{self._where}: row {self.rows + i} has {problem}") from None
+                row, problem = _row(self._kept, self.rows + i), problem_of(cell)
+                raise ParameterError(f"{self._where}: row {row} has {problem}") from None
             if code is None:
                 code = self._numbers[key] = len(self._first)
                 self._first.append(self.rows + i)
@@ -200,11 +200,11 @@ class _Labels:
         """Return the class of each row by number, the classes, and notes."""
         raw = [key if type(key) is str else key[1] for key in self._numbers]
         labels, notes = labels_of(raw)
-        for row, value, label in zip(self._first, raw, labels, strict=True):
+        for first, value, label in zip(self._first, raw, labels, strict=True):
             if isinstance(label, float):
                 raise ParameterError(
-                    f"{self._where}: row {row} has the label {str(value).strip()}: classes are "
-                    "texts or whole numbers, no fractions"
+                    f"{self._where}: row {_row(self._kept, first)} has the label "
+                    f"{str(value).strip()}: classes are texts or whole numbers, no fractions"
                 )
         known: dict[Any, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
@@ -267,11 +267,10 @@ class _Reader:
         self.features = [name for name in source.names if name not in no_features]
         self.names = self.features + clocks
         self.tallies = {name: Tally() for name in self.names}
-        self.labels = _Labels(
-            f"{source.name}: {roles.target}", declared=roles.target in source.categories
-        )
         #: Which rows of each block are read.
         self.kept: list[NDArray[np.bool_]] = []
+        where, declared = f"{source.name}: {roles.target}", roles.target in source.categories
+        self.labels = _Labels(where, self.kept, declared=declared)
         self.notes: list[str] = []
 
     def reading(self) -> Reading:
@@ -393,8 +392,8 @@ class _Reader:
         if len(gone):
             why = f" ({'; '.join(notes)})" if notes else ""
             raise ParameterError(
-                f"{self.source.name}: {name} is missing in row {gone[0]}{why}: mend the row, or "
-                "delete it"
+                f"{self.source.name}: {name} is missing in row {_row(self.kept, gone[0])}{why}: "
+                "mend the row, or delete it"
             )
 
     def _decide(self, writer: Writer) -> Reading:
@@ -454,7 +453,7 @@ class _Reader:
                 continue
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
-            if leak := seen.leak(at, n_classes):
+            if leak := seen.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
             shown = ", ".join(map(repr, empty[:_NAMED]))
@@ -514,7 +513,8 @@ class _Reader:
         wrong = np.flatnonzero(delays < 0)
         if len(wrong):
             raise ParameterError(
-                f"{self.source.name}: {name} of row {wrong[0]} has the label come before the row"
+                f"{self.source.name}: {name} of row {_row(self.kept, wrong[0])} has the label come "
+                "before the row"
             )
         return delays
 
@@ -568,12 +568,16 @@ class _Seen:
                     del self.pairs[at]
                     break
 
-    def leak(self, at: int, classes: int) -> str:
-        """How a column leaks the label or the row number; empty: it does not, or too few rows."""
+    def leak(self, at: int, classes: int, *, numbered: bool) -> str:
+        """How a column leaks the label or the row number; empty: it does not, or too few rows.
+
+        Categories are `numbered` as they come, so those that count up are all different.
+        """
         if self.n < _FEW:
             return ""
         if at in self.counting:
-            return "counts up or down, as an id does"
+            how = "has another text in each row" if numbered else "counts up or down"
+            return f"{how}, as an id does"
         if len(self.pairs.get(at, ())) == classes > 1:
             return "equals the label, value by value"
         return ""
@@ -594,6 +598,11 @@ def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:
         return found
 
     return cell
+
+
+def _row(kept: Sequence[NDArray[np.bool_]], at: int) -> int:
+    """Return the number that a row has in its source, from 1, of the rows that were kept."""
+    return int(np.flatnonzero(np.concatenate(kept))[at]) + 1
 
 
 def _listed(cells: Any) -> list[Any]:

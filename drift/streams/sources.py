@@ -58,6 +58,7 @@ _LONGEST = 1 << 24
 #: Rows that separators are looked for in.
 _SNIFFED = 50
 _SEPARATORS = (",", ";", "\t", "|")
+_BEYOND_NUMPY = {nw.Decimal, nw.Int128, nw.UInt128}
 
 
 def _pyarrow(module: str) -> Any:
@@ -117,7 +118,7 @@ def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
         return Seconds(_floats(column.cast(nw.Datetime("us")).dt.timestamp("us")) / 1e6)
     if kind == nw.Datetime:
         return Seconds(_floats(column.dt.timestamp("us")) / 1e6)
-    is_number = kind == nw.Boolean or (kind.is_numeric() and kind != nw.Decimal)
+    is_number = kind == nw.Boolean or (kind.is_numeric() and kind not in _BEYOND_NUMPY)
     return _floats(column) if is_number and not spelled else column.to_list()
 
 

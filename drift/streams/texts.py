@@ -203,13 +203,15 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])").match
 _CLOCK = (
     r"(?:[ T,]+(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
 )
-_YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})[/.](?P<a>\d\d?)[/.](?P<b>\d\d?){_CLOCK}").fullmatch
+_YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})[/.-](?P<a>\d\d?)[/.-](?P<b>\d\d?){_CLOCK}").fullmatch
 _YEAR_LAST = re.compile(
-    rf"(?P<a>\d\d?)(?P<mark>[/.-])(?P<b>\d\d?)(?P=mark)(?P<y>\d{{4}}){_CLOCK}"
+    rf"(?P<a>\d\d?)(?P<mark>[/.-])(?P<b>\d\d?)(?P=mark)(?P<y>\d{{4}}|(?<=/)\d\d){_CLOCK}"
 ).fullmatch
 _NAMED = re.compile(
-    rf"(?P<d>\d\d?)[ -](?P<m>[A-Za-z]{{3}})[a-z]*[ -](?P<y>\d{{4}}){_CLOCK}"
+    rf"(?P<d>\d\d?)[ -](?P<m>[A-Za-z]{{3}})[a-z]*[ -](?P<y>\d{{4}}|\d\d){_CLOCK}"
 ).fullmatch
+#: Some write a blank before the zone.
+_BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
@@ -246,7 +248,7 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
             elif second > 12:
                 seconds += 1
             elif first != second:
-                written = f"{found['y']}-{second:02}-{first:02}"
+                written = f"{_year(found['y'])}-{second:02}-{first:02}"
                 doubt = f"{text.strip()!r} may be of two days: write {written}"
     if doubt and not firsts and not seconds:
         return doubt
@@ -272,9 +274,15 @@ def has_zone(text: str) -> bool:
     return re.search(r"(?:Z|UTC|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
 
 
+def _year(written: str) -> int:
+    """Return a year; of two digits it is one from 1970 to 2069, as in spreadsheets and Oracle."""
+    year = int(written)
+    return year if len(written) > 2 else year + (2000 if year < 70 else 1900)
+
+
 def _seconds(text: str, *, day_first: bool) -> float | None:
     if _ISO(text):
-        return moment(text.removesuffix(" UTC")).timestamp()
+        return moment(_BEFORE_ZONE("", text.removesuffix(" UTC"))).timestamp()
     if found := _YEAR_FIRST(text):
         month, day = int(found["a"]), int(found["b"])
     elif found := _YEAR_LAST(text):
@@ -292,5 +300,5 @@ def _seconds(text: str, *, day_first: bool) -> float | None:
         if found["half"]:
             hour = hour % 12 + (12 if found["half"].lower().startswith("p") else 0)
     fraction, whole = math.modf(second)
-    time = datetime(int(found["y"]), month, day, hour, minute, int(whole), tzinfo=UTC)
+    time = datetime(_year(found["y"]), month, day, hour, minute, int(whole), tzinfo=UTC)
     return time.timestamp() + fraction

@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drift.errors import DriftError
@@ -190,8 +190,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("roads")
 
 
-@pytest.mark.parametrize("road", ROADS)
-@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize(
+    "road", ["a.csv", "a.tsv", "a.jsonl", "a.arff", "a.parquet", "pandas", "polars"]
+)
 @given(columns=tables())
 def test_a_table_is_read_as_it_was_written(road, columns, folder):
     if road == "a.arff":  # it has lines, which no value may break
@@ -207,7 +208,6 @@ def test_a_table_is_read_as_it_was_written(road, columns, folder):
     assert list(by_road(road, columns, folder)) == expected
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=6))
 def test_numbers_of_every_country(folder, cents):
     english = [f"{n / 100:,.2f}" for n in cents]
