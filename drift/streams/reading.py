@@ -44,6 +44,8 @@ __all__ = ["Reading", "Roles", "labels_of", "read_table"]
 _FEW = 100
 #: Texts whose reading is remembered.
 _REMEMBERED = 100_000
+#: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
+_LATEST = 1e11
 #: Columns that a note names.
 _NAMED = 8
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
@@ -421,6 +423,11 @@ class _Reader:
             )
         table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
         moments_of = clocks.get("moment")
+        if moments_of is not None and abs(moments_of[0]) > _LATEST:
+            self.notes.append(
+                f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.0f} looks "
+                "like milliseconds since 1970"
+            )
         if "time" in clocks:
             order = np.argsort(clocks["time"], kind="stable")
             if (np.diff(order) != 1).any():

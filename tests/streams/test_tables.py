@@ -100,3 +100,9 @@ def test_a_stream_knows_its_examples():
     assert stream.head(1).examples == stream.examples[:1]
     with pytest.raises(ParameterError, match="has no examples"):
         Stream([])
+
+
+def test_moments_that_look_like_milliseconds_are_named():
+    frame = pd.DataFrame({"when": [1_764_000_000_000, 1_764_000_060_000], "x": [1, 2], "y": [0, 1]})
+    with pytest.warns(RuntimeWarning, match="'when' are seconds: 1764000000000 looks like milli"):
+        assert read_stream(frame, "y", moment="when").moments[0] == 1_764_000_000_000
