@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from drift.experiments import Results, RunFolder
 from drift.experiments.arena import ARENA as KIND
 from drift.experiments.arena import arena, experiment
 from drift.experiments.arena import streams as arena_streams
+from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page_of
 from drift.experiments.arena.standings import Standings, select, settled
@@ -33,7 +35,7 @@ ARENA = {"streams": ["phishing", "segments"], "models": ["Tracker", "PA"], "jobs
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(experiment, "_QUICK_ROWS", 60)
+    monkeypatch.setattr(experiment, "QUICK_ROWS", 60)
 
 
 def test_the_list_is_as_long_as_it_should_be():
@@ -118,10 +120,14 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     (part / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     resumed = arena(part, quick=True, **ARENA)
     actual = RunFolder(part).read().values()
-    assert Results(KIND, select(actual), {}, {}, 0.0).rows("table") == resumed.rows("table")
+    assert Results(KIND, select(actual), {}, {"quick": True}, 0.0).rows("table") == resumed.rows(
+        "table"
+    )
     assert Results.read(part, KIND).rows("table") == resumed.rows("table")
     assert len(resumed.records) == len(whole.records)
-    few = Results(KIND, select(actual, ["segments"], ["PA"]), {}, {}, 0.0).once(Standings.of)
+    few = Results(KIND, select(actual, ["segments"], ["PA"]), {}, {"quick": True}, 0.0).once(
+        Standings.of
+    )
     assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
     for name in TIMELESS:
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -161,7 +167,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
 def test_tables_and_page(tmp_path):
     results = arena(tmp_path, quick=True, **ARENA)
     standings = results.once(Standings.of)
-    assert {row["delay"] for row in results.rows("table")} == {None, "100", "1000"}
+    assert {row["delay"] for row in results.rows("table")} == {None, "20", "100"}
     for record in results.records:
         if record["model"] == "Tracker":
             entrant = contenders_of("Tracker", multiclass=record["stream"] == "segments",
@@ -320,6 +326,32 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     }
     assert hollow == {"ARF"}
     assert [panel.get_xscale() for panel in figure.axes] == ["log", "log"]
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_the_quick_form_says_what_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "QUICK_ROWS", 300)
+    monkeypatch.setattr(experiment, "_QUICK_STREAMS", ("phishing",))
+    monkeypatch.setattr(experiment, "_QUICK_MODELS", ("naive Bayes",))
+    arena(tmp_path, quick=True, jobs=1)
+    text = (tmp_path / "arena.md").read_text("utf-8")
+    assert "first 1,000 rows of\nsome streams" in text
+    assert "20,000" not in text
+    assert "### Real streams, labels 100 rows late" in text
+    assert "published" not in text
+    tables = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    assert not [line for line in tables if "| - |" in line]
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert "runs.csv" in links
+    assert all((tmp_path / link).exists() for link in links if not link.startswith("img/"))
+
+
+def test_the_page_of_the_documentation_can_be_brought_up_to_date():
+    """What `drift arena --page` reads is as it is written."""
+    pytest.importorskip("pyarrow")
+    page = Path(__file__).parents[2] / "docs" / "arena.md"
+    runs = runs_of_page(page, KIND.tables["runs"].columns)
+    assert page_of(Standings(runs), kept=True).count("\n## ") > 5
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -101,7 +101,7 @@ def test_measures_of_a_rare_class_are_those_of_scikit_learn(frauds, results):
     best = max(
         f1_score(truth, scores >= edge) for edge in np.quantile(scores, np.arange(0, 1, 0.01))
     )
-    assert best > row["positive_f1"] > 0.6 * best  # of 75 rows, the first ones unlearnt
+    assert best > row["positive_f1"] > 0.75 * best  # of 75 rows, the first ones unlearnt
     last = scores >= row["threshold"]  # the last threshold is nearly the best one
     assert f1_score(truth, last) > 0.9 * best
     assert recall_score(truth, last) > 0

@@ -34,6 +34,10 @@ def naive(scores, positive, order):
             value = 2 * sum(claimed) / (len(claimed) + sum(hit for _, hit in seen))
             if value > best:
                 best, least = value, least_claimed
+        every = 2 * sum(hit for _, hit in seen) / (len(seen) + sum(hit for _, hit in seen))
+        if best < 1.499999999 * every:
+            threshold = 0.5
+            continue
         below = max((score for score, _ in seen if score < least), default=None)
         odds = [math.log(p / (1 - p)) for p in (least, below or 0.5)]
         middle = -40.0 if below is None else odds[1]
@@ -83,7 +87,15 @@ def test_what_has_no_score_or_no_label_in_time_teaches_nothing():
 
 
 def test_probabilities_of_none_and_all_are_in_order():
-    scores, positive = np.array([0.0, 1.0, 0.0, 1.0]), np.array([False, True, False, True])
-    said, threshold = decided(scores, positive, at_once(4))
+    positive = np.arange(20) % 5 == 4
+    said, threshold = decided(positive.astype(float), positive, at_once(20))
     assert said.tolist() == positive.tolist()
     assert threshold == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_model_that_knows_nothing_does_not_always_say_yes():
+    rng = np.random.default_rng(0)
+    positive = rng.random(5_000) < 0.02
+    said, threshold = decided(rng.uniform(0.01, 0.03, 5_000), positive, at_once(5_000))
+    assert said.mean() < 0.02
+    assert threshold > 0.02

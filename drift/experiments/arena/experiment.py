@@ -13,11 +13,22 @@ from drift.errors import DriftError, ParameterError
 from drift.experiments.arena.kept import runs_of_page, update
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import losses, page_of
-from drift.experiments.arena.standings import COLUMNS, LOSSES, PAIRS, Standings, select, settled
+from drift.experiments.arena.standings import (
+    COLUMNS,
+    LOSSES,
+    PAIRS,
+    QUICK_ROWS,
+    QUICK_SETTLED,
+    SETTLED,
+    Standings,
+    select,
+    settled,
+)
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
+from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.comparison.tables import BASELINES, RUNS, grouped, run_rows
+from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
 from drift.experiments.folder import held
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import conduct
@@ -34,12 +45,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ARENA", "arena"]
 
-_DELAYS = (None, 100, 1_000)
+_DELAYS = (None, 100, SETTLED)
 #: Where models that draw at random, and cost much, have five seeds; elsewhere they have one.
 _SEEDED = ("electricity", "insects", "agrawal abrupt")
 _SEEDS = 5
-#: The quick form: so many rows of so few, in a minute.
-_QUICK_ROWS = 1_000
+#: The quick form: the first rows of so few, in a minute.
+_QUICK_DELAYS = (None, 20, QUICK_SETTLED)
 _QUICK_STREAMS = ("phishing", "segments", "sea recurring", "mixed gradual", "checkerboard")
 _QUICK_MODELS = ("Tracker", "LBP", "logistic regression", "PA", "naive Bayes", "Hoeffding tree")
 
@@ -140,7 +151,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     def stages(_: list[Record]) -> Iterator[Iterator[tuple[str, Run]]]:
         for name in wanted:
             try:
-                stream = STREAMS[name].make().head(_QUICK_ROWS if quick else None)
+                stream = STREAMS[name].make().head(QUICK_ROWS if quick else None)
             except DriftError as error:
                 warnings.warn(f"{name} is left out: {error}", RuntimeWarning, stacklevel=4)
                 continue
@@ -150,7 +161,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
                     f"{stream.sha256}: fetch it again, or give another folder"
                 )
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
-            yield _runs(stream, STREAMS[name], families, time_limit)
+            delays = _QUICK_DELAYS if quick else _DELAYS
+            yield _runs(stream, STREAMS[name], families, delays, time_limit)
 
     results = conduct(
         ARENA,
@@ -173,11 +185,15 @@ def _shown(results: Results, page: str | PathLike[str] | None) -> Results:
 
 
 def _runs(
-    stream: Stream, entry: Entry, families: Iterable[str], time_limit: float
+    stream: Stream,
+    entry: Entry,
+    families: Iterable[str],
+    delays: Iterable[int | None],
+    time_limit: float,
 ) -> Iterator[tuple[str, Run]]:
     multiclass = len({label for _, label in stream}) > 2
     deviating = replace(stream, examples=list(_deviations(stream)))
-    for delay in _DELAYS:
+    for delay in delays:
         order = order_of(stream, delay)
         settings = Settings(
             delay=None if delay is None else str(delay), time_limit=float(time_limit)
@@ -214,13 +230,20 @@ def _timeless(results: Results) -> list[Record]:
 
 def _all_runs(results: Results) -> list[Record]:
     groups = grouped(results.records, "delay")
+    rows = QUICK_SETTLED if results.settings["quick"] else SETTLED
     return [
-        row | {"settled": settled(record)}
+        {name: row.get(name) for name in _RUN_COLUMNS} | {"settled": settled(record, rows)}
         for group in groups.values()
         for row, record in zip(run_rows(group), group, strict=True)
     ]
 
 
+#: Of the table that is kept beside the page; ranks of probabilities and recoveries are not.
+_RUN_COLUMNS = (
+    *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
+    *("blind", "mistakes", "error", "kappa", "kappa_temporal", "kappa_m", "balanced_accuracy"),
+    *("f1", "log_loss", "calibration_error", *COSTS, "settled"),
+)
 _TIMELESS = tuple(name for name in COLUMNS if name not in {"microseconds", "memory"})
 #: What the arena shows.
 ARENA = Kind(
@@ -232,10 +255,14 @@ ARENA = Kind(
             lambda results: results.once(Standings.of).pairs(real=False), PAIRS
         ),
         "losses": Table(lambda results: results.once(Standings.of).losses(), LOSSES),
-        "runs": Table(_all_runs, (*RUNS, "settled")),
+        "runs": Table(_all_runs, _RUN_COLUMNS),
     },
     # In the folder where the page looks for it.
     figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
     shown=lambda results: Markdown(losses(results.once(Standings.of))),
-    texts={"arena.md": lambda results: page_of(results.once(Standings.of))},
+    texts={
+        "arena.md": lambda results: page_of(
+            results.once(Standings.of), quick=results.settings["quick"]
+        )
+    },
 )

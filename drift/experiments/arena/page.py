@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.experiments.arena.published import PUBLISHED, SOURCES
-from drift.experiments.arena.standings import OWN, SETTLED
+from drift.experiments.arena.standings import OWN, QUICK_ROWS, QUICK_SETTLED, SETTLED
 from drift.experiments.comparison.tables import BASELINES
 
 if TYPE_CHECKING:
@@ -21,17 +21,24 @@ _ABOUT = """\
 Each model predicts an example, then learns it. Streams and models were fixed before the first
 run. An error is the percentage of wrong predictions over the first 20,000 rows of a stream, on
 Electricity over all 45,312. Models have their defaults unless they are called tuned."""
+_ABOUT_QUICK = f"""\
+The quick form, which shows that everything runs: some models on the first {QUICK_ROWS:,} rows of
+some streams. That is too little to tell which is better. Each model predicts an example, then
+learns it. An error is the percentage of wrong predictions."""
 _ABOUT_ERRORS = """\
 *Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
-ended by an error. Bold: the lowest, *Other models* included. All runs are in
+ended by an error. Bold: the lowest, *Other models* included. All runs are in"""
+_RUNS = "[one table](runs.csv)."
+_RUNS_KEPT = """\
 [one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's
 runs to it and to this page."""
 _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
-_ABOUT_LATE = f"""\
-The same with late labels; *rows late* is the delay of each label. Here and below, errors with
-late labels leave out the first {SETTLED:,} rows, so that all models are measured on the same
-rows."""
+_ABOUT_LATE = """\
+The same with late labels; *rows late* is the delay of each label."""
+_ABOUT_SETTLED = """\
+Errors with late labels leave out the first {settled:,} rows, in which the longest delay lets no
+label come."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. *Median*: of the differences of errors, in points, negative if
 the Tracker is better. *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number
@@ -58,13 +65,17 @@ _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
 
-def page_of(standings: Standings) -> str:
+def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) -> str:
     """Return the page.
 
     Parameters
     ----------
     standings
         Of all streams, or of some.
+    quick
+        Whether they are those of the quick form.
+    kept
+        Whether the runs are beside the page, in ``arena-runs.parquet``; else in ``runs.csv``.
     """
     real, generated = (standings.of_kind(real=is_real) for is_real in (True, False))
     delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
@@ -72,7 +83,11 @@ def page_of(standings: Standings) -> str:
         **{f"Real streams, labels {_when(delay)}": (real, delay) for delay in delays},
         "Generated streams, labels at once": (generated, None),
     }
-    parts = [f"# The arena\n\n{_ABOUT}", losses(standings), f"## Errors\n\n{_ABOUT_ERRORS}"]
+    about = _ABOUT_QUICK if quick else _ABOUT
+    if len(delays) > 1:
+        about += "\n\n" + _ABOUT_SETTLED.format(settled=QUICK_SETTLED if quick else SETTLED)
+    errors = f"{_ABOUT_ERRORS}\n{_RUNS_KEPT if kept else _RUNS}"
+    parts = [f"# The arena\n\n{about}", losses(standings), f"## Errors\n\n{errors}"]
     for heading, which in shown.items():
         parts += [f"### {heading}", _errors(standings, *which)]
     parts += [
@@ -86,8 +101,8 @@ def page_of(standings: Standings) -> str:
         f"## Error and cost\n\n{_ABOUT_COSTS}",
         _FIGURE,
         _costs(standings),
-        f"## Beside published results\n\n{_ABOUT_PUBLISHED}",
-        _published(standings),
+        *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
+        *([] if quick else [_published(standings)]),
         *_others(standings, shown),
         "## Runs that did not end",
         _failures(standings),

@@ -19,12 +19,24 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.experiments.results import Results
 
-__all__ = ["COLUMNS", "LOSSES", "OWN", "PAIRS", "SETTLED", "Standings", "select", "settled"]
+__all__ = [
+    "COLUMNS",
+    "LOSSES",
+    "OWN",
+    "PAIRS",
+    "QUICK_ROWS",
+    "QUICK_SETTLED",
+    "SETTLED",
+    "Standings",
+    "select",
+    "settled",
+]
 
 #: The model that the others are held against.
 OWN = "Tracker"
-#: Rows before which the longest of the delays lets no label come.
-SETTLED = 1_000
+#: Rows before which the longest of the delays lets no label come, and the same in the quick form,
+#: which has so many rows of a stream.
+SETTLED, QUICK_SETTLED, QUICK_ROWS = 1_000, 100, 1_000
 COLUMNS = (
     *("stream", "model", "delay", "runs", "status", "rows", "unpredicted"),
     *("error", "settled", "kappa", "log_loss", "microseconds", "memory"),
@@ -187,8 +199,8 @@ class Standings:
         return sorted(common), costs(rows, common)
 
 
-def settled(record: Record) -> float | None:
-    """Error of a run with late labels over the windows behind the first `SETTLED` rows, if any.
+def settled(record: Record, rows: int = SETTLED) -> float | None:
+    """Error of a run with late labels over the windows behind the first rows, if any.
 
     Before the first label comes there is nothing to know, and a model that says nothing there gains
     by it. Behind there all are asked the same.
@@ -197,11 +209,13 @@ def settled(record: Record) -> float | None:
     ----------
     record
         Of the run.
+    rows
+        How many of the first do not count.
     """
     known = [
         (part["error"], part["rows"] - part["unpredicted"])
         for part in record["windows"]
-        if part["start"] >= SETTLED and part["error"] is not None
+        if part["start"] >= rows and part["error"] is not None
     ]
     if record["delay"] is None or not known:
         return None

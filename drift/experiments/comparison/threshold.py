@@ -16,6 +16,10 @@ __all__ = ["decided"]
 #: Bins of the log-odds, from -40 to 40: 0.02 of a log-odds each, in which two scores are one.
 _BINS = 4_096
 _LARGEST = 40.0
+#: Times that the best F1 has to be that of saying yes to each row, or the threshold stays where it
+#: starts. A model that knows nothing of the class has its best F1 where it always says yes, and all
+#: rows that it gets wrong so would count to the end.
+_BETTER = 1.5 * (1 - 1e-9)  # but for rounding
 #: Labels after which the threshold is chosen again: at first each, then 1 more in so many.
 _PART = 64
 
@@ -27,7 +31,8 @@ def decided(
 
     The threshold is that of the highest F1 over all rows whose labels have come. It is chosen again
     as labels come: after each of the first 64, then whenever they are 1/64 more. It lies in the
-    middle between the scores that it parts, of log-odds. Until the first positive label it is 0.5.
+    middle between the scores that it parts, of log-odds. It is 0.5 as long as the best F1 is not
+    1.5 times that of saying yes to each row.
 
     Parameters
     ----------
@@ -59,10 +64,10 @@ def decided(
     --------
     >>> import numpy as np
     >>> from drift.experiments.comparison.threshold import decided
-    >>> scores, positive = np.array([0.1, 0.3, 0.3, 0.1]), np.array([False, True, True, False])
+    >>> scores, positive = np.array([0.1, 0.1, 0.3, 0.3]), np.array([False, False, True, True])
     >>> decisions, threshold = decided(scores, positive, np.array([0, -1, 1, -2, 2, -3, 3, -4]))
     >>> decisions.tolist(), round(threshold, 2)
-    ([False, False, True, False], 0.18)
+    ([False, False, False, True], 0.18)
     """
     known = np.isfinite(scores)
     if not known.any():
@@ -112,15 +117,18 @@ def _thresholds(
         part = bins[start:stop]
         np.add.at(seen, part, 1)
         np.add.at(hits, part[positive[start:stop]], 1)
-        thresholds.append(_best(seen, hits) if hits.any() else thresholds[0])
+        best = _best(seen, hits) if hits.any() else None
+        thresholds.append(thresholds[0] if best is None else best)
     return np.array(thresholds)
 
 
-def _best(seen: NDArray[np.int64], hits: NDArray[np.int64]) -> int:
+def _best(seen: NDArray[np.int64], hits: NDArray[np.int64]) -> int | None:
     found = np.cumsum(hits[::-1])[::-1]
     claimed = np.cumsum(seen[::-1])[::-1]
     f1 = found / (claimed + found[0])  # half of it
     first = int(f1.argmax())
+    if f1[first] < _BETTER * f1[0]:
+        return None
     # Above the last score that is left out bins are empty: the middle is as far from either side.
     empty = int(np.count_nonzero(claimed[first:] == claimed[first])) - 1
     return first + empty // 2
