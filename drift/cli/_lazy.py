@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     # ruff: isort: off
     # ruff: noqa: PLC0414
     from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
-    from drift.cli._late_figure import LateFigure as LateFigure
     from drift.cli._progress import bar as bar, reading as reading
     from drift.cli._warm import history_of as history_of, start_offsets as start_offsets
     from drift.consumers.checkpoints.promotion import promote as promote
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "drift.cli._figure": ("ErrorFigure", "drawn"),
-    "drift.cli._late_figure": ("LateFigure",),
     "drift.cli._progress": ("bar", "reading"),
     "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),

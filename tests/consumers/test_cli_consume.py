@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -316,23 +315,6 @@ def test_the_figure_counts_each_prediction_once(drift, topics):
     assert shown.exit_code == 0, shown.output
     assert "100 so far" in shown.stdout
     assert "t:0" in shown.stdout
-
-
-@pytest.mark.parametrize("by", ["flag", "file"])
-def test_the_figure_joins_labels_of_a_topic_of_their_own(drift, broker, by):
-    for name in ("out", "l"):
-        broker.create_topic(name)
-    place = {"topic": "t", "partition": 0, "label": None, "predicted": True}
-    sent = [json.dumps({**place, "offset": n, "id": n}).encode() for n in range(100)]
-    produce(broker, "out", [*sent, *sent[:5]])
-    produce(broker, "l", [json.dumps({"ref": n, "label": n < 30}).encode() for n in range(40)])
-    toml, more = '[codec.labels]\nid = "ref"\n', ["--labels", "l"]
-    if by == "file":
-        toml, more = f'{toml}[labels]\ntopic = "l"\n', []
-    shown = drift("watch", "out", *options(broker, toml=toml), *more, "--seconds", 2)
-    assert shown.exit_code == 0, shown.output
-    assert "40 so far" in shown.stdout
-    assert re.search(r"t:0 +40 +25.0% +25.0% +60 +5", shown.stdout)
 
 
 @pytest.mark.parametrize("by", ["flag", "file"])
