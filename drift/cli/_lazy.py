@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from drift.consumers.client.errors import (
         KafkaError as KafkaError,
         is_refusal as is_refusal,
+        known_remedy as known_remedy,
         remedy as remedy,
     )
     from drift.consumers.client.producer import Producer as Producer
@@ -58,7 +59,7 @@ _NAMES = {
     "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),
     "drift.consumers.client.consumer": ("LeadAssignor",),
-    "drift.consumers.client.errors": ("KafkaError", "is_refusal", "remedy"),
+    "drift.consumers.client.errors": ("KafkaError", "is_refusal", "known_remedy", "remedy"),
     "drift.consumers.client.producer": ("Producer",),
     "drift.consumers.client.topics": ("Reader", "create", "known_options", "members"),
     "drift.consumers.exporter": ("Exporter",),

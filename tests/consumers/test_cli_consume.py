@@ -445,3 +445,23 @@ def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command,
     shown = drift(*command)
     assert shown.exit_code == 2, shown.output
     assert message in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        ("InvalidSessionTimeoutError", "set session_timeout_ms in [consumer] between"),
+        ("InconsistentGroupProtocolError", "another member of the group assigns partitions in an"),
+    ],
+)
+def test_what_a_broker_refuses_is_answered_with_the_remedy(drift, monkeypatch, error, remedy):
+    from kafka import errors  # noqa: PLC0415 - needs the client
+
+    def refused(_):
+        raise getattr(errors, error)("")
+
+    monkeypatch.setattr("drift.cli.consume.Consume._worker", lambda *_: refused(_))
+    given = ["consume", "t", "--group", "g", "--checkpoints", "c", "--bootstrap", "127.0.0.1:1"]
+    shown = drift(*given)
+    assert shown.exit_code == 2
+    assert remedy in shown.stderr
