@@ -68,7 +68,7 @@ class Frame(NamedTuple):
     signature
         HMAC-SHA256 of `signed`; None where it is not signed.
     signed
-        The bytes that are signed.
+        The bytes that are signed; empty where none are.
     """
 
     version: int
@@ -109,7 +109,7 @@ def unseal(what: str, data: bytes) -> Frame:
     magic, version, header_size, payload_size = _SIZES.unpack_from(data)
     if magic != _MAGIC:
         raise DamagedCheckpointError(f"no {what} of drift: it starts with {data[:8]!r}")
-    whole = hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]
+    whole = hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() == data[-_DIGEST:]
     if whole:
         check_format(f"the {what}", version)
     middle = _SIZES.size + header_size
@@ -119,4 +119,5 @@ def unseal(what: str, data: bytes) -> Frame:
     if not whole:
         raise DamagedCheckpointError("damaged: the checksum is wrong")
     signature = data[body:-_DIGEST] or None
-    return Frame(version, data[_SIZES.size : middle], data[middle:body], signature, data[:body])
+    signed = data[:body] if signature else b""
+    return Frame(version, data[_SIZES.size : middle], data[middle:body], signature, signed)

@@ -76,8 +76,9 @@ def step(
         LBP ( budget=20 kernel=None ): pass the model that the state started with, or None as the
         state
     """
-    new = Tracker() if model is None else _checked(model)
-    learner = new.clone() if state is None else _restored(state, model)
+    if model is not None:
+        _check(model)
+    learner = _new(model) if state is None else _restored(state, model)
     predictions: list[Label] = []
     for number, example in enumerate(examples):
         try:
@@ -91,15 +92,20 @@ def step(
     return learner.to_bytes(), predictions
 
 
-def _checked(model: Any) -> OnlineClassifier:
-    """Return a model of drift's; refuse another one."""
+def _new(model: OnlineClassifier | None) -> OnlineClassifier:
+    """Return a model that has learnt nothing."""
+    new: OnlineClassifier = Tracker() if model is None else model.clone()
+    return new
+
+
+def _check(model: Any) -> None:
+    """Refuse what is no model of drift's."""
     check_instance("model", model)
     if not isinstance(model, OnlineClassifier):
         raise ParameterError(
             f"model is {type(model).__name__}, which is none of drift's and has no bytes: give one "
             "of drift.models, such as Tracker(budget=50)"
         )
-    return model
 
 
 def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
@@ -125,6 +131,10 @@ def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
 
 def _alike(one: OnlineClassifier, other: OnlineClassifier) -> bool:
     """Whether two models have the same class and parameters; not every kernel's text tells."""
+    if type(one) is type(other):
+        own, others = codec.parameters(one), codec.parameters(other)
+        if own is not None and own == others:
+            return True  # which takes a hundredth of the time
     return repr(one) == repr(other) or one.clone().to_bytes() == other.clone().to_bytes()
 
 

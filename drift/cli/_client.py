@@ -57,6 +57,8 @@ class Client(Command):
         message = self.secrets.hidden("; ".join(map(_named, reasons)))
         if _is_about_bootstrap(error):
             message += f": {_lazy.remedy(reasons[1:])}"
+        elif what := _lazy.known_remedy(reasons):
+            message += f": {what}"
         return message, 2 if any(map(_lazy.is_refusal, reasons)) else 1
 
     def clients(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -41,7 +41,6 @@ _SHOWN = {
     "roc_auc": "AUC {:.3f}",
     "calibration_error": "calibration error {:.1%}",
     "base_rate": "base rate {:.1%}",
-    "label_latency_seconds": "label after {:.3g} s",
 }
 #: Offsets of a partition that are kept, to recognise duplicates.
 _REMEMBERED = 100_000
@@ -110,7 +109,7 @@ class ErrorFigure:
     """
 
     #: Shown before the first label.
-    _hint = "; where labels come later, --labels names their topic"
+    _hint = "; of labels that come later the worker's metrics and log have the error"
 
     def __init__(self, positive: Label = None) -> None:
         self.measures = Measures(positive)
@@ -127,7 +126,7 @@ class ErrorFigure:
         Other messages are skipped.
         """
         bodies = []
-        for _, partition, body in self._new(predictions):
+        for partition, body in self._new(predictions):
             if body["label"] is not None:
                 self._count(partition, body["label"], body["predicted"], body["probabilities"])
                 bodies.append(body)
@@ -149,9 +148,7 @@ class ErrorFigure:
             if len(self._alarms) > _ALARMS:
                 del self._alarms[next(iter(self._alarms))]
 
-    def _new(
-        self, predictions: Iterable[Message]
-    ) -> Iterator[tuple[Message, _Partition, dict[str, Any]]]:
+    def _new(self, predictions: Iterable[Message]) -> Iterator[tuple[_Partition, dict[str, Any]]]:
         """Yield the predictions that have not been counted before."""
         for message in predictions:
             try:
@@ -166,7 +163,7 @@ class ErrorFigure:
             if partition.is_new(offset):
                 partition.checkpoint = body.get("checkpoint")
                 partition.predicted += 1
-                yield message, partition, body
+                yield partition, body
 
     def _count(
         self,
@@ -174,12 +171,11 @@ class ErrorFigure:
         label: Label,
         predicted: Label,
         probabilities: dict[str, float] | None,  # by the texts of labels
-        delay: float | None = None,
     ) -> None:
         chances = None
         if probabilities:
             chances = {one: probabilities.get(text_of(one), 0.0) for one in (label, predicted)}
-        self.measures.learnt(label, Answer(predicted, chances), delay)
+        self.measures.learnt(label, Answer(predicted, chances))
         mistake = predicted != label
         partition.examples += 1
         partition.mistakes += mistake

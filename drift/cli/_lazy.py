@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     # ruff: isort: off
     # ruff: noqa: PLC0414
     from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
-    from drift.cli._late_figure import LateFigure as LateFigure
     from drift.cli._progress import bar as bar, reading as reading
     from drift.cli._warm import history_of as history_of, start_offsets as start_offsets
     from drift.consumers.checkpoints.promotion import promote as promote
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from drift.consumers.client.errors import (
         KafkaError as KafkaError,
         is_refusal as is_refusal,
+        known_remedy as known_remedy,
         remedy as remedy,
     )
     from drift.consumers.client.producer import Producer as Producer
@@ -55,12 +55,11 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "drift.cli._figure": ("ErrorFigure", "drawn"),
-    "drift.cli._late_figure": ("LateFigure",),
     "drift.cli._progress": ("bar", "reading"),
     "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),
     "drift.consumers.client.consumer": ("LeadAssignor",),
-    "drift.consumers.client.errors": ("KafkaError", "is_refusal", "remedy"),
+    "drift.consumers.client.errors": ("KafkaError", "is_refusal", "known_remedy", "remedy"),
     "drift.consumers.client.producer": ("Producer",),
     "drift.consumers.client.topics": ("Reader", "create", "known_options", "members"),
     "drift.consumers.exporter": ("Exporter",),

@@ -18,7 +18,6 @@ from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec
-from drift.consumers.join import JoinOptions
 from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
@@ -36,7 +35,6 @@ __all__ = [
     "Settings",
     "load",
     "load_kafka",
-    "load_labels",
     "read",
 ]
 
@@ -196,15 +194,6 @@ def load_kafka(
     """Return kafka-python's options of a consumer and of a producer that are no worker's."""
     kafka, consumer, producer = kafka_options(load(config, TABLES), environ, bootstrap, secrets)
     return kafka | consumer, kafka | producer
-
-
-def load_labels(config: Path | None) -> tuple[str | None, JoinOptions, Codec]:
-    """Return the topic of labels that come later, how they are joined, and what reads them."""
-    tables = load(config, TABLES)
-    known = {one.key for one in declared(JoinOptions)}
-    join = {key: value for key, value in tables["labels"].items() if key in known}
-    options = from_tables(JoinOptions, "labels", {"labels": join}, {})
-    return tables["labels"].get("topic"), options, _codec(tables["codec"])
 
 
 def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any]]:

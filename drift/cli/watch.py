@@ -13,11 +13,10 @@ import click
 from drift._options import option
 from drift.cli import _lazy
 from drift.cli._client import Client
-from drift.cli._settings import TABLES, load, load_labels
+from drift.cli._settings import TABLES, load
 from drift.cli._shadow import shadow_line
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.objects import place
-from drift.consumers.options import check_codec
 from drift.errors import CheckpointError, ConsumerError
 
 if TYPE_CHECKING:
@@ -33,18 +32,14 @@ _EVERY = 2.0
 class Watch(Client):
     """Draw the error of predictions as they come, and measure them; each counts once.
 
-    Where labels have a topic of their own it is read, too: a prediction counts as it was sent, once
-    it has its label. [codec] and [labels] of the --config file say where the id is, and what it
-    means that no label comes.
+    Where labels have a topic of their own, the worker measures: see its metrics, its log, or drift
+    checkpoint list.
 
     Beside a [models.shadow] a line says how it does, by the newest checkpoint in the folder of
     [worker], which has to be in reach.
     """
 
     topic: str = option("The predictions of `drift consume`.", argument=True)
-    labels: str | None = option(
-        "Topic of labels that come later; default: that of [labels] in the --config file.", None
-    )
     events: str | None = option("Topic of alarms; default: that of the --config file.", None)
     positive: object | None = option(
         "Label that recall and precision are of; default: that of the --config file.", None
@@ -55,8 +50,7 @@ class Watch(Client):
 
     def _run(self) -> None:
         reading, _ = self.clients()
-        named, join, codec = load_labels(self.config)
-        topic, tables = self.labels or named, load(self.config, TABLES)
+        tables = load(self.config, TABLES)
         worker = tables["worker"]
         folder = worker.get("checkpoints") if tables["models"] else None
         positive = worker.get("positive") if self.positive is None else self.positive
@@ -66,10 +60,6 @@ class Watch(Client):
         with ExitStack() as stack:
             predictions = stack.enter_context(self._reader(self.topic, reading))
             readers, figure = [predictions], _lazy.ErrorFigure(positive)
-            if topic is not None:
-                check_codec(codec, join.silence)
-                labels = stack.enter_context(self._reader(topic, reading))
-                readers, figure = [predictions, labels], _lazy.LateFigure(codec, join, positive)
             alarms = None
             if events is not None:
                 alarms = stack.enter_context(self._reader(events, reading))
@@ -79,10 +69,7 @@ class Watch(Client):
             while (now := time.monotonic()) < end:
                 if folder is not None and now > looked + _EVERY:
                     figure.shadow, looked = _shadow(folder), now
-                if isinstance(figure, _lazy.LateFigure):
-                    figure.read(predictions, labels, 0.25)
-                else:
-                    figure.add(predictions.poll(0.5))
+                figure.add(predictions.poll(0.5))
                 if alarms is not None:
                     figure.add_events(alarms.poll(0.0))
                 for reader in readers:

@@ -15,9 +15,9 @@ the reference, whatever else happens, there is ever an alarm with a probability 
    is the e-detector of Shiryaev and Roberts with weights that add up to 1 [3]_. Half the level is
    the probability that the wealth, 1 in all, ever reaches 2 / level.
 
-An alarm names the features that moved most, by the total variation distance between histograms of
-the reference and of the examples since a rise was first suspected: since bettors that restart after
-each loss, as in CUSUM, have had eight times their first capital.
+An alarm names the features whose mean or deviation moved most between the reference and the
+examples since a rise was first suspected: since bettors that restart after each loss, as in CUSUM,
+have had eight times their first capital.
 
 References
 ----------
@@ -30,18 +30,17 @@ References
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from drift.types import Features
 
-__all__ = ["CUT", "MEASURES", "Alarm", "Alarms", "Detector", "Histograms"]
+__all__ = ["CUT", "MEASURES", "Alarm", "Alarms", "Detector", "Movement"]
 
 #: What is watched.
 MEASURES = ("error", "log_loss")
@@ -53,8 +52,8 @@ _GROUP, _FIRST = 8, 256
 _BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 #: Gain from which on there may be a rise, of bettors that restart after each loss.
 _RISING = 8.0
-#: Most features that are followed, values from which bins are made, and most bins of a feature.
-_NAMES, _VALUES, _BINS = 256, 64, 8
+#: Most features that are followed, and the bound of their values.
+_NAMES, _MOST = 256, 1e100
 #: Features that an alarm names.
 _NAMED = 3
 
@@ -218,123 +217,118 @@ _STATE = (
 )
 
 
-class _Bins:
-    """Values of a feature, in the reference and since a rise, by bins."""
+class _Moments:
+    """Number, mean and sum of squared deviations of the values of a feature."""
 
-    __slots__ = ("before", "edges", "since", "values")
+    def __init__(self, n: int = 0, mean: float = 0.0, squares: float = 0.0) -> None:
+        self.n, self.mean, self.squares = n, mean, squares
 
-    def __init__(
-        self,
-        values: Iterable[float] = (),
-        edges: Iterable[float] | None = None,
-        before: Iterable[int] = (),
-        since: Iterable[int] = (),
-    ) -> None:
-        self.values = list(values)  # until there are bins
-        self.edges = None if edges is None else list(edges)
-        self.before, self.since = list(before), list(since)
+    def add(self, x: float) -> None:
+        self.n += 1
+        step = x - self.mean
+        self.mean += step / self.n
+        self.squares += step * (x - self.mean)
 
-    def add(self, x: float, *, is_rising: bool) -> None:
-        edges = self.edges
-        if edges is None:
-            if not is_rising:
-                self.values.append(x)
-                if len(self.values) == _VALUES:
-                    self.make()
-                return
-            edges = self.make()
-        counts = self.since if is_rising else self.before
-        counts[bisect_left(edges, x) + bisect_right(edges, x)] += 1
+    def merge(self, other: _Moments) -> None:
+        n, step = self.n + other.n, other.mean - self.mean
+        if n:
+            self.squares += other.squares + step * step * self.n * other.n / n
+            self.mean += step * other.n / n
+            self.n = n
 
-    def make(self) -> list[float]:
-        """Make bins of the values, one for each edge and those between them; return the edges."""
-        values, n = sorted(self.values), len(self.values)
-        self.edges = edges = sorted({values[i * n // _BINS] for i in range(_BINS)} if n else ())
-        self.before, self.since = ([0] * (2 * len(edges) + 1) for _ in range(2))
-        self.values = []
-        for x in values:
-            self.add(x, is_rising=False)
-        return edges
+    def among(self, examples: int) -> tuple[float, float]:
+        """Return mean and deviation among all examples; where it is absent it is 0."""
+        share = self.n / examples
+        variance = self.squares / examples + share * (1 - share) * self.mean**2
+        return share * self.mean, math.sqrt(variance)
 
-    def distance(self, before: int, since: int) -> float:
-        """Return the total variation distance, by counts of examples; one may lack the feature."""
-        if self.edges is None:
-            self.make()
-        shares = [a / before - b / since for a, b in zip(self.before, self.since, strict=True)]
-        return (sum(map(abs, shares)) + abs(sum(shares))) / 2
-
-    def state(self) -> list[Any]:
-        return [copy(getattr(self, name)) for name in ("values", "edges", "before", "since")]
+    def state(self) -> list[float]:
+        return [self.n, self.mean, self.squares]
 
 
-class Histograms:
-    """What features are like in the reference and since a rise, of the first 256 names.
+def _distance(before: tuple[float, float], since: tuple[float, float]) -> float:
+    """Return how far mean or deviation have moved, from 0 to 1.
 
-    Bins are made of the first 64 values of a name: of up to eight quantiles of them one each, and
-    of what is between. Strings are ignored.
+    The means' difference is compared with the deviations, the deviations' with their sum.
+
+    >>> _distance((0.0, 1.0), (3.0, 1.0)), _distance((0.0, 1.0), (0.0, 3.0))
+    (0.75, 0.5)
+    """
+    step = abs(since[0] - before[0])
+    own = math.hypot(before[1], since[1]) / math.sqrt(2)
+    spread = abs(since[1] - before[1])
+    return max(step / (step + own) if step else 0.0, spread / (before[1] + since[1] or 1.0))
+
+
+class Movement:
+    """Means and deviations of features in the reference and since a rise, of the first 256 names.
+
+    Strings are ignored.
 
     Examples
     --------
-    >>> histograms = Histograms()
+    >>> movement = Movement()
     >>> for i in range(200):
-    ...     histograms.add({"age": i % 7, "sum": i % 5}, is_rising=False)
+    ...     movement.add({"age": i % 7, "sum": i % 5}, is_rising=False)
     >>> for i in range(50):
-    ...     histograms.add({"age": i % 7, "sum": 9}, is_rising=True)
-    >>> [(name, round(distance, 2)) for name, distance in histograms.moved()]
-    [('sum', 1.0), ('age', 0.02)]
+    ...     movement.add({"age": i % 7, "sum": 9}, is_rising=True)
+    >>> [(name, round(distance, 2)) for name, distance in movement.moved()]
+    [('sum', 1.0), ('age', 0.01)]
     """
 
     def __init__(self) -> None:
         self._examples = [0, 0]  # in the reference, and since the rise
-        self._bins: dict[Any, _Bins] = {}
+        self._features: dict[Any, tuple[_Moments, _Moments]] = {}
 
     def add(self, features: Features, *, is_rising: bool) -> None:
         """Add an example to the reference, or to what came since a rise."""
-        known = self._bins
+        known = self._features
         self._examples[is_rising] += 1
         for name, x in features.items():
-            if not isinstance(x, (int, float)) or x - x != 0:
-                continue  # a text, NaN or infinite
-            if (bins := known.get(name)) is None:
+            if not isinstance(x, (int, float)) or not abs(x) < _MOST:
+                continue  # a text, NaN, or without a square
+            if name not in known:
                 if len(known) >= _NAMES:
                     continue
-                bins = known[name] = _Bins()
-            bins.add(x, is_rising=is_rising)
+                known[name] = _Moments(), _Moments()
+            known[name][is_rising].add(x)
 
     def merge(self) -> None:
         """Make what came since a rise a part of the reference."""
         self._examples = [sum(self._examples), 0]
-        for bins in self._bins.values():
-            if any(bins.since):
-                bins.before = [a + b for a, b in zip(bins.before, bins.since, strict=True)]
-                bins.since = [0] * len(bins.since)
+        for name, (before, since) in self._features.items():
+            before.merge(since)
+            self._features[name] = before, _Moments()
 
     def moved(self) -> list[tuple[str, float]]:
         """Return the three names that moved most and by how much, from 0 to 1, the most first."""
-        before, since = self._examples
-        if not before or not since:
+        if not all(self._examples):
             return []
-        distances = [(str(name), one.distance(before, since)) for name, one in self._bins.items()]
+        n_before, n_since = self._examples
+        distances = [
+            (str(name), _distance(before.among(n_before), since.among(n_since)))
+            for name, (before, since) in self._features.items()
+        ]
         return sorted(distances, key=lambda one: (-one[1], one[0]))[:_NAMED]
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""
-        rows = [[_named(name), *bins.state()] for name, bins in self._bins.items()]
-        return {"examples": [*self._examples], "bins": rows}
+        rows = [[_named(name), *(m.state() for m in of)] for name, of in self._features.items()]
+        return {"examples": [*self._examples], "moments": rows}
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Histograms:
-        """Return the histograms of a `state`."""
+    def restore(cls, state: Mapping[str, Any]) -> Movement:
+        """Return the movement of a `state`."""
         one = cls()
-        one._examples = list(map(int, state["examples"]))
-        one._bins = {name: _Bins(*rest) for name, *rest in state["bins"]}
-        if len(one._examples) != 2 or any(
-            not len(bins.before)
-            == len(bins.since)
-            == (0 if bins.edges is None else 2 * len(bins.edges) + 1)
-            for bins in one._bins.values()
-        ):
-            raise ValueError("no state of histograms")
+        before, since = map(int, state["examples"])
+        one._examples = [before, since]
+        for name, *moments in state["moments"]:
+            first, second = (_Moments(int(n), *map(float, rest)) for n, *rest in moments)
+            one._features[name] = first, second
+            if not (0 <= first.n <= before and 0 <= second.n <= since):
+                raise ValueError("no state of features")
+            if not all(m.squares >= 0 and abs(m.mean) <= _MOST for m in (first, second)):
+                raise ValueError("no state of features")
         return one
 
 
@@ -364,7 +358,7 @@ class Alarms:
     >>> for i in range(800):
     ...     for alarm in alarms.learnt(i % 4 == 0, 0.3, {"age": 7 + i % 7}):
     ...         print(alarm.measure, i, alarm.features)
-    error 207 (('age', 0.993),)
+    error 207 (('age', 0.774),)
     """
 
     def __init__(self, level: float) -> None:
@@ -375,7 +369,7 @@ class Alarms:
 
     def _reset(self) -> None:
         self._detectors = {name: Detector(self.level) for name in MEASURES}
-        self._histograms = Histograms()
+        self._movement = Movement()
         self._wait = 0  # examples until the features of one are looked at
         self._is_rising = False
         self._wrong: list[bool] = []  # those of a group
@@ -400,7 +394,7 @@ class Alarms:
         """
         self._wait -= 1
         if self._wait < 0:  # so seldom that an example costs half as much as one feature
-            self._histograms.add(features, is_rising=self._is_rising)
+            self._movement.add(features, is_rising=self._is_rising)
             self._wait = len(features) // 32 if self._is_rising else max(16, 2 * len(features))
         self._wrong.append(wrong)
         self._losses.append(loss)
@@ -418,10 +412,10 @@ class Alarms:
         if is_rising is not self._is_rising:
             self._is_rising, self._wait = is_rising, 0
             if not is_rising:
-                self._histograms.merge()
+                self._movement.merge()
         if not (is_error or is_loss):
             return []
-        moved = tuple((name, round(distance, 3)) for name, distance in self._histograms.moved())
+        moved = tuple((name, round(distance, 3)) for name, distance in self._movement.moved())
         alarms = []
         for measure, is_it, unit in zip(MEASURES, (is_error, is_loss), (1.0, CUT), strict=True):
             if is_it:
@@ -435,18 +429,18 @@ class Alarms:
         watched = {name: one.state() for name, one in self._detectors.items()}
         losses = [None if x != x else x for x in self._losses]
         group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}
-        return {**watched, "features": self._histograms.state(), "group": group}
+        return {**watched, "features": self._movement.state(), "group": group}
 
     def restore(self, state: Any) -> None:
         """Restore `state`; else ParameterError, and nothing is changed."""
         try:
             watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
-            histograms = Histograms.restore(state["features"])
+            movement = Movement.restore(state["features"])
             wait, group = int(state["group"]["wait"]), state["group"]
             wrong = [bool(x) for x in group["wrong"]]
             losses = [math.nan if x is None else float(x) for x in group["losses"]]
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
-        self._detectors, self._histograms = watched, histograms
+        self._detectors, self._movement = watched, movement
         self._is_rising = any(one.is_rising for one in watched.values())
         self._wait, self._wrong, self._losses = wait, wrong, losses

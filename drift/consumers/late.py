@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,7 @@ class LateLearner(Learner):
     def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
         super().__init__(model, codec, metrics, options)
         self.join = Join(options)
-        self._first: dict[str, Any] = {}  # id of the first message by topic
+        self._first: dict[str, tuple[Any, int]] = {}  # id and time of the first message by topic
         self._since: float | None = None  # when the first label came, until one has joined
 
     # --- checkpoints ---------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class LateLearner(Learner):
         self.metrics.unlabelled += 1
         if example.id is None:
             return sent
-        self._first.setdefault(self.options.topic, example.id)
+        self._first.setdefault(self.options.topic, (example.id, time))
         place, offset = message.position[:2], message.position.offset
         answer = self._shadowed(answer, example.features)
         shadowed = None if self.shadow is None else answer.shadowed
@@ -187,7 +188,8 @@ class LateLearner(Learner):
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
         example = labelled(self.codec.decode_label, message)  # type: ignore[attr-defined]
         if self._since is None:
-            self._first[message.position.topic], self._since = example.id, monotonic()
+            self._first[message.position.topic] = example.id, time
+            self._since = monotonic()
         label = Early(message, example.label, example.weight, time)
         kind, waiting = self.join.label(example.id, label)  # type: ignore[arg-type]
         answer = self._orphans()
@@ -252,20 +254,34 @@ class LateLearner(Learner):
         if late and len(self._first) > 1 and not self.join.counts["learnt"]:
             self._since = math.inf
             topics, paths = (self.options.topic, self.options.labels), self._id_paths()
+            first = [self._first[str(topic)] for topic in topics]
             sides = [
-                f"the first message of {topic} has the id {self._first[str(topic)]!r}{path}"
-                for topic, path in zip(topics, paths, strict=True)
+                f"the first message of {topic} has the id {name!r}{path} and the time {_moment(at)}"
+                for topic, path, (name, at) in zip(topics, paths, first, strict=True)
             ]
+            question = (
+                "Is that the same id? [codec] and [codec.labels] say where it is"
+                if first[0][0] != first[1][0]
+                else "The id is the same, so look at the times: if they should be near each other, "
+                "one of the producers' clocks is off, or sends seconds for milliseconds"
+            )
             log.warning(
-                "no label has found its features for %d s: %s. Is that the same id? [codec] and "
-                "[codec.labels] say where it is",
-                *(_PATIENCE, ", ".join(sides)),
+                "no label has found its features for %d s: %s. %s",
+                *(_PATIENCE, ", ".join(sides), question),
             )
 
     def _id_paths(self) -> list[str]:
         """Return the codec's paths of the ids of features and labels, if known."""
         paths = getattr(self.codec, "id_paths", None)
         return ["", ""] if paths is None else [f" at {path!r}" for path in paths]
+
+
+def _moment(time: int) -> str:
+    """Return milliseconds since 1970 as a time; as they are where no calendar has them."""
+    try:
+        return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{time} ms"
 
 
 def learner_of(model: Any, codec: Codec, options: WorkerOptions) -> Learner:

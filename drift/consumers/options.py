@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ __all__ = [
     "refuse_keyed",
 ]
 
+#: Names that brokers take for topics, but "." and "..".
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 #: Options of labels that come later on which it depends what is learnt.
 _SETTINGS = (
     *("max_age", "grace", "pending", "pending_bytes", "timestamps", "max_jump"),
@@ -188,6 +191,12 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         """Refuse what cannot work."""
         super().__post_init__()
         topics = [one for one in (self.topic, self.labels, *self.outputs) if one]
+        for topic in topics:
+            if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
+                raise ParameterError(
+                    f"{topic!r:.80} is no name of a topic, which has up to 249 letters, digits, "
+                    "dots, '_' and '-' of ASCII: correct it"
+                )
         if len(set(topics)) < len(topics):
             raise ParameterError(
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -319,23 +318,6 @@ def test_the_figure_counts_each_prediction_once(drift, topics):
 
 
 @pytest.mark.parametrize("by", ["flag", "file"])
-def test_the_figure_joins_labels_of_a_topic_of_their_own(drift, broker, by):
-    for name in ("out", "l"):
-        broker.create_topic(name)
-    place = {"topic": "t", "partition": 0, "label": None, "predicted": True}
-    sent = [json.dumps({**place, "offset": n, "id": n}).encode() for n in range(100)]
-    produce(broker, "out", [*sent, *sent[:5]])
-    produce(broker, "l", [json.dumps({"ref": n, "label": n < 30}).encode() for n in range(40)])
-    toml, more = '[codec.labels]\nid = "ref"\n', ["--labels", "l"]
-    if by == "file":
-        toml, more = f'{toml}[labels]\ntopic = "l"\n', []
-    shown = drift("watch", "out", *options(broker, toml=toml), *more, "--seconds", 2)
-    assert shown.exit_code == 0, shown.output
-    assert "40 so far" in shown.stdout
-    assert re.search(r"t:0 +40 +25.0% +25.0% +60 +5", shown.stdout)
-
-
-@pytest.mark.parametrize("by", ["flag", "file"])
 def test_the_figure_shows_measures_and_alarms(drift, broker, by):
     for name in ("out", "events"):
         broker.create_topic(name)
@@ -463,3 +445,23 @@ def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command,
     shown = drift(*command)
     assert shown.exit_code == 2, shown.output
     assert message in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        ("InvalidSessionTimeoutError", "set session_timeout_ms in [consumer] between"),
+        ("InconsistentGroupProtocolError", "another member of the group assigns partitions in an"),
+    ],
+)
+def test_what_a_broker_refuses_is_answered_with_the_remedy(drift, monkeypatch, error, remedy):
+    from kafka import errors  # noqa: PLC0415 - needs the client
+
+    def refused(_):
+        raise getattr(errors, error)("")
+
+    monkeypatch.setattr("drift.cli.consume.Consume._worker", lambda *_: refused(_))
+    given = ["consume", "t", "--group", "g", "--checkpoints", "c", "--bootstrap", "127.0.0.1:1"]
+    shown = drift(*given)
+    assert shown.exit_code == 2
+    assert remedy in shown.stderr

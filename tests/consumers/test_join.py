@@ -231,6 +231,9 @@ def test_labels_that_wait_have_room_for_as_many_bytes_as_was_said():
         assert join.label(n, Early(message, True, None, 0)) == ("early", None)
         assert [one.message.position.offset for one in join.orphans()] == ([0] if n == 3 else [])
     assert [*join._early] == [1, 2, 3]
+    for n in range(16):  # features of 2 bytes
+        assert join.features(100 + n, row(n)) is None
+        assert (join.pending, join.counts["evicted"]) == ((n + 1, 0) if n < 15 else (15, 1))
     assert join.features(2, row(0)).message.position.offset == 2
     assert join._early_bytes == 20
 

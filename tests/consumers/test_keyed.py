@@ -544,6 +544,27 @@ def test_what_has_changed_before_it_raises_stays_wherever_it_is(tmp_path, most):
     assert one.models.get("a")["StandardScaler"].means["a"] == pytest.approx(504.0 / 3)
 
 
+def test_what_has_changed_before_it_raises_is_written_again(tmp_path):
+    """Though nothing else has changed the model since its row was written."""
+    pipeline = compose.Pipeline(preprocessing.StandardScaler(), Fussy())
+    one = learner(tmp_path, pipeline, most=1, prior=False, dead_letters="dead")
+    one.take(message(0, "a", a=1.0))
+    one.models_state()()
+    one.take(message(1, "a", a=500.0))
+    one.take(message(2, "b", a=2.0))
+    one.models_state()()
+    assert one.models.get("a")["StandardScaler"].means["a"] == pytest.approx(501.0 / 2)
+
+
+def test_a_row_is_on_the_disk_before_a_checkpoint_names_it(tmp_path, monkeypatch):
+    monkeypatch.undo()  # what spares the other tests the disk
+    folder = CheckpointFolder(tmp_path)
+    epoch, _ = folder.claim(KEY)
+    store = ModelStore(folder.folder(KEY), epoch)
+    assert store._db.execute("pragma synchronous").fetchone() == (2,)  # full
+    store.close()
+
+
 def test_a_message_without_a_key_is_a_dead_letter(tmp_path):
     one = learner(tmp_path, LBP(budget=4), dead_letters="dead")
     for n, key in enumerate((None, 1.5, True, "x" * 2000)):

@@ -73,10 +73,27 @@ def test_labels_without_features_are_reported_with_the_place_of_the_ids(
     [line] = warnings_of(learner, caplog)
     assert line == (
         f"no label has found its features for 30 s: the first message of orders has the id "
-        f"{shown[0]}, the first message of frauds has the id {shown[1]}. Is that the same id? "
-        "[codec] and [codec.labels] say where it is"
+        f"{shown[0]} and the time 1970-01-01T00:00:00+00:00, the first message of frauds has the "
+        f"id {shown[1]} and the time 1970-01-01T00:00:00+00:00. Is that the same id? [codec] and "
+        "[codec.labels] say where it is"
     )
     assert warnings_of(learner, caplog) == []  # once
+
+
+def test_where_the_ids_are_the_same_the_times_are_named(clock, caplog):
+    """As where one producer sends seconds: its features have expired before their label."""
+    learner = new_learner(SHAPE, timestamps="create", grace=5)
+    feed(learner, "frauds", 0, {"ref": "a7", "fraud": True}, time=1_800_000_000)
+    feed(learner, "orders", 0, {"order": {"id": "a7"}}, time=1_800_000_000_000)
+    feed(learner, "frauds", 1, {"ref": "b", "fraud": True}, time=10**17)
+    clock[0] += 31
+    [line] = warnings_of(learner, caplog)
+    assert "orders has the id 'a7' at 'order.id' and the time 2027-01-15T08:00:00+00:00" in line
+    assert (
+        "frauds has the id 'a7' at 'ref' and the time 1970-01-21T20:00:00+00:00. The id is the"
+        in line
+    )
+    assert "or sends seconds for milliseconds" in line
 
 
 def test_there_is_no_warning_if_labels_find_features_or_no_features_came(clock, caplog):

@@ -263,6 +263,10 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
         worker.save()
         one.step(0)
         assert one.version["checkpoint"] == worker.learner.checkpoint
+        # What a checkpoint has need not be remembered.
+        assert len(one._course.taken._offsets) == sum(one._course.learner.offsets.values()) - len(
+            taken[: sum(worker.learner.offsets.values())]
+        )
     assert one.starts == 1
     assert same(one, worker)
 

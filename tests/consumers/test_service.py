@@ -215,6 +215,7 @@ def test_numbers_beyond_64_bits_are_floats_as_in_messages(asked):
 
 def test_bodies_and_lists_that_are_too_long_are_refused(asked):
     assert "more than 300 bytes" in refused(asked.post("/predict", content=b" " * 301), 413)
+    assert asked.post("/predict", content=GOOD.ljust(300)).status_code == 200
     body = json.dumps([{"features": {}}] * 4)
     assert "4 examples, more than the 3" in refused(asked.post("/predict", content=body), 413)
 

@@ -12,6 +12,7 @@ from river import base
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, Example, relearn
+from drift.consumers.answers import Answer
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import agree
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
@@ -29,7 +30,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.consumers.order import Runs
 from drift.consumers.records import Message, Position
-from drift.consumers.shadow import PairedTest, Shadow
+from drift.consumers.shadow import PairedTest, Shadow, promotion
 from drift.consumers.warm import warm
 from drift.errors import CheckpointError, ConfigurationError
 from drift.models import LBP
@@ -548,6 +549,25 @@ def test_a_signed_checkpoint_is_promoted_with_its_key(tmp_path):
     assert "it is signed: give the file of its key" in by_hand(tmp_path / "c").output
     assert by_hand(tmp_path / "c", "--key-file", tmp_path / "key").exit_code == 0
     assert folder.newest(KEY).promotions[0]["number"] == 1
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+def test_a_shadow_wins_where_it_alone_is_right(first, second):
+    shadow = Shadow(LBP(2))
+    answer = Answer(first, None, second)
+    assert shadow.compare(True, answer) is (second and not first)
+    assert (shadow.test.wins, shadow.test.losses) == (second and not first, first and not second)
+
+
+def test_errors_of_a_shadow_and_the_last_ten_promotions_are_kept():
+    shadow = Shadow(LBP(2))
+    shadow.errors = 7
+    assert Shadow.restore(LBP(2), json.loads(json.dumps(shadow.state()))).errors == 7
+    made = []
+    for _ in range(13):
+        made = promotion(made, {"model": "LBP", "shadow": "RBP"}, shadow.state(), {}, "hand")
+    assert [one["number"] for one in made] == [*range(4, 14)]
 
 
 def test_nothing_is_promoted_where_there_is_no_shadow(tmp_path):

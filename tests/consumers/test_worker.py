@@ -612,6 +612,9 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     [
         ({"predictions": "t"}, "t, t, dead: .* need a topic each"),
         ({"dead_letters": "out"}, "t, out, out: .* need a topic each"),
+        ({"predictions": "o u t"}, r"'o u t' is no name of a topic, which has up to 249 letters"),
+        ({"dead_letters": ".."}, r"'\.\.' is no name of a topic"),
+        ({"events": "é" * 300}, r"'é{79} is no name of a topic"),
         ({"checkpoint_every": 0}, "checkpoint_every must be at least 1, not 0"),
         ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds must be at least 0, not nan"),
         (

@@ -34,6 +34,7 @@ __all__ = [
     "KafkaError",
     "asking",
     "is_refusal",
+    "known_remedy",
     "making_clients",
     "missing",
     "remedy",
@@ -41,6 +42,7 @@ __all__ = [
 
 _REFUSED = (
     errors.AuthorizationError,
+    errors.InconsistentGroupProtocolError,
     errors.IllegalSaslStateError,
     errors.InvalidGroupIdError,
     errors.InvalidPartitionsError,
@@ -57,6 +59,14 @@ _REMEDIES = {
     ),
     errors.UnsupportedSaslMechanismError: (
         "set sasl_mechanism in [kafka] to one that the listener has"
+    ),
+    errors.InconsistentGroupProtocolError: (
+        "another member of the group assigns partitions in another way: stop workers of other "
+        "versions, with and without --keyed, and consumers that are none, or give another --group"
+    ),
+    errors.InvalidSessionTimeoutError: (
+        "set session_timeout_ms in [consumer] between the broker's group.min.session.timeout.ms "
+        "and group.max.session.timeout.ms"
     ),
     errors.IllegalSaslStateError: (
         "this listener takes no login: set security_protocol in [kafka] to PLAINTEXT or SSL, or "
@@ -94,9 +104,8 @@ def remedy(reasons: Iterable[BaseException]) -> str:
     'start the broker, or give its address by --bootstrap'
     """
     reasons = list(reasons)
-    for kind, what in _REMEDIES.items():
-        if any(isinstance(error, kind) for error in reasons):
-            return what
+    if what := known_remedy(reasons):
+        return what
     there = "start the broker, or give its address by --bootstrap"
     if any("ECONNREFUSED" in str(error) for error in reasons):
         return there
@@ -105,6 +114,21 @@ def remedy(reasons: Iterable[BaseException]) -> str:
         f"({', '.join(PROTOCOLS)}) or a login, sasl_mechanism and what that takes: set them in "
         "[kafka]"
     )
+
+
+def known_remedy(reasons: Iterable[BaseException]) -> str:
+    """Return the remedy for errors that have one of their own, else nothing.
+
+    Examples
+    --------
+    >>> known_remedy([errors.InvalidSessionTimeoutError()])
+    "set session_timeout_ms in [consumer] between the broker's group.min.session.timeout.ms and ..."
+    """
+    reasons = list(reasons)
+    for kind, what in _REMEDIES.items():
+        if any(isinstance(error, kind) for error in reasons):
+            return what
+    return ""
 
 
 def missing(topic: str) -> str:

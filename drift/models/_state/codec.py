@@ -60,10 +60,12 @@ if TYPE_CHECKING:
 
     from drift.models._store.shared_supports import SharedSupports
 
-__all__ = ["decode", "encode", "from_bytes", "to_bytes"]
+__all__ = ["decode", "encode", "from_bytes", "parameters", "to_bytes"]
 
 _HEAD = struct.Struct("<Q")
 _WORD = 2**63
+#: How many numbers are looked at before all are.
+_FIRST = 32
 _SCALARS = {bool, int, float, str, type(None)}
 _DTYPES = {name: np.dtype(name) for name in kinds.DTYPES}
 _NATIVE = {name: dtype.newbyteorder("=") for name, dtype in _DTYPES.items()}
@@ -108,7 +110,8 @@ def encode(model: Any, *, narrow: bool = True) -> bytes:
     """
     encoder = _Encoder(narrow=narrow)
     try:
-        tree = encoder.node(model)
+        with np.errstate(all="ignore"):  # as of numbers that float32 has not
+            tree = encoder.node(model)
     except RecursionError:
         raise CheckpointError(f"{type(model).__name__} holds itself: it cannot be stored") from None
     text = _dumps(tree).encode()
@@ -267,15 +270,15 @@ class _Encoder:
         return ["a", value.typecode, *self._blob(value), len(value)]
 
     def _ndarray(self, value: Any) -> Any:
-        kind = value.dtype.newbyteorder("<").str
+        kind = value.dtype.str.replace(">", "<")
         if kind not in kinds.DTYPES:
             raise CheckpointError(f"numpy arrays of type {value.dtype} cannot be stored")
         order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
         is_square = value.ndim > 1 and value.shape[-2] == value.shape[-1]
         if self._is_narrow and is_square and kind == "<f8" and order == "C":
-            half, apart = _halves(value)
-            if _narrowest(half).nbytes + _narrowest(apart).nbytes < value.nbytes:
-                return ["y", list(value.shape), *self._blob(half), *self._blob(apart)]
+            half, apart = map(_narrowest, _halves(value))
+            if half.nbytes + apart.nbytes < value.nbytes:
+                return ["y", list(value.shape), *self._stored(half), *self._stored(apart)]
         return ["n", kind, order, list(value.shape), *self._blob(value.ravel(order))]
 
     def _scalar(self, value: Any) -> Any:
@@ -286,7 +289,9 @@ class _Encoder:
 
     def _blob(self, values: Any) -> tuple[str, int]:
         """Set numbers aside; return their type and offset there."""
-        blob = _narrowest(values) if self._is_narrow else _little(values)
+        return self._stored(_narrowest(values) if self._is_narrow else _little(values))
+
+    def _stored(self, blob: Any) -> tuple[str, int]:
         stored, size = blob.dtype.str, blob.nbytes
         if self._is_narrow and (others := _without_zeros(blob)) is not None:
             blob, stored, size = others, f"z{stored}", len(others)
@@ -322,47 +327,66 @@ class _Encoder:
 def _narrowest(values: Any) -> Any:
     """Numbers in the smallest type that holds them, little-endian."""
     given = np.asarray(values)
-    if given.dtype.kind == "f" and given.dtype.itemsize > 4:
-        with np.errstate(all="ignore"):
-            narrow = given.astype("<f4")
-            same = np.array_equal(
-                narrow.astype(given.dtype).view(np.uint8),
-                np.ascontiguousarray(given).view(np.uint8),
-            )
-        if same:
-            return narrow
-    elif given.dtype.kind in "iu" and given.size and given.dtype.itemsize > 1:
+    itemsize = given.dtype.itemsize
+    if given.dtype.kind == "f" and itemsize > 4:
+        # Of numbers that need all their places the first ones tell.
+        if _are_float32(given.ravel()[:_FIRST]) and _are_float32(given):
+            return given.astype("<f4")
+    elif given.dtype.kind in "iu" and given.size and itemsize > 1:
         low, high = int(given.min()), int(given.max())
-        sign = "i" if low < 0 else "u"
+        sign, bits = ("u", max(high, 0).bit_length()) if low >= 0 else ("i", _bits(low, high))
         for size in (1, 2, 4):
-            limits = np.iinfo(f"{sign}{size}")
-            if size < given.dtype.itemsize and limits.min <= low and high <= limits.max:
+            if size < itemsize and bits <= 8 * size:
                 return given.astype(f"<{sign}{size}" if size > 1 else f"|{sign}1")
     return _little(given)
+
+
+def _bits(low: int, high: int) -> int:
+    """Return the bits of integers with a sign."""
+    return max((~low).bit_length(), high.bit_length()) + 1
+
+
+def _are_float32(values: Any) -> bool:
+    """Whether numbers are the same in float32, to the last bit."""
+    again = values.astype(np.float32).astype(values.dtype)
+    return bool(again.tobytes() == values.tobytes())
 
 
 def _little(values: Any) -> Any:
     """Numbers in their own type, little-endian."""
     given = np.asarray(values)
-    return given.astype(given.dtype.newbyteorder("<"), copy=False)
+    if given.dtype.str[0] != ">":
+        return given
+    return given.astype(given.dtype.newbyteorder("<"))
 
 
 def _without_zeros(values: Any) -> bytes | None:
     """Return a bit for each number, whether it is not 0, and those that are not; None if more."""
     flat = values.ravel()
-    others = flat.view(f"u{flat.itemsize}") != 0  # -0.0 is another number
-    zeros = flat.size - np.count_nonzero(others)
+    whole = flat.view(f"u{flat.itemsize}")  # -0.0 is another number
+    zeros = flat.size - np.count_nonzero(whole)
     if 8 * zeros * flat.itemsize <= flat.size + 7:
         return None
+    others = whole != 0
     return bytes(np.packbits(others).tobytes() + flat[others].tobytes())
 
 
 def _halves(matrices: Any) -> tuple[Any, Any]:
     """Return what is up to the diagonal, and how many last places the rest is above its image."""
-    upper = np.triu(np.ones(matrices.shape[-2:], bool))
-    images = np.ascontiguousarray(matrices.swapaxes(-1, -2)).view(np.int64)
-    apart = np.ascontiguousarray(matrices).view(np.int64) - images
-    return matrices[..., upper].ravel(), apart[..., ~upper].ravel()
+    n = matrices.shape[-1]
+    upper, lower, images = _triangles(n)
+    flat = np.ascontiguousarray(matrices).reshape(math.prod(matrices.shape[:-2]), n * n)
+    whole = flat.view(np.int64)
+    apart = whole.take(lower, axis=1) - whole.take(images, axis=1)
+    return flat.take(upper, axis=1).ravel(), apart.ravel()
+
+
+@lru_cache(maxsize=100)
+def _triangles(n: int) -> tuple[Any, Any, Any]:
+    """Return where a matrix has its upper triangle, the rest, and the images of that."""
+    number = np.arange(n * n).reshape(n, n)
+    upper = np.triu(np.ones((n, n), bool))
+    return number[upper], number[~upper], number.T[~upper]
 
 
 # --- and back ----------------------------------------------------------------------------------
@@ -416,7 +440,7 @@ class _Decoder:
         if kind == stored:
             return np.frombuffer(self._next(count * dtype.itemsize), dtype)
         bits = np.frombuffer(self._next((count + 7) // 8), np.uint8)
-        others = np.unpackbits(bits, count=count).astype(bool)
+        others = np.unpackbits(bits, count=count).view(bool)
         values = np.zeros(count, dtype)
         n_others = int(np.count_nonzero(others))
         values[others] = np.frombuffer(self._next(n_others * dtype.itemsize), dtype)
@@ -451,12 +475,12 @@ class _Decoder:
         half = math.prod(stack) * n * (n - 1) // 2
         numbers = self._numbers(stored, offset, half + math.prod(stack) * n).astype(np.float64)
         apart = self._numbers(apart_stored, apart_offset, half).astype(np.int64)
-        upper = np.triu(np.ones((n, n), bool))
-        values = np.empty(shape)
-        values[..., upper] = numbers.reshape((*stack, -1))
-        images = np.ascontiguousarray(values.swapaxes(-1, -2)).view(np.int64)[..., ~upper]
-        values.view(np.int64)[..., ~upper] = images + apart.reshape(images.shape)
-        return values
+        upper, lower, images = _triangles(n)
+        values = np.empty((math.prod(stack), n * n))
+        values[:, upper] = numbers.reshape(len(values), len(upper))
+        whole = values.view(np.int64)
+        whole[:, lower] = whole.take(images, axis=1) + apart.reshape(len(values), len(lower))
+        return values.reshape(shape)
 
     def _scalar(self, kind: str, text: str) -> Any:
         dtype = np.dtype(kind)
@@ -538,6 +562,13 @@ def _attributes(model: Any) -> frozenset[str]:
     if _SCALARS.issuperset(types) or all(map(_is_plain, values)):
         return _attributes_of(kind, values, types)
     return frozenset(vars(model.clone()))
+
+
+def parameters(model: Any) -> list[tuple[type, Any]] | None:
+    """Return the types and values of a model's parameters; None unless all are plain."""
+    kind: Any = type(model)
+    values = [getattr(model, name) for name in _parameters(kind)]
+    return [(type(value), value) for value in values] if all(map(_is_plain, values)) else None
 
 
 def _is_plain(value: Any) -> bool:
