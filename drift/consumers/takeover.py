@@ -80,7 +80,7 @@ class TakeOver:
         """Log how far it is, now and then."""
         if time.monotonic() - self._said >= _OFTEN:
             self._said = time.monotonic()
-            log.info("%s", self)
+            log.info("%s", str(self))
 
     def abandon(self) -> None:
         """Have it end soon, as the partitions have gone."""

@@ -368,10 +368,11 @@ class Worker:
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
         places = self.assignment.waiting()
-        if places:
+        keys = dict.fromkeys(map(self._key, places))
+        if keys.keys() - self._taking.keys():
             self._consumer.refresh()
         until = time.monotonic() + _SOON
-        for key in dict.fromkeys(map(self._key, places)):
+        for key in keys:
             ready = [place for place in places if self._key(place) == key]
             try:
                 if self._take_over(key, ready, until):

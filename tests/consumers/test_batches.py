@@ -220,3 +220,19 @@ def test_a_batch_that_has_expired_ends_the_flush_though_others_are_lost(broker, 
     assert not lost.is_done
     one.forget()
     one.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "expires", "waits"),
+    [
+        ({}, 60_000, 60.0),
+        ({"linger_ms": 40_000}, 70_001, 70.001),  # as kafka-python wants it
+        ({"request_timeout_ms": 90_000}, 90_021, 90.021),
+        ({"delivery_timeout_ms": 300_000}, 300_000, 300.0),
+        ({"request_timeout_ms": 1000, "delivery_timeout_ms": 2000}, 2000, 60.0),
+    ],
+)
+def test_answers_are_waited_for_until_batches_expire(broker, given, expires, waits):
+    with producer.Producer(broker.client_args | given) as one:
+        assert one.producer.config["delivery_timeout_ms"] == expires
+        assert one._patience() == waits

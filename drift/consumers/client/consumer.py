@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import kafka
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import FencedInstanceIdError
 from kafka.protocol.consumer.metadata import (
@@ -196,7 +197,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             # Partitions are read side by side: large fetches of one keep others from theirs.
             "max_partition_fetch_bytes": 256 << 10,
             "partition_assignment_strategy": [
-                RangePartitionAssignor() if shared else LeadAssignor(partition)
+                CooperativeStickyAssignor() if shared else LeadAssignor(partition)
             ],
             **options,
             "auto_offset_reset": "none",
