@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from cases import CASES
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from streams import STREAMS, as_arrays, drifting_stream
 
 from drift.errors import LabelError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, MIRA, MRBP, compiled
+from drift.models import LBP, MIRA, MRBP, Tracker, compiled
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -277,3 +278,15 @@ def test_any_mapping_is_an_example(kind):
         assert model.predict_one(kind(x)) == twin.predict_one(x)
         if i % 50 == 0:
             assert model.supports == twin.supports
+
+
+def test_labels_of_one_spelling_are_never_one_column():
+    model = Tracker(50)
+    for label in ("1", 1, "1"):
+        model.learn_one({"a": 1.0}, label)
+    rows = {"a": [1.0]}
+    by_label = model.predict_proba_many(pd.DataFrame(rows))
+    assert dict(by_label.iloc[0]) == model.predict_proba_one({"a": 1.0})
+    for frame in (pl.DataFrame(rows), pa.table(rows)):
+        with pytest.raises(LabelError, match="labels '1' and 1 would be one column"):
+            model.predict_proba_many(frame)

@@ -140,7 +140,7 @@ def culprit(
 def _remedy(name: Hashable, value: Any) -> str:
     if is_missing(value):
         return (
-            "leave absent features out, or fill them before this model, as with "
+            "leave absent features out, or give None and fill it before this model, as with "
             f"river.preprocessing.StatImputer(({name!r}, river.stats.Mean()))"
         )
     if not isinstance(value, (str, bytes)):

@@ -218,6 +218,14 @@ class Table:
         if self._frame is None:
             scores = np.array(list(columns.values()), dtype=np.float64)
             return scores.reshape(len(columns), len(self)).T
+        names: dict[str, Label] = {}
+        if not self._frame.implementation.is_pandas_like():  # whose columns have any names
+            for label in columns:
+                if (other := names.setdefault(str(label), label)) is not label:
+                    raise LabelError(
+                        f"labels {other!r} and {label!r} would be one column: learn labels of one "
+                        "kind, or ask with a data frame of pandas"
+                    )
         return dataframe.to_native_frame(
             {label: np.array(values) for label, values in columns.items()}, like=self._frame
         )
