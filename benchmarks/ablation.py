@@ -2,7 +2,7 @@
 
     export DRIFT_DATA=...
     python -m benchmarks.ablation                                  # every rule, two seeds; 2 hours
-    python -m benchmarks.ablation --changes "no surfaces" --streams electricity weather
+    python -m benchmarks.ablation --changes "no trees" --streams electricity weather
     python -m benchmarks.ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
 
 A change is an edit of the sources: text that stands once in a file of `drift/models/_tracker`, and

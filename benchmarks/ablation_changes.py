@@ -10,7 +10,7 @@ def _tables(old: str, new: str) -> list[Edit]:
     return [("tables.py", old, new)]
 
 
-_WALKS = "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4)"
+_WALKS = "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4, 0.0)"
 _MAPS = "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0, 0.1, 0.2, 0.4), 3e-4"
 _RIVAL = """    for (int r = 0; t->n_rows > 1 && r < t->n_rows; r++)
         for (int e = 0; r != number && e < n; e++) z[e] -= probabilities[r] / others * t->scores[(size_t)r * n + e];
@@ -37,11 +37,12 @@ def _silent(scores: str, member: int) -> str:
 
 CHANGES: dict[str, list[Edit]] = {
     # The gates, and the calibration of their probabilities.
-    "one gate, of walk 3e-6": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (3e-6,)"),
-    "one gate, of walk 1e-4": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (1e-4,)"),
-    "walks 1e-7, 3e-5": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.1, (1e-7, 3e-5)"),
-    "gate's prior 0.01": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 0.01, (3e-6, 1e-4)"),
-    "gate's prior 1": _tables(_WALKS, "GATE_PRIOR, GATE_WALKS = 1.0, (3e-6, 1e-4)"),
+    "no gate of walk 3e-6": _tables(_WALKS, _WALKS.replace("3e-6, 1e-4, 0.0", "1e-4, 0.0")),
+    "no gate of walk 1e-4": _tables(_WALKS, _WALKS.replace("3e-6, 1e-4, 0.0", "3e-6, 0.0")),
+    "no gate of walk 0": _tables(_WALKS, _WALKS.replace(", 0.0", "")),
+    "walks 1e-7, 3e-5, 0": _tables(_WALKS, _WALKS.replace("3e-6, 1e-4", "1e-7, 3e-5")),
+    "gate's prior 0.01": _tables(_WALKS, _WALKS.replace("0.1,", "0.01,")),
+    "gate's prior 1": _tables(_WALKS, _WALKS.replace("0.1,", "1.0,")),
     "margin over the rival alone": [("tracker.h", _RIVAL, _TO_RIVAL)],
     "no floors": _tables(_MAPS, "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0,), 3e-4"),
     "no share among maps": _tables(_MAPS, _MAPS.replace("3e-4", "0.0")),
@@ -55,16 +56,18 @@ CHANGES: dict[str, list[Edit]] = {
     "evict without merging": [
         ("kernels.h", "        t->nearest = i;\n", "        t->nearest = -1;\n")
     ],
-    "no linear kernel": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.25, 2.0, 16.0)")],
-    "no kernel of width 0.25": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.0, 2.0, 16.0)")],
-    "no kernel of width 2": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.0, 0.25, 16.0)")],
-    "no kernel of width 16": [("../tracker.py", "(0.0, 0.25, 2.0, 16.0)", "(0.0, 0.25, 2.0)")],
-    "no slow rate": [
-        ("../tracker.py", "rates: Sequence[float] = (0.5, 6.0)", "rates: Sequence[float] = (6.0,)")
+    "no linear kernel": [("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.25, 2.0, 16.0), (0.5")],
+    "no kernel of width 0.25": [
+        ("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.0, 2.0, 16.0), (0.5")
     ],
-    "no fast rate": [
-        ("../tracker.py", "rates: Sequence[float] = (0.5, 6.0)", "rates: Sequence[float] = (0.5,)")
+    "no kernel of width 2": [
+        ("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.0, 0.25, 16.0), (0.5")
     ],
+    "no kernel of width 16": [
+        ("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.0, 0.25, 2.0), (0.5")
+    ],
+    "no slow rate": _tables("16.0), (0.5, 6.0)", "16.0), (6.0,)"),
+    "no fast rate": _tables("16.0), (0.5, 6.0)", "16.0), (0.5,)"),
     "none forgets soon": _tables(
         "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 0.75",
         "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 1e-9",
@@ -83,13 +86,12 @@ CHANGES: dict[str, list[Edit]] = {
     # Splines.
     "no slow spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-2, 1e-2)"),
     "no fast spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-4, 1e-4)"),
-    "no surfaces": [
-        (
-            "scales.pxi",
-            "self.next_pairs = self.n_present <= DRIFT_PAIRED",
-            "self.next_pairs = False",
-        )
-    ],
+    # Trees.
+    "no trees": _tables("TREES_FROM = 100", "TREES_FROM = 1000"),
+    "6 trees": _tables("TREES, DEPTH = 12, 6", "TREES, DEPTH = 6, 6"),
+    "trees of depth 4": _tables("TREES, DEPTH = 12, 6", "TREES, DEPTH = 12, 4"),
+    "all rows kept": _tables("KEPT, LEAST_KEPT = 4.0, 0.1", "KEPT, LEAST_KEPT = 4.0, 1.0"),
+    "no row forgotten": _tables("WORSE, LEAST_VARIANCE = 6.0", "WORSE, LEAST_VARIANCE = 1e300"),
     # Scales.
     "statistics over 100 examples": _tables(
         _STATISTICS, "STATISTICS_RATE, VALUE_LIMIT = 1e-2, 3.0"

@@ -30,7 +30,8 @@ def kind_of(member: Member) -> str:
     """Return what kind of member it is, over the features or beside their context."""
     if member.rate:
         return "kernels"
-    return "splines" if member.kernel.endswith("splines") else "linear models"
+    kind = member.kernel.rpartition(" ")[2]
+    return kind if kind in {"splines", "trees"} else "linear models"
 
 
 def stream(seed: int = 1, noise: float = 0.05) -> Iterator[tuple[dict[str, float], bool]]:

@@ -33,7 +33,7 @@ _SIZES = struct.Struct("<8sIIQ")
 _DIGEST = 32
 
 #: The only one that is read so far; it rises when earlier versions could not read what is written.
-FORMAT = 4
+FORMAT = 5
 
 
 def check_format(what: str, found: int) -> None:

@@ -42,7 +42,7 @@ WRAPPED = {
 }
 WRAPPED["OneVsRest(Averaged)"] = lambda k: OneVsRest(Averaged(LBP(BUDGET, kernel=k)))
 TRACKERS = {
-    "Tracker, classes": lambda _: Tracker(BUDGET),
+    "Tracker, classes": lambda _: Tracker(BUDGET, trees=True),
     "Tracker-sparse, classes": lambda _: Tracker(BUDGET, scale="sparse"),
 }
 CLASSES = {f"{name}, classes": make for name, (make, _) in MULTICLASS.items()}
@@ -85,9 +85,7 @@ def examples(name):
     if name in BINARY or name.startswith("Averaged"):
         return stream[:30], stream[30:]
     classes = [(x, ("yes" if y else "no") if i % 3 else "else") for i, (x, y) in enumerate(stream)]
-    more = dict.fromkeys(
-        "abcdefghijklmnop", 1.0
-    )  # with which the Tracker has no surfaces any longer
+    more = dict.fromkeys("abcdefghijklmnop", 1.0)
     return classes[:30], [*classes[30:], (stream[0][0] | more, "new")]
 
 

@@ -65,7 +65,7 @@ def streams_of_rows():
     yield "sparse", ("sparse", X, y)
     X, y = as_arrays(clusters(["red", "green", "blue", "white"], 100))
     yield "classes", ("dense", (X + 0.25).astype(np.float32).astype(float), y)
-    for name, share in (("growing", 1.0), ("growing, halves", 0.5)):  # which keep their surfaces
+    for name, share in (("growing", 1.0), ("growing, halves", 0.5)):
         few, labels = as_arrays(paired(1, 18, 50, n=100, share=share))
         yield name, ("auto", few.astype(np.float32).astype(float), labels)
     words = np.zeros((100, 500))  # five in each row that no other has

@@ -324,10 +324,12 @@ def test_a_vote_has_no_score():
 
 
 @pytest.mark.usefixtures("core")
-def test_members_are_a_table_of_what_each_would_have_done():
-    model = Tracker(9)
+@pytest.mark.parametrize("trees", [False, True])
+def test_members_are_a_table_of_what_each_would_have_done(trees):
+    model = Tracker(9, trees=trees)
     rows = model.members
-    n = 16 + sum(map(len, tables.FAMILIES.values()))
+    families = {k: v for k, v in tables.FAMILIES.items() if trees or k not in tables.OPTIONAL}
+    n = 16 + sum(map(len, families.values()))
     assert [row.weight for row in rows] == pytest.approx([1 / n] * n)
     wrong = 0
     for t, (x, y) in enumerate(random_stream(100)):
@@ -335,14 +337,14 @@ def test_members_are_a_table_of_what_each_would_have_done():
         model.learn_one(x, y)
     rows = model.members
     gates, maps = (model._core.arrays()[name] for name in ("gates", "maps"))
-    shares = maps[:8].sum(), maps[8:].sum()
-    expected = shares[0] * gates[0] + shares[1] * gates[1]
+    expected = sum(maps[8 * g : 8 * g + 8].sum() * gate for g, gate in enumerate(gates))
     assert [row.weight for row in rows] == pytest.approx(expected.tolist())
     assert min(row.error for row in rows) < wrong / 100 + 0.1
     assert all(0.0 < row.log_loss < 3.0 for row in rows)
     named = ["slow SGD", "fast SGD", "AdaGrad", "Kalman", "slow splines", "fast splines"]
     named += [f"context, {name}" for name in named[2:]]
     assert [row.kernel for row in rows[16 : 16 + len(named)]] == named  # and what is added
+    assert [row.kernel for row in rows[-2:]] == ["trees", "context, trees"] or not trees
     assert {row.kernel for row in rows[:16]} == {"linear", "RBF(0.25)", "RBF(2)", "RBF(16)"}
     assert [(row.rate, row.forgetting) for row in rows[:4]] == [
         *((0.5, pytest.approx(0.05 / 9)), (0.5, 0.5)),

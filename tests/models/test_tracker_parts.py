@@ -239,15 +239,13 @@ def test_what_splines_learn_of_an_example():
     model, r = tracker(), math.sqrt(3 / 7)  # half a deviation: r (1 - 1/3) = sqrt(variance) / 2
     for a, b, w in ((1.0, 3.0, NOTHING), (3.0, 1.0, NOTHING), (2.0 + r, 2.0 - r, 1.0)):
         model.learn_one({"a": a, "b": 2.0, "c": b}, "only", w)
-    third = 1 / math.sqrt(3)  # three curves and three surfaces
-    a, b, ab, cs, ac, bc = 1, 1 + 9, 1 + 18, 1 + 43, 1 + 52, 1 + 77
+    third = 1 / math.sqrt(3)  # three curves
+    a, b, cs = 1, 1 + 9, 1 + 18
     values = {0: 1.0} | dict.fromkeys((a + 5, b + 4, cs + 3), third)
-    values |= dict.fromkeys((ab + 10 + 2, ab + 10 + 3, bc + 5 + 2, bc + 10 + 2), third / 2)
-    values |= dict.fromkeys((ac + 5 + 2, ac + 5 + 3, ac + 10 + 2, ac + 10 + 3), third / 4)
-    # Their squares are 1 + 1 + 5/12; p (1 - p) is 1/4, the gradient -1/2.
-    total = 1 + c.PRIOR * (29 / 12) / 4
+    # Their squares are 1 + 1; p (1 - p) is 1/4, the gradient -1/2.
+    total = 1 + c.PRIOR * 2 / 4
     [[weights, reduced]] = arrays(model)["splines"]
-    expected = np.zeros((2, 1 + 102, 2))
+    expected = np.zeros((2, 1 + 27, 2))
     for cell, v in values.items():
         near = v if cell == 0 else v / third
         gain = c.PRIOR**2 * v * v / 4 / total
@@ -268,14 +266,6 @@ def test_what_the_bias_of_splines_learns_of_a_light_example():
     assert weights[0] == pytest.approx([-w / 2.0 * c.PRIOR / total] * 2)
     gain = c.PRIOR**2 * w / 4.0 / total
     assert reduced[0] == pytest.approx([gain - walk for walk in c.SPLINE_WALKS])
-
-
-@pytest.mark.parametrize("n", [c.PAIRED, c.PAIRED + 1])
-def test_pairs_have_surfaces_where_the_first_example_has_few_values(n):
-    """But for zeros."""
-    model = tracker()
-    model.learn_one(dict.fromkeys(map(str, range(n)), 2.0) | {"zero": 0.0}, "no")
-    assert model._core.state()["pairs"] is (n <= c.PAIRED)
 
 
 def test_a_third_class_halves_what_the_members_learnt():

@@ -87,16 +87,17 @@ def same_state(cores):
 @pytest.mark.covering(2)
 @pytest.mark.parametrize("budget", [1, 3, 12])
 @pytest.mark.parametrize("scale", ["auto", "dense", "sparse"])
+@pytest.mark.parametrize("trees", [False, True])
 @pytest.mark.parametrize("stream", ALL)
-def test_the_cores_agree(stream, scale, budget):
-    compare(both(budget, scale), islice(ALL[stream](), 120))
+def test_the_cores_agree(stream, trees, scale, budget):
+    compare(both(budget, scale, trees=trees), islice(ALL[stream](), 120))
 
 
 @pytest.mark.parametrize("stream", FEW)
 def test_the_cores_agree_on_few_names(stream):
-    """What ends surfaces when it is learnt is only without them when it is predicted."""
+    """Also on names that it is predicted with and learnt without."""
     unmet = {"unmet": 2.0}, {f"unmet{k}": 2.0 for k in range(17)}
-    compare(both(3), islice(FEW[stream](), 100), unmet=unmet, most=1e-5)
+    compare(both(3, trees=True), islice(FEW[stream](), 100), unmet=unmet, most=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def permuted(n=150, seed=13):
 def paired(first, most, third=None, *, n=120, share=0.9):
     """Pairs' products tell. Names join one by one from `first` to `most`, a third class late.
 
-    A row has a `share` of them. One that has more than 16 and brings the 17th ends surfaces.
+    A row has a `share` of them.
     """
     rng = random.Random(10)
     for t in range(n):
@@ -142,11 +142,9 @@ OWN = {
     "jumps": jumps,
     "tiny": tiny,
 }
-#: Streams of few names, for surfaces: of so many, and with a 17th from example 80 on, in rows that
-#: have all names or half of them.
+#: Streams of few names: of so many, and with more later, in rows that have all of them or half.
 FEW = {
-    **{f"{n} names": partial(paired, n, n) for n in (1, 2, 3, 16, 17)},
-    "17 names in each": partial(paired, 17, 17, share=1.0),
+    **{f"{n} names": partial(paired, n, n) for n in (1, 3, 17)},
     "3 names, classes": partial(paired, 3, 3, 0),
     "16 names, late class": partial(paired, 16, 16, 40),
     "growing": partial(paired, 1, 18, share=1.0),

@@ -11,7 +11,22 @@ import numpy as np
 from drift.errors import LabelError
 from drift.models._store.class_labels import check_class
 from drift.models._tracker.layout import Shape, dtype_of, layout_of
-from drift.models._tracker.tables import DENSE_NAMES, FEATURE, GROUPS, NUMBER_BITS
+from drift.models._tracker.tables import (
+    BINS,
+    DENSE_NAMES,
+    FEATURE,
+    FOREST,
+    GROUPS,
+    LEAF_LIMIT,
+    LEAST_KEPT,
+    LEAST_TREE_WEIGHT,
+    LEAVES,
+    MOST_TREE_WEIGHT,
+    NUMBER_BITS,
+    SHRINKAGE,
+    TREES,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +46,9 @@ _PARTS = (
     "free",
     "classes",
     "names",
-    "pairs",
     "sparse",
     "draws",
+    "windows",
     "tickets",
 )
 _TICKETS = {"keys": np.uint64, "numbers": np.int64, "sizes": np.int64, "tickets": np.uint8}
@@ -43,6 +58,12 @@ _HEAD = 8
 #: Tolerance of sums of weights, and of a covariance's symmetry.
 _ROUNDING = 1e-6
 _MOST = sys.float_info.max
+#: Arrays of trees that are checked; the largest score of a row, with rounding.
+_TREES = (
+    *("n_edges", "codes", "places", "labels", "features", "leaves", "scores", "weights", "missed"),
+    "forest",
+)
+_LARGEST_SCORE = 2.0 * TREES * SHRINKAGE * LEAF_LIMIT
 #: Bounds of numbers of float64, and which they are along the last axis; others are finite.
 _ALL, _SIZES = slice(None), [k for k, name in enumerate(FEATURE) if name not in {"mean", "last"}]
 _BOUNDS: dict[str, tuple[float, float, Any]] = {
@@ -122,7 +143,7 @@ def _check_classes(classes: Any) -> None:
 
 
 def _check_names(state: dict[str, Any]) -> None:
-    names, pairs = state["names"], state["pairs"]
+    names = state["names"]
     _check(type(names) is list, "names")
     try:
         n = len(set(names))
@@ -130,8 +151,6 @@ def _check_names(state: dict[str, Any]) -> None:
         n = -1
     _check(n == len(names) <= DENSE_NAMES, "names that are no different ones")
     _check(not (state["sparse"] and names), "names of sparse rows")
-    _check(pairs is None or (type(pairs) is bool and not state["sparse"]), "pairs")
-    _check(pairs is not None or not names, "names without pairs")
 
 
 def _check_supports(plan: Plan, state: dict[str, Any], supports: list[Any]) -> None:
@@ -181,6 +200,9 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
     for name in ("slots", "values"):
         _check(type(state[name]) is int and 0 <= state[name] < 2**31, f"the supports' {name}")
     _check(type(state["free"]) is int and -1 <= state["free"] < state["slots"], "the free slot")
+    windows, most = state["windows"], window_of(plan.budget) if plan.trees else 0
+    good = type(windows) is list and [*map(type, windows)] == [int, int]
+    _check(good and all(0 <= n <= most * (not state["sparse"]) for n in windows), "windows")
     shape = Shape.of(plan, state)
     layout = layout_of(shape)
     for name, whole in layout.whole(state["values"]).items():
@@ -190,7 +212,32 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
         raise _inconsistent(f"{wrong} out of bounds")
     _check(_are_covariances(groups["covariances"]), "covariances")
     _check_values(layout, state)
+    for prefix in ("", "context_") if shape.trees else ():
+        _check_trees(layout, state, prefix)
     return layout
+
+
+def _check_trees(layout: Layout, state: dict[str, Any], prefix: str) -> None:
+    """Check each number that leads compiled code to another, and the ranges of what it computes."""
+    names = {name: f"{prefix}tree_{name}" for name in _TREES}
+    a = {name: layout.array(state["arrays"], full) for name, full in names.items()}
+    columns = layout.sizes[f"{prefix}columns"]
+    counts = dict(zip(FOREST, a["forest"][0].tolist(), strict=True))
+    a["features"] = a["features"][: counts["n_trees"]]  # others are zeros, even without columns
+    for name, least, most in (
+        ("n_edges", 0, BINS - 1),
+        ("codes", 0, a["n_edges"]),
+        ("places", 0, LEAVES - 1),
+        ("labels", 0, len(state["classes"]) - 1),
+        ("features", -1, columns - 1),
+        ("leaves", -SHRINKAGE * LEAF_LIMIT, SHRINKAGE * LEAF_LIMIT),
+        ("scores", -_LARGEST_SCORE, _LARGEST_SCORE),
+        ("weights", LEAST_TREE_WEIGHT * (1.0 - _ROUNDING), MOST_TREE_WEIGHT / LEAST_KEPT),
+        ("missed", 0.0, 1.0),
+    ):
+        _check(((a[name] >= least) & (a[name] <= most)).all(), names[name])
+    good = counts["n_trees"] <= TREES and counts["next"] < TREES and counts["renewing"] <= columns
+    _check(good and counts["kept"] >= len(a["labels"]), names["forest"])
 
 
 def out_of_bounds(shape: Shape, groups: Mapping[str, NDArray[Any]]) -> str:

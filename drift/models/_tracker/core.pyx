@@ -27,7 +27,7 @@ from drift.models._store.supports import Guard
 from drift.models._tracker import tables
 from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
-from drift.models._tracker.names import hash_of, number_of
+from drift.models._tracker.names import hash_of, mix, number_of
 from drift.models._tracker.room import check_room, no_room
 from drift.models._tracker.tables import ARRAYS, DIMENSIONS, GROUPS, sizes_of
 from drift.models._tracker.tickets import Snapshot, Tickets
@@ -38,7 +38,7 @@ include "state.pxi"
 include "scales.pxi"
 
 #: Sizes of the dimensions of a tracker that has learnt nothing, but those of its parameters.
-cdef dict LEAST = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0, **tables.sizes_of(0, pairs=False, sparse=False)}
+cdef dict LEAST = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0, **tables.sizes_of(0, sparse=False, trees=False)}
 
 
 cdef class TrackerCore:
@@ -62,7 +62,7 @@ cdef class TrackerCore:
             return
         self.tickets = Tickets() if plan.late else None
         self.classes, self.numbers = [], {}
-        self.data = self.new_state({})
+        self.data = self.new_state(tables.sizes_of(0, sparse=scale == "sparse", trees=plan.trees))
         self.scale = Sparse(self.data, 0) if scale == "sparse" else Dense(self.data, [])
         self.data.t.sparse = scale == "sparse"
         self.data.t.draws = seed % 2**64
@@ -73,6 +73,9 @@ cdef class TrackerCore:
         self.data.array("maps")[:] = 1.0 / DRIFT_N_MAPS
         self.data.array("factors")[:] = 1.0
         self.data.t.sums.mean_loss, self.data.t.sums.mean_weight = 0.7, 1.0
+        if self.data.t.forests:
+            self.data.t.tree_forest.draws, self.data.t.context_tree_forest.draws = [mix((seed + k) % 2**64) for k in (1, 2)]
+            self.data.t.tree_forest.renew = self.data.t.context_tree_forest.renew = tables.FEWEST
 
     cdef State new_state(self, dict room):
         """Memory of a new tracker."""
@@ -87,6 +90,7 @@ cdef class TrackerCore:
             state.t.rates[k], state.t.retention[k] = plan.rates[k % n], 1.0 - <double>plan.forgetting[k % n]
         for k, walk in enumerate(tables.LATE_WALKS if plan.late else tables.GATE_WALKS):
             state.t.walks[k] = walk
+        state.t.has_trees, state.t.largest_window = plan.trees, tables.window_of(self.budget)
         return state
 
     def __sizeof__(self):
@@ -274,6 +278,7 @@ cdef class TrackerCore:
             classes, numbers = [*classes, y], {**numbers, y: number}
             self.reserve_rows(y, number + 1)
         t.inserted = t.evicted = t.nearest = -1
+        self.reserve_windows()
         if to_sparse:
             state = self.sparse_state()
             scale = Sparse(state, state.t.names)
@@ -313,6 +318,16 @@ cdef class TrackerCore:
         except MemoryError:
             by_rows = [self.data.array(name) for name, a in tables.ARRAYS.items() if a.shape[0] == "rows"]
             raise no_room(y, n, sum([a.nbytes // len(a) for a in by_rows])) from None
+        return 0
+
+    cdef int reserve_windows(self) except -1:
+        """Reserve a row in each window of trees, and a quarter more than their largest, so that rows seldom move."""
+        cdef DriftTracker *t = &self.data.t
+        cdef int n = max(t.tree_window.first + t.tree_window.n, t.context_tree_window.first + t.context_tree_window.n)
+        cdef int most = t.largest_window + t.largest_window // 4
+        if t.forests and n >= t.window and t.window < most:
+            n = min(max(2 * t.window, 64), most)
+            self.data.reserve({"window": n, "context_window": n, "fitted": t.largest_window})
         return 0
 
     cdef uint64_t insert(self) except? 0:
@@ -413,13 +428,14 @@ cdef class TrackerCore:
     cdef stored(self):
         cdef DriftTracker *t = &self.data.t
         names = self.scale.names
-        pairs = None if t.sparse else (<Dense>self.scale).pairs
         n_names = t.names if t.sparse else len(names)
-        shape = Shape(t.members, t.kernel_members, t.n_classes, t.n_used, n_names, bool(pairs), bool(t.sparse))
+        windows = t.tree_window.n, t.context_tree_window.n
+        drift_compact(t)
+        shape = Shape(t.members, t.kernel_members, t.n_classes, t.n_used, n_names, bool(t.sparse), bool(t.forests), windows)
         stored = {
             "arrays": self.data.stored(layout_of(shape)), "slots": t.n_used, "values": self.data.n_values(), "free": self.free,
-            "classes": list(self.classes), "names": list(names), "pairs": pairs,
-            "sparse": bool(t.sparse), "draws": t.draws,
+            "classes": list(self.classes), "names": list(names),
+            "sparse": bool(t.sparse), "draws": t.draws, "windows": list(windows),
         }
         return Snapshot(shape, stored, None if self.tickets is None else self.tickets.copy())
 
@@ -431,14 +447,17 @@ cdef class TrackerCore:
         sizes, supports = layout.sizes, layout.supports(state["arrays"])
         inputs = max(sizes["names"], sizes["context_cells"], int(supports[0].max(initial=0)))
         slots = (sizes["slots"] + LANES - 1) // LANES * LANES
-        data = self.new_state(sizes | {"slots": slots, "classes": max(sizes["rows"], 2), "inputs": inputs})
+        window = max(sizes["window"], sizes["context_window"])
+        windows = {"window": window, "context_window": window, "fitted": tables.window_of(self.budget) if window else 0}
+        data = self.new_state(sizes | windows | {"slots": slots, "classes": max(sizes["rows"], 2), "inputs": inputs})
         data.restore_supports(*supports)
         data.restore(layout, state["arrays"])
         self.classes = list(state["classes"])
         self.numbers = {label: number for number, label in enumerate(self.classes)}
         n_classes = <int>len(self.classes)
         data.t.sparse, data.t.draws, data.t.n_classes, data.t.n_rows = state["sparse"], state["draws"], n_classes, drift_rows_of(n_classes)
-        self.scale = Sparse(data, sizes["names"]) if state["sparse"] else Dense(data, list(state["names"]), state["pairs"])
+        self.scale = Sparse(data, sizes["names"]) if state["sparse"] else Dense(data, list(state["names"]))
+        data.t.tree_window.n, data.t.context_tree_window.n = state["windows"]
         self.data, self.free = data, state["free"]
         self.tickets = Tickets.restored(state["tickets"]) if self.plan.late else None
         return 0

@@ -85,6 +85,24 @@ static void drift_context_deviations(DriftTracker *t) {
         }
 }
 
+/* Read the values for the trees: an absent name is 0, or missing as `drift_has_gaps` says. */
+static void drift_read_tree_row(DriftTracker *t, int d, double n) {
+    for (int j = 0; j < d && j < t->columns; j++) {
+        double x = t->raw[j];
+        if (x == DRIFT_ABSENT) x = drift_has_gaps(&t->features[j], n) ? NAN : 0.0;
+        t->tree_row[j] = (float)drift_clipped(x, DRIFT_COLUMN_LIMIT);
+    }
+}
+
+/* The same with the deviations from the running means, which the point has. */
+static void drift_read_context_tree_row(DriftTracker *t) {
+    for (int j = 0; j < t->n_context / DRIFT_CONTEXT_INPUTS && t->forests; j++) {
+        float *row = t->context_tree_row + DRIFT_CONTEXT_INPUTS * j;
+        row[0] = t->tree_row[j];
+        for (int h = 0; h < DRIFT_N_HORIZONS; h++) row[1 + h] = (float)drift_clipped(t->raw_deviations[DRIFT_N_HORIZONS * j + h], DRIFT_COLUMN_LIMIT);
+    }
+}
+
 /* Update the running means of the features from `first` up to `last`. */
 static void drift_means_learn(DriftTracker *t, int first, int last) {
     for (int j = first; j < last && j < t->n_context / DRIFT_CONTEXT_INPUTS; j++)

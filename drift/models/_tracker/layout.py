@@ -34,10 +34,12 @@ class Shape(NamedTuple):
         Number of slots of supports.
     names
         Number of features that are standardised.
-    pairs
-        Whether pairs have surfaces.
     sparse
         Whether rows are sparse.
+    trees
+        Whether there are trees.
+    windows
+        Number of rows in the window of each member of trees.
     """
 
     members: int
@@ -45,17 +47,20 @@ class Shape(NamedTuple):
     classes: int
     slots: int
     names: int
-    pairs: bool
     sparse: bool
+    trees: bool
+    windows: tuple[int, int]
 
     @classmethod
     def of(cls, plan: Plan, state: Mapping[str, Any]) -> Shape:
         """Return that of a state whose names, classes and numbers of supports are checked."""
         sparse, slots, names = state["sparse"], state["slots"], len(state["names"])
+        trees, windows = plan.trees and not sparse, tuple(state["windows"])
         if sparse:
             names = max(np.size(state["arrays"]["int32"]) - slots - state["values"], 0)
-        classes, pairs = len(state["classes"]), bool(state["pairs"])
-        return cls(plan.n_members, plan.n_kernel_members, classes, slots, names, pairs, sparse)
+        classes = len(state["classes"])
+        members = plan.n_members, plan.n_kernel_members
+        return cls(*members, classes, slots, names, sparse, trees, windows)
 
 
 class Layout(NamedTuple):
@@ -140,7 +145,9 @@ def layout_of(shape: Shape) -> Layout:
         "kernel_members": shape.kernel_members,
         "rows": rows,
         "slots": shape.slots,
-        **sizes_of(shape.names, pairs=shape.pairs, sparse=shape.sparse),
+        "window": shape.windows[0],
+        "context_window": shape.windows[1],
+        **sizes_of(shape.names, sparse=shape.sparse, trees=shape.trees),
     }
     shapes: dict[str, tuple[int, ...]] = {}
     places: dict[str, slice] = {}

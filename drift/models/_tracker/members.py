@@ -5,8 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.models._tracker.tables import FAMILIES
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -105,7 +103,7 @@ def members_of(plan: Plan, record: Mapping[str, Any]) -> Members:
         for width in plan.kernels
         for rate, forgetting in zip(plan.rates, plan.forgetting, strict=True)
     ]
-    heads += [(name, 0.0, 0.0) for names in FAMILIES.values() for name in names]
+    heads += [(name, 0.0, 0.0) for names in plan.families.values() for name in names]
     gates, total = record["gates"], record["total"] or 1.0
     weights = record["maps"].reshape(len(gates), -1).sum(axis=1) @ gates
     columns = zip(heads, weights, record["errors"], record["losses"], strict=True)

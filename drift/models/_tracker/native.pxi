@@ -10,6 +10,10 @@ cdef extern from "core.h":
         int capacity
     ctypedef struct DriftHats:
         pass
+    ctypedef struct DriftWindow:
+        int first, n
+    ctypedef struct DriftForest:
+        uint64_t draws, kept, renew, renewing, since, n_trees, next
     ctypedef struct DriftTracker:
         DriftFeature *features
         DriftSums *sums
@@ -47,18 +51,22 @@ cdef extern from "core.h":
         double *maps
         double *errors
         double *losses
-        int cells, classes, context, hashed, inputs, kernel_members, kernels, knots, members, names, rows, slots
+        DriftForest *tree_forest
+        DriftForest *context_tree_forest
+        int cells, classes, context, forests, window, hashed, inputs, kernel_members, kernels, knots, members, names, rows, slots
         DriftSupports supports
         DriftHats hats, context_hats
         int n_values, n_cells, n_context, sparse, n_classes, n_rows, n_used, inserted, evicted, nearest, prediction
         double squared_norm
         uint64_t draws
+        DriftWindow tree_window, context_tree_window
+        int has_trees, largest_window
 
     ctypedef struct DriftVocabulary:
         void *entries
         size_t mask
 
-    enum: DRIFT_N_ARRAYS, DRIFT_N_DIMENSIONS, DRIFT_PAIRED, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_HASH_SLOTS, DRIFT_NUMBER_BITS
+    enum: DRIFT_N_ARRAYS, DRIFT_N_DIMENSIONS, DRIFT_ASK, DRIFT_DENSE_NAMES, DRIFT_HASH_SLOTS, DRIFT_NUMBER_BITS
     enum: DRIFT_CONTEXT, DRIFT_CONTEXT_INPUTS, DRIFT_N_HORIZONS, DRIFT_NO_SCORES, DRIFT_CURRENT_SCORES, DRIFT_TICKET_SCORES
     enum: DRIFT_N_GATE_WALKS, DRIFT_N_MAPS, DRIFT_FEW_NAMES, DRIFT_MANY_NAMES, DRIFT_FEW_EXAMPLES
     double DRIFT_ABSENT, DRIFT_SPARSE_SHARE, DRIFT_SPARSE_VALUES, DRIFT_COMMON_SHARE
@@ -80,10 +88,12 @@ cdef extern from "core.h":
     uint64_t drift_hash_bytes(const char *, size_t) nogil
     const uint64_t drift_step
     void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
-    void drift_hats(DriftHats *, int32_t *, float *, const double *, int, int) nogil
-    int drift_n_knots(int, int) nogil
+    void drift_hats(DriftHats *, int32_t *, float *, const double *, int) nogil
     double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
     void drift_context_deviations(DriftTracker *) nogil
+    void drift_read_tree_row(DriftTracker *, int, double) nogil
+    void drift_read_context_tree_row(DriftTracker *) nogil
+    void drift_compact(DriftTracker *) nogil
     void drift_means_learn(DriftTracker *, int, int) nogil
     uint64_t drift_key_part(uint64_t, double) nogil
     double drift_context_read(DriftTracker *, double, int) nogil

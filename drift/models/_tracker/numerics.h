@@ -71,6 +71,8 @@ static DRIFT_INLINE void drift_softmax_of(double *__restrict softmax, const doub
 DRIFT_CLONES static void drift_softmax(double *__restrict softmax, const double *__restrict score, int rows, int n) {
     if (n == DRIFT_USUAL)
         drift_softmax_of(softmax, score, rows, DRIFT_USUAL);
+    else if (n == DRIFT_USUAL_SMALL)
+        drift_softmax_of(softmax, score, rows, DRIFT_USUAL_SMALL);
     else
         drift_softmax_of(softmax, score, rows, n);
 }
@@ -88,9 +90,9 @@ static inline uint64_t drift_mix(uint64_t z) {
     return z ^ z >> 31;
 }
 
-/* The same in every process and on every machine, unlike Python's own. */
+/* Hash of a text, the same in every process and on every machine, unlike Python's own. */
 static uint64_t drift_hash_bytes(const char *bytes, size_t size) {
-    uint64_t state = drift_mix(size + drift_step);
+    uint64_t state = drift_mix(size + 2 * drift_step);
     for (size_t i = 0; i < size; i += 8) {
         uint64_t word = 0;
         if (size - i >= 8)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from drift.models._tracker.tables import FAMILIES
+from drift.models._tracker.tables import FAMILIES, OPTIONAL
 
 __all__ = ["Plan"]
 
-_OTHERS = sum(map(len, FAMILIES.values()))
+_WITHOUT_TREES = {name: own for name, own in FAMILIES.items() if name not in OPTIONAL}
 
 
 class Plan(NamedTuple):
@@ -28,6 +28,8 @@ class Plan(NamedTuple):
         Share of their coefficients that an insertion removes.
     late
         Whether labels come late, so that predictions leave tickets.
+    trees
+        Whether there are members of trees.
     """
 
     budget: int
@@ -35,6 +37,7 @@ class Plan(NamedTuple):
     rates: tuple[float, ...]
     forgetting: tuple[float, ...]
     late: bool = False
+    trees: bool = False
 
     @property
     def n_kernel_members(self) -> int:
@@ -44,4 +47,9 @@ class Plan(NamedTuple):
     @property
     def n_members(self) -> int:
         """Number of all members."""
-        return self.n_kernel_members + _OTHERS
+        return self.n_kernel_members + sum(map(len, self.families.values()))
+
+    @property
+    def families(self) -> dict[str, tuple[str, ...]]:
+        """Families of members in order, with their names."""
+        return FAMILIES if self.trees else _WITHOUT_TREES

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from drift.models._tracker.reference_scales import (
     float32,
     resized,
 )
+from drift.models._tracker.reference_trees import ContextTrees, Trees, new_forests
 from drift.models._tracker.room import check_room
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class State(SimpleNamespace):
         return State(**copied)
 
 
-def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int = 0) -> State:
+def new_state(  # noqa: PLR0913
+    plan: Plan, seed: int = 0, *, auto: bool, sparse: bool, rows: int = 1, names: int = 0
+) -> State:
     """Return the state of a tracker that has learnt nothing."""
     sizes = {
         "members": plan.n_members,
@@ -66,15 +69,17 @@ def new_state(plan: Plan, *, auto: bool, sparse: bool, rows: int = 1, names: int
         "slots": 0,
         "rows": rows,
     }
-    sizes |= c.sizes_of(names, pairs=False, sparse=sparse)
+    sizes |= {"window": 0, "context_window": 0}
+    sizes |= c.sizes_of(names, sparse=sparse, trees=plan.trees)
     stored = {name: a for name, a in c.ARRAYS.items() if a.stored}
     s = State(**{name: np.zeros(a.sized(sizes), a.type) for name, a in stored.items()})
     prior = c.LATE_PRIOR if plan.late else c.GATE_PRIOR
     s.gates[:], s.covariances[:] = 1.0 / plan.n_members, prior * np.eye(plan.n_members)
     s.maps[:], s.factors[:] = 1.0 / len(s.maps), 1.0
     s.sums[[c.MEAN_LOSS, c.MEAN_WEIGHT]] = 0.7, 1.0
-    s.plan, s.auto, s.sparse, s.draws = plan, auto, sparse, 0
-    s.classes, s.names, s.pairs = [], [], None
+    s.plan, s.auto, s.sparse, s.draws = plan, auto, sparse, seed % 2**64
+    new_forests(s, seed)
+    s.classes, s.names = [], []
     # Features and values by slot; on a full budget one slot is free.
     s.supports, s.free = [], -1
     return s
@@ -88,23 +93,34 @@ class Step(NamedTuple):
     gradients, curvatures
         Minus the gradients of their log losses in their scores, and the curvatures, by row and
         member.
+    scores, probabilities
+        Their scores by row and member, and probabilities by class and member.
     losses, loss
         Log losses of the members, and of the first gate.
+    number, weight
+        Number of the example's class, and its weight.
+    sizes
+        Dimensions after the example.
     before
         The state before the example.
     """
 
     gradients: Array
     curvatures: Array
+    scores: Array
+    probabilities: Array
     losses: Array
     loss: float
+    number: int
+    weight: float
+    sizes: dict[str, int]
     before: State
 
     def of(self, members: Any) -> Step:
         """Return the part of these members."""
-        gradients, curvatures, losses, loss, before = self
-        rows = gradients[:, members], curvatures[:, members]
-        return Step(*rows, losses[members], loss, before)
+        names = "gradients", "curvatures", "scores", "probabilities"
+        rows = {name: getattr(self, name)[:, members] for name in names}
+        return self._replace(losses=self.losses[members], **rows)
 
 
 # --- members -------------------------------------------------------------------------------------
@@ -113,7 +129,7 @@ class Step(NamedTuple):
 class Kernels:
     """Kernel logistic regressions over one list of supports: gradient steps that fade."""
 
-    weights = "coefficients", ...
+    weights: ClassVar[dict[str, Any]] = {"coefficients": ...}
 
     @staticmethod
     def scores(s: State, point: Point) -> Array:
@@ -219,13 +235,13 @@ class Linear:
     below its prior.
     """
 
-    weights, size, view = ("linear", (..., slice(0, 4))), "cells", "plain"
-    descents = 2
+    weights: ClassVar[dict[str, Any]] = {"linear": (..., slice(0, 4))}
+    size, view, descents = "cells", "plain", 2
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
         """Cells by row, new names included."""
-        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)[cls.size], 1)
+        return resized(getattr(s, *cls.weights), sizes_after(s, point)[cls.size], 1)
 
     @classmethod
     def scores(cls, s: State, point: Point) -> Array:
@@ -239,7 +255,8 @@ class Linear:
     def learn(cls, s: State, point: Point, step: Step) -> None:
         """One step of each."""
         view, rows = getattr(point, cls.view), cls.cells(s, point)
-        setattr(s, cls.weights[0], rows)
+        [name] = cls.weights
+        setattr(s, name, rows)
         if view is NO_CONTEXT:
             return
         places, x = view.cells, view.inputs
@@ -269,14 +286,15 @@ class Linear:
 
 
 class Splines:
-    """Sums of curves and of surfaces of pairs, by diagonal Kalman filters whose weights walk."""
+    """Sums of curves, by diagonal Kalman filters whose weights walk."""
 
-    weights, size, view = ("splines", 0), "knots", "plain"
+    weights: ClassVar[dict[str, Any]] = {"splines": 0}
+    size, view = "knots", "plain"
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
         """Weights and variances of the knots by row, new names included."""
-        return resized(getattr(s, cls.weights[0]), sizes_after(s, point)[cls.size], 2)
+        return resized(getattr(s, *cls.weights), sizes_after(s, point)[cls.size], 2)
 
     @classmethod
     def scores(cls, s: State, point: Point) -> Array:
@@ -292,7 +310,8 @@ class Splines:
         if s.sparse:
             return
         view, rows = getattr(point, cls.view), cls.cells(s, point)
-        setattr(s, cls.weights[0], rows)
+        [name] = cls.weights
+        setattr(s, name, rows)
         if view is NO_CONTEXT:
             return
         cells, x = rows[:, :, view.knots].astype(float), view.heights
@@ -304,24 +323,38 @@ class Splines:
 def sizes_after(s: State, point: Point) -> dict[str, int]:
     """Return the dimensions after the example."""
     names = len(s.common) if s.sparse else len(point.names)
-    return c.sizes_of(names, pairs=bool(point.pairs), sparse=s.sparse)
+    return c.sizes_of(names, sparse=s.sparse, trees=s.plan.trees)
 
 
 class ContextLinear(Linear):
     """AdaGrad and Kalman filter over the features and their context."""
 
-    weights, size, view = ("context_linear", (..., slice(0, 2))), "context_cells", "context"
-    descents = 0
+    weights: ClassVar[dict[str, Any]] = {"context_linear": (..., slice(0, 2))}
+    size, view, descents = "context_cells", "context", 0
 
 
 class ContextSplines(Splines):
     """Sums of curves of the features and their context."""
 
-    weights, size, view = ("context_splines", 0), "context_knots", "context"
+    weights: ClassVar[dict[str, Any]] = {"context_splines": 0}
+    size, view = "context_knots", "context"
 
 
 #: In the order of their members, as in `tables.FAMILIES`.
-FAMILIES: tuple[Any, ...] = (Kernels, Linear, Splines, ContextLinear, ContextSplines)
+FAMILIES: tuple[Any, ...] = (
+    *(Kernels, Linear, Splines, ContextLinear, ContextSplines),
+    *(Trees, ContextTrees),
+)
+
+
+def families_of(plan: Plan) -> list[tuple[Any, slice]]:
+    """Return a tracker's families, and which members each has."""
+    families, first = [], 0
+    for family, names in zip(FAMILIES, plan.families.values(), strict=False):
+        last = first + (len(names) or plan.n_kernel_members)
+        families.append((family, slice(first, last)))
+        first = last
+    return families
 
 
 # --- gates ---------------------------------------------------------------------------------------
@@ -457,7 +490,7 @@ class Prediction(NamedTuple):
 def predict(s: State, point: Point) -> Prediction:
     """Predict an example's class."""
     n_classes = len(s.classes)
-    scores = np.hstack([family.scores(s, point) for family in FAMILIES])
+    scores = np.hstack([family.scores(s, point) for family, _ in families_of(s.plan)])
     gates = softmax(scores @ s.gates.T).T
     probabilities = s.maps @ apply_maps(gates, n_classes) if n_classes else np.zeros(0)
     return Prediction(point, scores, gates, probabilities)
@@ -476,11 +509,11 @@ def update(before: State, prediction: Prediction, y: Label, w: float, evidence: 
         if number < n_classes > 1:
             gates = softmax(predicted @ s.gates.T).T
             learn_maps(s, apply_maps(gates, n_classes)[:, number], w)
-        current = np.array(c.LATE_CURRENT_SHARE if late else (0.0, 0.0))
         walks = c.LATE_WALKS if s.plan.late else c.GATE_WALKS
+        current = np.array(c.LATE_CURRENT_SHARE) * late
         learn_gates(s, predicted, number, w * (1.0 - current), walks)
         if late:  # the weights walk once an example
-            learn_gates(s, scores, number, w * current, (0.0, 0.0))
+            learn_gates(s, scores, number, w * current, np.zeros(len(walks)))
     losses = np.full(scores.shape[1], loss)
     if scored:
         p = softmax(predicted, c.SCORE_LIMIT)[number]
@@ -498,10 +531,10 @@ def update(before: State, prediction: Prediction, y: Label, w: float, evidence: 
     p = softmax(scores, c.SCORE_LIMIT)
     residuals = (np.arange(len(p)) == number)[:, np.newaxis] - p
     rows = slice(-len(scores), None)
-    step, first = Step(w * residuals[rows], w * (p * (1.0 - p))[rows], losses, loss, before), 0
-    for family, names in zip(FAMILIES, c.FAMILIES.values(), strict=True):
-        members = slice(first, first + (len(names) or s.plan.n_kernel_members))
-        first = members.stop
+    gradients, curvatures = w * residuals[rows], w * (p * (1.0 - p))[rows]
+    sizes = sizes_after(s, point)
+    step = Step(gradients, curvatures, scores, p, losses, loss, number, w, sizes, before)
+    for family, members in families_of(s.plan):
         family.learn(s, point, step.of(members))
     commit(s, point, context_updated=late or not evidence.valid)
     return s
@@ -526,9 +559,9 @@ def add_class(s: State, scores: Array, y: Label) -> Array:
         return scores
     if n == 3:  # half of the log-odds for the second class, half against the first
         scores = np.concatenate([-0.5 * scores, 0.5 * scores, 0.0 * scores])
-    check_room(sum(2 * getattr(s, family.weights[0]).nbytes for family in FAMILIES))
-    for family in FAMILIES:
-        name, weights = family.weights
+    arrays = {name: part for family in FAMILIES for name, part in family.weights.items()}
+    check_room(sum(2 * getattr(s, name).nbytes for name in arrays))
+    for name, weights in arrays.items():
         rows = getattr(s, name)
         if n == 3:
             rows = np.concatenate([rows, rows, 0.0 * rows])

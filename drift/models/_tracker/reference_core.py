@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["TrackerCore"]
 
 #: Parts of a state other than its arrays and supports.
-_FIELDS = ("free", "classes", "names", "pairs", "sparse", "draws")
+_FIELDS = ("free", "classes", "names", "sparse", "draws")
 
 
 class TrackerCore:
@@ -67,8 +67,7 @@ class TrackerCore:
         if state is not None:
             self._restore(state, auto=scale == "auto")
             return
-        self._state = new_state(plan, auto=scale == "auto", sparse=scale == "sparse")
-        self._state.draws = seed % 2**64
+        self._state = new_state(plan, seed, auto=scale == "auto", sparse=scale == "sparse")
         self.tickets = Tickets() if plan.late else None
 
     @property
@@ -156,7 +155,8 @@ class TrackerCore:
         except MemoryError:
             if y in before.classes:
                 raise
-            size = sum(getattr(before, family.weights[0])[0].nbytes for family in FAMILIES)
+            arrays = [name for family in FAMILIES for name in family.weights]
+            size = sum(getattr(before, name)[0].nbytes for name in arrays)
             raise no_room(y, len(before.classes) + 1, size) from None
         self._state, self._prediction = after, prediction
         if self.tickets is not None:
@@ -207,7 +207,8 @@ class TrackerCore:
         """Return the state of now, to be read on any thread."""
         s, plan = self._state.copy(), self.plan
         sizes = len(s.classes), len(s.supports), len(s.common)
-        shape = Shape(plan.n_members, plan.n_kernel_members, *sizes, bool(s.pairs), s.sparse)
+        trees, windows = len(s.tree_forest) > 0, (len(s.tree_labels), len(s.context_tree_labels))
+        shape = Shape(plan.n_members, plan.n_kernel_members, *sizes, s.sparse, trees, windows)
         numbers, values = zip(*s.supports, strict=True) if s.supports else ([], [])
         supports = (
             [*map(len, numbers)],
@@ -218,6 +219,7 @@ class TrackerCore:
             "arrays": layout_of(shape).grouped(vars(s), supports),
             "slots": len(s.supports),
             "values": len(supports[-1]),
+            "windows": list(windows),
             **{name: getattr(s, name) for name in _FIELDS},
         }
         return Snapshot(shape, stored, None if self.tickets is None else self.tickets.copy())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -53,7 +52,7 @@ class View(NamedTuple):
         Cells of the linear members and their inputs.
     knots, basis, heights
         Knots of the splines; the value of each knot's basis function; and that over the root of the
-        number of curves, or of surfaces.
+        number of curves.
     """
 
     cells: Array
@@ -77,14 +76,16 @@ class Point(NamedTuple):
         Its features among the supports, ascending, and their values.
     plain, context
         Its features, without and with their context.
-    names, pairs
-        Names once the example is learnt, and whether there are surfaces.
+    names
+        Names once the example is learnt.
     n_values
         Number of values that are not 0.
     updates, squares
         The state's arrays after the example, and what it adds to the sums of squared norms.
     key, deviations
         The key of its ticket, 0 unless labels are late; its deviations from the running means.
+    tree_row, context_tree_row
+        What trees read, without and with the context; None where they read nothing.
     """
 
     numbers: Array
@@ -92,12 +93,13 @@ class Point(NamedTuple):
     plain: View
     context: View
     names: list[Hashable]
-    pairs: bool | None
     n_values: int
     updates: dict[str, Array]
     key: int
     squares: tuple[float, float] = (0.0, 0.0)
     deviations: Array = np.zeros(0)
+    tree_row: Array | None = None
+    context_tree_row: Array | None = None
 
     @property
     def squared(self) -> float:
@@ -125,7 +127,7 @@ def commit(s: Any, point: Point, *, context_updated: bool) -> None:
     """Store an example's statistics, and its means unless `update_context` did."""
     if context_updated and not s.sparse:  # new names had no means
         point.updates["means"][: len(s.means)] = s.means
-    vars(s).update(point.updates, names=point.names, pairs=point.pairs)
+    vars(s).update(point.updates, names=point.names)
     s.sums[[c.EXAMPLES, c.VALUES]] += 1.0, point.n_values
     s.sums[[c.SQUARES, c.CONTEXT_SQUARES]] += point.squares
     if not s.sparse:
@@ -224,11 +226,12 @@ def _z_scores(x: Array, mean: Array, variance: Array) -> Array:
 
 
 class Standardised(NamedTuple):
-    """Standard scores, 0 where missing, and which of them have a curve."""
+    """Standard scores, 0 where missing, which of them have a curve, and raw values."""
 
     z: Array
     curved: Array
     statistics: Array  # after the example
+    values: Array  # NaN where missing
 
 
 def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
@@ -249,7 +252,7 @@ def _standardise(f: Array, x: Array, absent: Array, n: float) -> Standardised:
     mean = np.where(gaps, mean, share * mean)
     z = np.where(missing, 0.0, _z_scores(x, mean, variance))
     rare = (x == 0.0) & (2.0 * mean**2 <= (1.0 + 1e-9) * variance)  # most are 0
-    return Standardised(z, ~missing & ~rare, f)
+    return Standardised(z, ~missing & ~rare, f, np.where(missing, math.nan, x))
 
 
 def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) -> Point:
@@ -280,21 +283,24 @@ def _read_dense(s: Any, values: dict[Hashable, float], recall: Recall | None) ->
         means = means + np.where(np.isnan(x)[:, np.newaxis, np.newaxis], 0.0, step)
         features = np.concatenate([features, statistics.reshape(-1, len(c.FEATURE))])
         absent = np.append(absent, np.zeros(deviations.size, bool))
-    z, curved, features = _standardise(features, np.append(x, deviations), absent, n)
+    z, curved, features, values_read = _standardise(features, np.append(x, deviations), absent, n)
+    row, context_row = values_read.clip(-c.COLUMN_LIMIT, c.COLUMN_LIMIT).astype(np.float32), None
     n_values = sum(v == v != 0.0 for v in values.values())
-    pairs = n_values <= c.PAIRED if s.pairs is None else s.pairs
-    plain, squares = _view(z[:d], curved[:d], s.sums[c.SQUARES], n, pairs=pairs)
+    plain, squares = _view(z[:d], curved[:d], s.sums[c.SQUARES], n)
     context, context_squares = NO_CONTEXT, 0.0
     if len(deviations):
-        both, curved = (np.column_stack([a[:d], a[d:].reshape(d, -1)]).ravel() for a in (z, curved))
-        context, context_squares = _view(both, curved, s.sums[c.CONTEXT_SQUARES], n, pairs=False)
+        both, curved, context_row = (
+            np.column_stack([a[:d], a[d:].reshape(d, -1)]).ravel() for a in (z, curved, row)
+        )
+        context, context_squares = _view(both, curved, s.sums[c.CONTEXT_SQUARES], n)
         statistics = features[d:].reshape(statistics.shape)
     updates = {"features": features[:d], "common": np.zeros(d, np.int32)}
     updates |= {"means": means, "deviation_statistics": statistics}
     some = np.flatnonzero(plain.inputs[1:])
     views = some, plain.inputs[1 + some], plain, context
     norms = squares, context_squares
-    return Point(*views, names, pairs, n_values, updates, key, norms, deviations)
+    rows = row[: min(d, c.TREE_COLUMNS)], context_row
+    return Point(*views, names, n_values, updates, key, norms, deviations, *rows)
 
 
 def _key(values: Iterable[tuple[int, float]]) -> int:
@@ -303,50 +309,26 @@ def _key(values: Iterable[tuple[int, float]]) -> int:
     return sum(mix(n ^ mix((b + STEP) % 2**64)) for n, b in bits) % 2**64
 
 
-def _view(z: Array, curved: Array, squares: float, n: float, *, pairs: bool) -> tuple[View, float]:
+def _view(z: Array, curved: Array, squares: float, n: float) -> tuple[View, float]:
     """Return the members' view of standardised values, and their squared norm."""
     squared = float(z @ z)
     inputs = np.append(1.0, z / math.sqrt((squares + squared) / n + 1e-9))
     inputs = inputs.astype(np.float32).astype(float)
-    hats = _hats(np.flatnonzero(curved), z, pairs=pairs)
+    hats = _hats(np.flatnonzero(curved), z)
     return View(np.arange(len(inputs)), inputs, *hats), squared
 
 
-def _hats(number: Array, z: Array, *, pairs: bool) -> tuple[Array, Array, Array]:
+def _hats(number: Array, z: Array) -> tuple[Array, Array, Array]:
     """Return the knots around the values of these features, their basis values and heights."""
     number = number[number < c.SPLINED]
-    below, left, right = _knots(z[number], c.KNOTS)
-    firsts = _first_knots(pairs=pairs)[number]
-    knots = np.append(0, np.add.outer(firsts + below, [0, 1]))
-    basis = np.append(1.0, np.array([left, right]).T)
+    most = (c.KNOTS - 1) / 4.0
+    place = most * z[number].clip(-2.0, 2.0) + 2.0 * most
+    below = np.minimum(place.astype(int), c.KNOTS - 2)
+    knots = np.append(0, np.add.outer(1 + c.KNOTS * number + below, [0, 1]))
+    basis = np.append(1.0, np.array([below + 1 - place, place - below]).T)
     heights = basis * (1.0 / math.sqrt(max(len(number), 1)))
     heights[0] = 1.0
-    number = number[number < c.PAIRED]
-    if pairs and len(number) > 1:
-        below, left, right = _knots(z[number], c.PAIR_KNOTS)
-        j, i = np.tril_indices(len(number), -1)
-        first = firsts[j] + c.KNOTS  # of feature j's surfaces, which follow its curve
-        first += c.PAIR_KNOTS * (c.PAIR_KNOTS * number[i] + below[j]) + below[i]
-        corners = np.add.outer(first, [0, 1, c.PAIR_KNOTS, c.PAIR_KNOTS + 1])
-        sides = left[j] * left[i], left[j] * right[i], right[j] * left[i], right[j] * right[i]
-        values = np.array(sides).T.ravel()
-        knots, basis = np.append(knots, corners), np.append(basis, values)
-        heights = np.append(heights, values * (1.0 / math.sqrt(len(i))))
     return knots, basis, heights
-
-
-@cache
-def _first_knots(*, pairs: bool) -> Array:
-    """Return the first knot of each feature's curve."""
-    return np.array([c.n_knots(j, pairs=pairs) for j in range(c.SPLINED)])
-
-
-def _knots(z: Array, knots: int) -> tuple[Array, Array, Array]:
-    """Return the knot below each value, and the basis values of that knot and the next."""
-    most = (knots - 1) / 4.0
-    place = most * z.clip(-2.0, 2.0) + 2.0 * most
-    below = np.minimum(place.astype(int), knots - 2)
-    return below, below + 1 - place, place - below
 
 
 # --- sparse rows ---------------------------------------------------------------------------------
@@ -373,4 +355,4 @@ def _read_sparse(s: Any, values: dict[Hashable, float], recall: Recall | None) -
     inputs = np.bincount(at, weights=unit, minlength=len(cells))
     plain = View(np.append(0, 1 + cells), np.append(1.0, inputs), *_NO_CURVES)
     updates, key = {"features": f}, 0 if recall is None else _key(slots.items())
-    return Point(numbers, unit, plain, NO_CONTEXT, s.names, s.pairs, len(slots), updates, key)
+    return Point(numbers, unit, plain, NO_CONTEXT, s.names, len(slots), updates, key)

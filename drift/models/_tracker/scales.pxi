@@ -75,27 +75,20 @@ cdef class Dense(Scale):
         The tracker's memory.
     names
         Names, in the order of their numbers.
-    pairs
-        Whether pairs have surfaces; None lets the first example decide by its number of features.
     """
 
     cdef DriftVocabulary vocabulary
-    cdef readonly object pairs
-    cdef object next_pairs
     cdef dict new_values, last_new_values  # values of new names, of this example and of the last one
     # Nonzero values of the example; names that had one before; names that get their first.
     cdef int n_present, n_active, n_new
 
-    def __init__(self, State state, list names, pairs=None):
+    def __init__(self, State state, list names):
         super().__init__(state)
-        self.pairs = self.next_pairs = pairs
         self.new_names = names
         self.reserve(<int>len(names))
         self.add_names()
         self.names, self.new_names = self.next_names, NONE
         self.n_active = sum([state.t.features[j].present > 0.0 for j in range(len(names))])
-        if names:
-            self.reserve_knots()
 
     def __dealloc__(self):
         free(self.vocabulary.entries)
@@ -109,19 +102,8 @@ cdef class Dense(Scale):
         if n > t.inputs or n > t.names or n + 1 > t.cells:
             if t.names:  # most streams have no others than the first example's
                 n += n // 4
-            sizes = sizes_of(n, pairs=False, sparse=False)
-            del sizes["knots"], sizes["sides"]  # reserved by `reserve_knots`
+            sizes = sizes_of(n, sparse=False, trees=bool(t.forests))
             self.state.reserve(sizes | {"inputs": max(n, DRIFT_CONTEXT_INPUTS * sizes["context"])})
-        return 0
-
-    cdef int reserve_knots(self) except -1:
-        cdef int n = <int>len(self.names) + <int>len(self.new_names)
-        cdef bint pairs = bool(self.next_pairs)
-        if 1 + drift_n_knots(n, pairs) > self.state.t.knots:
-            if self.names and not (pairs and n <= DRIFT_PAIRED):
-                n += n // 4
-            sizes = sizes_of(n, pairs=pairs, sparse=False)
-            self.state.reserve({"knots": sizes["knots"], "sides": sizes["sides"]})
         return 0
 
     cdef bint read_values(self, dict features, rows, int i) except -1:
@@ -211,10 +193,8 @@ cdef class Dense(Scale):
         cdef DriftTracker *t = &self.state.t
         cdef int j, d = <int>len(self.names) + <int>len(self.new_names)
         cdef double n = t.sums.examples + 1.0, squares, scale
-        self.next_pairs = self.n_present <= DRIFT_PAIRED if self.pairs is None else self.pairs
-        self.reserve_knots()
         squares = t.sums.squares + drift_features_read(t.features, t.raw, t.standardised, t.curves, d, n, False)
-        drift_hats(&t.hats, t.hat_knots, t.hat_heights, t.curves, d, self.next_pairs)
+        drift_hats(&t.hats, t.hat_knots, t.hat_heights, t.curves, d)
         scale = sqrt(squares / n + 1e-9)
         t.squared_norm = 0.0
         t.n_values = 0
@@ -227,6 +207,7 @@ cdef class Dense(Scale):
                 t.values[t.n_values] = t.cell_values[j]
                 t.n_values += 1
         t.n_cells = d
+        drift_read_tree_row(t, d, n)
         self.make_context(d)
         return 0
 
@@ -241,11 +222,12 @@ cdef class Dense(Scale):
         cdef DriftTracker *t = &self.state.t
         cdef double n = t.sums.examples + 1.0, scale
         cdef int j
+        drift_read_context_tree_row(t)
         scale = sqrt((t.sums.context_squares + drift_context_read(t, n, False)) / n + 1e-9)
         for j in range(t.n_context):
             t.context_values[j] = <float>(t.context_standardised[j] / scale)
             t.input_cells[j] = j
-        drift_hats(&t.context_hats, t.context_hat_knots, t.context_hat_heights, t.context_curves, t.n_context, False)
+        drift_hats(&t.context_hats, t.context_hat_knots, t.context_hat_heights, t.context_curves, t.n_context)
         return 0
 
     cdef int add_names(self) except -1:
@@ -300,7 +282,6 @@ cdef class Dense(Scale):
         drift_means_learn(t, n if context_updated else 0, d)  # new names had no means
         self.names, self.new_names = self.next_names, NONE
         self.n_active += self.n_new
-        self.pairs = self.next_pairs
         self.current = False
 
 
@@ -322,8 +303,8 @@ cdef class Sparse(Scale):
         super().__init__(state)
         self.common, self.n_last = common, -1
         state.reserve({"cells": 1 + DRIFT_HASH_SLOTS})
-        drift_hats(&state.t.hats, state.t.hat_knots, state.t.hat_heights, NULL, 0, False)
-        drift_hats(&state.t.context_hats, state.t.context_hat_knots, state.t.context_hat_heights, NULL, 0, False)
+        drift_hats(&state.t.hats, state.t.hat_knots, state.t.hat_heights, NULL, 0)
+        drift_hats(&state.t.context_hats, state.t.context_hat_knots, state.t.context_hat_heights, NULL, 0)
 
     cdef bint read_values(self, dict features, rows, int i) except -1:
         cdef DriftTracker *t = &self.state.t

@@ -1,4 +1,4 @@
-/* Splines: sums of curves and surfaces over dense rows, each by a diagonal Kalman filter of weights that follow a random walk.
+/* Splines: sums of curves over dense rows, each by a diagonal Kalman filter of weights that follow a random walk.
 
    The bias comes first. The weights of all splines at a knot lie together; the reductions of their variances below the prior
    have a block of their own. */
@@ -28,27 +28,23 @@ static void drift_splines_split(DriftTracker *t) { drift_split_splines(drift_spl
 static void drift_context_splines_split(DriftTracker *t) { drift_split_splines(drift_context_splines_of(t)); }
 
 /* Gather the numbers at a point's sides into one row of vectors, padded with zeros. */
-static DRIFT_INLINE void drift_gather(float *__restrict gathered, const float *__restrict numbers, const int32_t *__restrict knots, size_t first,
-                                      size_t last) {
-    for (size_t i = first; i < last; i++)
+static DRIFT_INLINE void drift_gather(float *__restrict gathered, const float *__restrict numbers, const int32_t *__restrict knots, size_t n) {
+    for (size_t i = 0; i < n; i++)
         memcpy(gathered + DRIFT_SIDE * i, numbers + DRIFT_SPLINES * (1 + (size_t)knots[i]), DRIFT_SIDE * sizeof *gathered);
-    memset(gathered + DRIFT_SIDE * last, 0, DRIFT_LANES * sizeof *gathered);
+    memset(gathered + DRIFT_SIDE * n, 0, DRIFT_LANES * sizeof *gathered);
 }
 
 /* Scores of the splines under the weights of a row, bias first. */
 DRIFT_CLONES static void drift_spline_sums(double *out, const float *__restrict weights, const DriftHats *__restrict hats,
                                           const int32_t *__restrict knots, const float *__restrict heights) {
     float gathered[DRIFT_SIDE * DRIFT_SIDES];
-    for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c];
-    for (int part = 0; part < 2; part++) {
-        size_t first = hats->first[part], last = hats->last[part];
-        double sum[DRIFT_LANES] = {0};
-        drift_gather(gathered, weights, knots, first, last);
-        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
-            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)gathered[i + lane] * (double)heights[i + lane];
-        for (int lane = DRIFT_SPLINES; lane < DRIFT_LANES; lane++) sum[lane % DRIFT_SPLINES] += sum[lane];
-        for (int c = 0; c < DRIFT_SPLINES; c++) out[c] += hats->scale[part] * sum[c];
-    }
+    size_t n = (size_t)hats->n;
+    double sum[DRIFT_LANES] = {0};
+    drift_gather(gathered, weights, knots, n);
+    for (size_t i = 0; i < DRIFT_SIDE * n; i += DRIFT_LANES)
+        DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) sum[lane] += (double)gathered[i + lane] * (double)heights[i + lane];
+    for (int lane = DRIFT_SPLINES; lane < DRIFT_LANES; lane++) sum[lane % DRIFT_SPLINES] += sum[lane];
+    for (int c = 0; c < DRIFT_SPLINES; c++) out[c] = (double)weights[c] + hats->scale * sum[c];
 }
 
 /* One step of each, by minus the gradient of its loss in its score, and the curvature. Variances grow by the basis values, so
@@ -57,23 +53,19 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
                                            const int32_t *__restrict knots, const float *__restrict heights, const double *gradient,
                                            const double *curvature) {
     float w[DRIFT_SIDE * DRIFT_SIDES], t[DRIFT_SIDE * DRIFT_SIDES], px[DRIFT_SIDE * DRIFT_SIDES];
-    float step[DRIFT_LANES], gain[DRIFT_LANES], walk[DRIFT_LANES];
-    double variance[DRIFT_SPLINES];
+    float step[DRIFT_LANES], gain[DRIFT_LANES], walk[DRIFT_LANES], scale = (float)hats->scale;
+    size_t n = (size_t)hats->n;
+    double variance[DRIFT_SPLINES], sum[DRIFT_LANES] = {0};
+    drift_gather(w, weights, knots, n);
+    drift_gather(t, reduced, knots, n);
+    for (size_t i = 0; i < DRIFT_SIDE * n; i += DRIFT_LANES)
+        DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
+            float value = heights[i + lane] * scale;
+            px[i + lane] = ((float)DRIFT_PRIOR - t[i + lane]) * value;
+            sum[lane] += (double)px[i + lane] * (double)value;
+        }
     for (int c = 0; c < DRIFT_SPLINES; c++) variance[c] = (double)((float)DRIFT_PRIOR - reduced[c]);
-    for (int part = 0; part < 2; part++) {
-        size_t first = hats->first[part], last = hats->last[part];
-        float scale = (float)hats->scale[part];
-        double sum[DRIFT_LANES] = {0};
-        drift_gather(w, weights, knots, first, last);
-        drift_gather(t, reduced, knots, first, last);
-        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
-            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
-                float value = heights[i + lane] * scale;
-                px[i + lane] = ((float)DRIFT_PRIOR - t[i + lane]) * value;
-                sum[lane] += (double)px[i + lane] * (double)value;
-            }
-        for (int lane = 0; lane < DRIFT_LANES; lane++) variance[lane % DRIFT_SPLINES] += sum[lane];
-    }
+    for (int lane = 0; lane < DRIFT_LANES; lane++) variance[lane % DRIFT_SPLINES] += sum[lane];
     for (int lane = 0; lane < DRIFT_LANES; lane++) {
         int c = lane % DRIFT_SPLINES;
         double divisor = 1.0 + curvature[c] * variance[c];
@@ -86,19 +78,16 @@ DRIFT_CLONES static void drift_spline_steps(float *__restrict weights, float *__
         weights[c] += step[c] * bias;
         reduced[c] = now > 0.0f ? now : 0.0f;
     }
-    for (int part = 0; part < 2; part++) {
-        size_t first = hats->first[part], last = hats->last[part];
-        for (size_t i = DRIFT_SIDE * first; i < DRIFT_SIDE * last; i += DRIFT_LANES)
-            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
-                float now = t[i + lane] + (gain[lane] * px[i + lane] * px[i + lane] - heights[i + lane] * walk[lane]);
-                w[i + lane] += step[lane] * px[i + lane];
-                t[i + lane] = now > 0.0f ? now : 0.0f;
-            }
-        for (size_t i = first; i < last; i++) {
-            size_t knot = DRIFT_SPLINES * (1 + (size_t)knots[i]);
-            memcpy(weights + knot, w + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *w);
-            memcpy(reduced + knot, t + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *t);
+    for (size_t i = 0; i < DRIFT_SIDE * n; i += DRIFT_LANES)
+        DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {
+            float now = t[i + lane] + (gain[lane] * px[i + lane] * px[i + lane] - heights[i + lane] * walk[lane]);
+            w[i + lane] += step[lane] * px[i + lane];
+            t[i + lane] = now > 0.0f ? now : 0.0f;
         }
+    for (size_t i = 0; i < n; i++) {
+        size_t knot = DRIFT_SPLINES * (1 + (size_t)knots[i]);
+        memcpy(weights + knot, w + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *w);
+        memcpy(reduced + knot, t + DRIFT_SIDE * i, DRIFT_SIDE * sizeof *t);
     }
 }
 

@@ -6,7 +6,6 @@ imports nothing of the package.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 __all__ = [
@@ -16,15 +15,19 @@ __all__ = [
     "FEATURE",
     "GROUPS",
     "GROUP_OF",
+    "OPTIONAL",
     "SUMS",
     "Array",
     "header",
     "n_knots",
     "sizes_of",
+    "window_of",
 ]
 
 # --- kernel members ------------------------------------------------------------------------------
 
+#: Kernels, 0 being the linear one, and learning rates, each slow and fast to forget.
+KERNELS, RATES = (0.0, 0.25, 2.0, 16.0), (0.5, 6.0)
 #: Largest weight of an example, learning rate and `gamma`: beyond, float32 would overflow.
 LARGEST_PARAMETER = 1e6
 #: An example becomes a support if its loss exceeds this share of the running mean loss. With 0,
@@ -63,8 +66,6 @@ PRIOR = 10.0
 SPLINE_WALKS = (1e-4, 1e-2)
 #: Knots of a curve, half a deviation apart, and the largest number of features with one.
 KNOTS, SPLINED = 9, 256
-#: Knots along a side of a surface, a deviation apart, and the largest number of features in pairs.
-PAIR_KNOTS, PAIRED = 5, 16
 #: Padding after an example's sides, so that vectors are full.
 SPARE_SIDES = 8
 
@@ -75,16 +76,47 @@ HORIZONS, CONTEXT = (8.0, 32.0, 128.0), 64
 #: Inputs of a feature with its context: its value, and its deviation from each mean.
 CONTEXT_INPUTS = 1 + len(HORIZONS)
 
+# --- trees ---------------------------------------------------------------------------------------
+
+#: Trees of a member, their depth, and the leaves of one.
+TREES, DEPTH = 12, 6
+LEAVES = 2**DEPTH
+#: The window of kept rows, as a multiple of the budget, and its least size.
+WINDOW_BY_BUDGET, FEWEST = 8, 32
+#: Largest number of columns, of bins of a column, of columns that a tree chooses from, and of
+#: columns whose edges are renewed at one example, so that no update takes long.
+TREE_COLUMNS, BINS, CHOSEN, RENEWED = 256, 64, 12, 16
+#: Newest kept rows that edges are computed of.
+SAMPLE = 256
+#: A row is kept with the probability that it was given another class, times the first number; at
+#: least with the second.
+KEPT, LEAST_KEPT = 4.0, 0.1
+#: What a leaf learns is scaled by the first, has the second as ridge, and is bounded by the third.
+SHRINKAGE, RIDGE, LEAF_LIMIT = 0.5, 1.0, 4.0
+#: Decay of a column's gains each time that it is chosen from.
+FADE = 0.9
+#: Deviations by which the newest rows must be predicted worse for older ones to be forgotten; the
+#: least variance.
+WORSE, LEAST_VARIANCE = 6.0, 1e-4
+#: Gradients and curvatures are multiples of one over this, so that sums are exact in any order.
+UNIT = 4096.0
+#: Bounds of an example's weight in a window.
+LEAST_TREE_WEIGHT, MOST_TREE_WEIGHT = 1e-6, 1e3
+#: Bound of a column's values, and what stands for a missing one in a sample.
+COLUMN_LIMIT, COLUMN_MISSING = 1e38, 3e38
+#: From this budget on a tracker has trees unless it is told.
+TREES_FROM = 100
+
 # --- gate and calibration ------------------------------------------------------------------------
 
 #: Gates' weights: prior variance, and the variance that an example adds in each gate. The second
 #: line is for late labels, whose evidence is old.
-GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4)
-LATE_PRIOR, LATE_WALKS = 0.03, (0.0, 1e-8)
+GATE_PRIOR, GATE_WALKS = 0.1, (3e-6, 1e-4, 0.0)
+LATE_PRIOR, LATE_WALKS = 0.03, (0.0, 1e-8, 0.0)
 #: Share of a late label's weight with which each gate learns from current scores; the rest goes to
 #: the ticket's. After a shift, tickets show old scores for a whole delay, though members have
 #: adapted. Current scores alone would favour members that memorise.
-LATE_CURRENT_SHARE = (0.2, 0.7)
+LATE_CURRENT_SHARE = (0.2, 0.7, 0.2)
 #: Bounds of a member's score, and of a class's probability from below.
 SCORE_LIMIT, LEAST_PROBABILITY = 30.0, 1e-3
 #: A gate does not learn if it gives the other classes less than this.
@@ -126,7 +158,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "splines": _SPLINES,
     "context_linear": tuple(f"context, {name}" for name in _LINEAR[2:]),
     "context_splines": tuple(f"context, {name}" for name in _SPLINES),
+    "trees": ("trees",),
+    "context_trees": ("context, trees",),
 }
+#: Those that a tracker may lack; they come last.
+OPTIONAL = "trees", "context_trees"
 
 
 class Array(NamedTuple):
@@ -171,13 +207,50 @@ SUMS = (
     len(SUMS)
 )
 
+#: Counts of a member of trees: the state of its draws; examples that were kept, at which number of
+#: them edges are renewed, and the column from which on they still are; examples since a tree was
+#: fitted; trees, and which one is fitted next.
+FOREST = ("draws", "kept", "renew", "renewing", "since", "n_trees", "next")
+
+
+def _trees(prefix: str) -> dict[str, Array]:
+    """Return the arrays of a member of trees.
+
+    The window, oldest row first: codes by column, leaves by tree, numbers of classes, scores,
+    weights, and what the true class's probability lacked to 1. The newest kept rows; edges between
+    the codes of a column, ascending, their number and the column's gains. Trees as heaps: a
+    column, or -1 where all rows go left, and a threshold in each node, and the leaves' values.
+    """
+    window, columns = f"{prefix}window", f"{prefix}columns"
+    arrays = {
+        "codes": Array("uint8", (window, columns)),
+        "places": Array("uint8", ("trees", window)),
+        "labels": Array("int32", (window,)),
+        "scores": Array("float32", ("rows", window)),
+        "weights": Array("float32", (window,)),
+        "missed": Array("float32", (window,)),
+        "sample": Array("float32", (columns, SAMPLE)),
+        "edges": Array("float32", (columns, BINS - 1)),
+        "n_edges": Array("int32", (columns,)),
+        "gains": Array("float64", (columns,)),
+        "features": Array("int32", ("trees", LEAVES - 1)),
+        "thresholds": Array("float32", ("trees", LEAVES - 1)),
+        "leaves": Array("float32", ("rows", "trees", LEAVES)),
+        "forest": Array("uint64", ("forests", len(FOREST))),
+        "row": Array("float32", (columns,), stored=False),  # the example's
+    }
+    return {f"{prefix}tree_{name}": array for name, array in arrays.items()}
+
+
 #: Every array. Dimensions: `members`; `kernel_members` and their `kernels`; `rows`
 #: of scores, one for two classes, else one for each and one for the next; `classes`, as many, at
 #: least two; `slots` of supports; `cells` of linear members, the bias and one for each name or
 #: hash; `knots` of splines, bias included; `names` of features, in sparse rows those that are
 #: standardised, whose hashes are `common`; `inputs` of an example, at least as many as names, and
 #: `hashed` as many in sparse rows; `sides` of a point on the splines; `context`, features that
-#: have one, and `context_cells`, `context_knots` and `context_sides` of the members over them.
+#: have one, and `context_cells`, `context_knots` and `context_sides` of the members over them;
+#: `window`, `columns`, `context_window` and `context_columns` of the members of trees, `trees` of
+#: each, `forests`, 1 or none, and `histograms` and `fitted` of the work space of a fit.
 ARRAYS = {
     "coefficients": Array("float32", ("rows", "kernel_members", "slots")),
     "factors": Array("float64", ("kernel_members",)),
@@ -187,6 +260,8 @@ ARRAYS = {
     "splines": Array("float32", ("rows", 2, "knots", 2)),
     "context_linear": Array("float32", ("rows", "context_cells", 4)),
     "context_splines": Array("float32", ("rows", 2, "context_knots", 2)),
+    **_trees(""),
+    **_trees("context_"),
     "means": Array("float64", ("context", len(HORIZONS), 2)),  # and the weight of each
     "deviation_statistics": Array("float64", ("context", len(HORIZONS), len(FEATURE))),
     "gates": Array("float64", (len(GATE_WALKS), "members")),
@@ -231,11 +306,21 @@ ARRAYS = {
     "context_standardised": Array("float64", ("context", CONTEXT_INPUTS), stored=False),
     "context_values": Array("float32", ("context", CONTEXT_INPUTS), stored=False),
     "context_curves": Array("float64", ("context", CONTEXT_INPUTS), stored=False),
-    # The example's knots and basis values on curves and surfaces; see hats.h.
+    # The example's knots and basis values on curves; see hats.h.
     "hat_knots": Array("int32", ("sides",), stored=False),
     "hat_heights": Array("float32", ("sides", 2 * len(_SPLINES)), stored=False),
     "context_hat_knots": Array("int32", ("context_sides",), stored=False),
     "context_hat_heights": Array("float32", ("context_sides", 2 * len(_SPLINES)), stored=False),
+    # A fit of a tree: the window's rows by node, gradients, curvatures, probabilities; histograms.
+    "fit_rows": Array("int32", ("fitted",), stored=False),
+    "fit_spare": Array("int32", ("fitted",), stored=False),
+    "fit_gradients": Array("int32", ("fitted",), stored=False),
+    "fit_curvatures": Array("int32", ("fitted",), stored=False),
+    "fit_probabilities": Array("float32", ("rows", "fitted"), stored=False),
+    "fit_sums": Array("float64", ("fitted",), stored=False),
+    "fit_tops": Array("float32", ("fitted",), stored=False),
+    "fit_signs": Array("float64", ("classes",), stored=False),
+    "fit_histograms": Array("int64", ("histograms", CHOSEN, BINS, 2), stored=False),
     "hashes": Array("uint64", ("names",), stored=False),
     "keys": Array("uint64", ("hashed",), stored=False),
     "spare_keys": Array("uint64", ("hashed",), stored=False),
@@ -254,42 +339,42 @@ GROUPS = {
 #: Names of the dimensions.
 DIMENSIONS = sorted({d for a in ARRAYS.values() for d in a.shape if isinstance(d, str)})
 
-_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "uint64": "uint64_t"}
+_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    **{name: f"{name}_t" for name in ("uint8", "int32", "int64", "uint64")},
+}
 
 
-def sizes_of(names: int, *, pairs: bool, sparse: bool) -> dict[str, int]:
+def sizes_of(names: int, *, sparse: bool, trees: bool) -> dict[str, int]:
     """Return the dimensions that follow from the number of names."""
     context = 0 if sparse else min(names, CONTEXT)
-    curves = 0 if sparse else names
+    curves, context_curves = (0 if sparse else names), CONTEXT_INPUTS * context
     return {
         "cells": 1 + (HASH_SLOTS if sparse else names),
-        "knots": n_knots(curves, pairs=pairs),
-        "sides": _n_sides(curves, pairs=pairs),
+        "knots": n_knots(curves),
+        "sides": min(curves, SPLINED) + SPARE_SIDES,
         "names": names,
         "context": context,
-        "context_cells": 1 + CONTEXT_INPUTS * context,
-        "context_knots": n_knots(CONTEXT_INPUTS * context, pairs=False),
-        "context_sides": _n_sides(CONTEXT_INPUTS * context, pairs=False),
+        "context_cells": 1 + context_curves,
+        "context_knots": n_knots(context_curves),
+        "context_sides": min(context_curves, SPLINED) + SPARE_SIDES,
+        "columns": min(curves, TREE_COLUMNS) * trees,
+        "context_columns": context_curves * trees,
+        "trees": TREES * (trees and not sparse),
+        "forests": int(trees and not sparse),
+        "histograms": (2 * DEPTH - 1) * (trees and not sparse),
     }
 
 
-@cache
-def n_knots(names: int, *, pairs: bool) -> int:
-    """Return the number of a spline's weights over so many dense features.
-
-    The bias comes first. A feature's surfaces with earlier features follow its curve, so that no
-    weight moves when names are added.
-    """
-    return 1 + KNOTS * min(names, SPLINED) + pairs * PAIR_KNOTS**2 * _n_pairs(names)
+def window_of(budget: int) -> int:
+    """Return the largest number of rows in the window of a member of trees."""
+    return max(WINDOW_BY_BUDGET * budget, 2 * FEWEST)
 
 
-def _n_sides(names: int, *, pairs: bool) -> int:
-    return min(names, SPLINED) + pairs * 2 * _n_pairs(names) + SPARE_SIDES
-
-
-def _n_pairs(names: int) -> int:
-    paired = min(names, PAIRED)
-    return paired * (paired - 1) // 2
+def n_knots(names: int) -> int:
+    """Return the number of a spline's weights over so many dense features: the bias comes first."""
+    return 1 + KNOTS * min(names, SPLINED)
 
 
 def header() -> str:
@@ -305,18 +390,23 @@ def header() -> str:
             numbers = ", ".join(map(repr, value))
             lines.append(f"static const double DRIFT_{name}[{len(value)}] = {{{numbers}}};")
             lines.append(f"enum {{ DRIFT_N_{name} = {len(value)} }};")
-    sums, feature = ", ".join(SUMS), ", ".join(FEATURE)
+    sums, feature, forest = map(", ".join, (SUMS, FEATURE, FOREST))
     lines.append(f"typedef struct {{ double {feature}; }} DriftFeature;")
     lines.append(f"typedef struct {{ double {sums}; }} DriftSums;")
-    structs = dict.fromkeys(("features", "deviation_statistics"), "DriftFeature")
+    lines.append(f"typedef struct {{ uint64_t {forest}; }} DriftForest;")
+    structs = dict.fromkeys(("tree_forest", "context_tree_forest"), "DriftForest")
+    structs |= dict.fromkeys(("features", "deviation_statistics"), "DriftFeature")
     structs["sums"] = "DriftSums"
     fields = [f"{structs.get(name, _TYPES[a.type])} *{name};" for name, a in ARRAYS.items()]
     lines.append(f"#define DRIFT_ARRAYS {' '.join(fields)} int {', '.join(DIMENSIONS)};")
     counts = f"DRIFT_N_ARRAYS = {len(ARRAYS)}, DRIFT_N_DIMENSIONS = {len(DIMENSIONS)}"
     lines.append(f"enum {{ {counts} }};")
     for name, members in FAMILIES.items():
-        lines.append(f"#define DRIFT_COUNT_{name} {len(members)}")
-    lines.append(f"enum {{ DRIFT_USUAL = {16 + sum(map(len, FAMILIES.values()))} }};")
+        count = "t->has_trees" if name in OPTIONAL else len(members) or "t->kernel_members"
+        lines.append(f"#define DRIFT_COUNT_{name} {count}")
+    usual = 2 * len(KERNELS) * len(RATES) + sum(map(len, FAMILIES.values()))
+    small = usual - sum(len(FAMILIES[name]) for name in OPTIONAL)
+    lines.append(f"enum {{ DRIFT_USUAL = {usual}, DRIFT_USUAL_SMALL = {small} }};")
     by_rows = [(name, a.shape[1:]) for name, a in ARRAYS.items() if a.shape[0] == "rows"]
     sizes = {
         name: [f"(size_t)t->{d}" if isinstance(d, str) else str(d) for d in shape]

@@ -16,6 +16,11 @@ enum { DRIFT_GATES = DRIFT_N_GATE_WALKS, DRIFT_GATE_MAPS = DRIFT_N_SLOPES * DRIF
 /* The scores that gates and maps learn from. */
 enum { DRIFT_NO_SCORES = 0, DRIFT_CURRENT_SCORES = 1, DRIFT_TICKET_SCORES = 2 };
 
+/* The rows of a window lie one behind the other, oldest first. */
+typedef struct {
+    int first, n;
+} DriftWindow;
+
 typedef struct {
     DRIFT_ARRAYS
     DriftSupports supports;
@@ -28,15 +33,14 @@ typedef struct {
     int inserted, evicted, nearest; /* slots, or -1 */
     int prediction;
     uint64_t draws;
+    DriftWindow tree_window, context_tree_window;
+    int has_trees, largest_window; /* whether there are members of trees, over sparse rows without any */
 } DriftTracker;
 
 static inline int drift_rows_of(int n_classes) { return n_classes > 2 ? n_classes + 1 : 1; }
 
 /* Number of classes with a score; two classes share a row. */
 static inline int drift_scored(const DriftTracker *t) { return t->n_rows > 1 ? t->n_rows : 2; }
-
-/* Number of members of a family; the number of kernel members follows from the parameters. */
-static inline int drift_count_of(const DriftTracker *t, int count) { return count ? count : t->kernel_members; }
 
 /* Minus the gradient of a member's log loss in its score of a row. */
 static inline double drift_gradient(const DriftTracker *t, int member, int row, int number) {
@@ -66,6 +70,7 @@ static void drift_split(float *rows, size_t size, size_t cell, size_t weights) {
 #include "kernels.h"
 #include "linear.h"
 #include "splines.h"
+#include "trees.h"
 
 /* --- prediction ---------------------------------------------------------------------------------- */
 
@@ -131,7 +136,7 @@ static void drift_mix_maps(DriftTracker *t, int number, double *mapped) {
 
 static void drift_predict(DriftTracker *t) {
     double *first = t->scores, *mixed = t->probabilities + (size_t)DRIFT_GATES * t->classes;
-#define DRIFT_SCORES(family) drift_##family##_scores(t, first), first += drift_count_of(t, DRIFT_COUNT_##family);
+#define DRIFT_SCORES(family) drift_##family##_scores(t, first), first += DRIFT_COUNT_##family;
     DRIFT_FAMILIES(DRIFT_SCORES)
 #undef DRIFT_SCORES
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
@@ -175,11 +180,13 @@ static DRIFT_INLINE void drift_filter_of(double *__restrict weights, double *__r
     for (int e = 0; e < n; e++) weights[e] += w * others * factor * gain[e];
 }
 
-/* The same, compiled for the default number of members. */
+/* The same, compiled for the default numbers of members, with trees and without. */
 DRIFT_CLONES static void drift_filter(double *__restrict weights, double *__restrict covariance, const double *__restrict z,
                                      double *__restrict gain, int n, double others, double w, double walk) {
     if (n == DRIFT_USUAL)
         drift_filter_of(weights, covariance, z, gain, DRIFT_USUAL, others, w, walk);
+    else if (n == DRIFT_USUAL_SMALL)
+        drift_filter_of(weights, covariance, z, gain, DRIFT_USUAL_SMALL, others, w, walk);
     else
         drift_filter_of(weights, covariance, z, gain, n, others, w, walk);
 }
@@ -291,7 +298,7 @@ static void drift_learn(DriftTracker *t, int number, double w, int evidence) {
         for (int g = 0; scored && g < DRIFT_GATES; g++) drift_learn_gate(t, g, number, w * DRIFT_LATE_CURRENT_SHARE[g], 0.0);
     }
     if (number == t->n_classes) drift_add_class(t);
-#define DRIFT_LEARN(family) drift_##family##_learn(t, first, number, w, loss), first += drift_count_of(t, DRIFT_COUNT_##family);
+#define DRIFT_LEARN(family) drift_##family##_learn(t, first, number, w, loss), first += DRIFT_COUNT_##family;
     DRIFT_FAMILIES(DRIFT_LEARN)
 #undef DRIFT_LEARN
 }
