@@ -93,3 +93,7 @@ def test_what_may_follow_a_frame():
     named.learn_many(X, Y)
     named.predict_many(X.rename(columns={"a": "c", "b": "d"}))  # as examples one by one may
     named.predict_many([{0: 1.0}])
+
+
+def test_a_model_without_a_budget_has_no_such_attribute():
+    assert not hasattr(models.Perceptron(), "budget")

@@ -231,7 +231,7 @@ def test_a_projection_copies_no_matrix(model_class):
     assert matrix.flags.f_contiguous
     x, _ = next(random_stream())
     model.learn_one(x, model.decision_function_one(x) <= 0)
-    model.tolerance = 1.0
+    vars(model)["tolerance"] = 1.0  # all is projected from here on
     updates, tracemalloc_before = model.n_updates, tracemalloc.is_tracing()
     tracemalloc.start()
     try:

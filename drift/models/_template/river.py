@@ -144,13 +144,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            for name in list(inspect.signature(cls).parameters):
-                known = inspect.getattr_static(cls, name, _Fixed)
-                if known is _Fixed:
-                    setattr(cls, name, _Fixed(name))
-                elif not hasattr(known, "__set__"):
-                    setattr(cls, name, _FixedOrDefault(name, known))
+        if cls.__module__.startswith(__package__):
+            return  # a model may lack a parameter of its template
+        for name in list(inspect.signature(cls).parameters):
+            known = inspect.getattr_static(cls, name, _Fixed)
+            if known is _Fixed:
+                setattr(cls, name, _Fixed(name))
+            elif not hasattr(known, "__set__"):
+                setattr(cls, name, _FixedOrDefault(name, known))
 
     # --- hooks ---------------------------------------------------------------------------------
 
