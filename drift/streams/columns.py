@@ -143,6 +143,9 @@ class Tally:
     #: Plain numbers with a decimal point, and the first whose point may stand between thousands.
     points: int = 0
     grouped: str = ""
+    #: Plain numbers with zeros in front, and the first of them.
+    padded: int = 0
+    code: str = ""
     #: All other cells, as texts without blanks around; blank ones are not counted.
     texts: Counter[str] = field(default_factory=Counter)
     #: Whether all cells so far came as arrays.
@@ -189,6 +192,9 @@ class Tally:
         text = text.strip()
         if _is_usable(texts.plain_number(text)):
             self.spelled += times
+            if texts.is_padded(text):
+                self.padded += times
+                self.code = self.code or text
             if "." in text and not texts.is_grouped(text):
                 self.points += times
             elif "." in text:
@@ -298,6 +304,10 @@ def decided(  # noqa: PLR0911 - one for each kind
         grouped = tally.grouped if commas else ""
         notes = _dressed_note(name, dressed, numbers, n_numbers, grouped)
         notes += _missing_note(name, tally, dressed, n_numbers)
+        if tally.padded:
+            what = f"{tally.padded:,} of {n_numbers:,} numbers of {name!r} have zeros in front"
+            value = texts.plain_number(tally.code)
+            notes += (f"{what}: {tally.code!r} is {value:.15g}",)
         first = numbers.read if commas else texts.plain_number
         return Decision("number", _of_texts(first, numbers.read), notes=notes)
     return _categories(name, tally, declared=False)

@@ -229,11 +229,15 @@ def labels_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
     together: dict[Any, list[str]] = {}
     for value, label in zip(raw, labels, strict=True):
         together.setdefault(label, []).append(str(value).strip())
-    return labels, [
+    notes = [
         f"{', '.join(map(repr, written[:3]))} are one class, {label!r}"
         for label, written in together.items()
         if len(set(written)) > 1
     ]
+    for label, [first, *others] in together.items():
+        if not others and type(label) is int and texts.is_padded(first):
+            notes.append(f"{first!r} is the class {label!r}")
+    return labels, notes
 
 
 def _as_classes(raw: Sequence[Any]) -> list[Any]:

@@ -381,9 +381,19 @@ class TextSource(Source):
             except ValueError:
                 return column.to_pylist()
             values = numbers.to_numpy(zero_copy_only=False)
-            if numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any():
+            finite = (
+                numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any()
+            )
+            if finite and not self._has_codes(column, values):
                 return values
         return column.to_pylist()
+
+    def _has_codes(self, column: Any, values: NDArray[np.float64]) -> bool:
+        """Whether whole numbers have zeros in front."""
+        if (values != np.floor(values))[~np.isnan(values)].any():
+            return False
+        padded = self._compute.match_substring_regex(column, "^[+-]?0[0-9]")
+        return bool(self._compute.any(padded).as_py())
 
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:

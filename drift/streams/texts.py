@@ -22,12 +22,14 @@ __all__ = [
     "has_zone",
     "is_missing_number",
     "is_missing_text",
+    "is_padded",
     "numbers_of",
     "plain_number",
     "times_of",
 ]
 
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).fullmatch
+_PADDED = re.compile(r"[+-]?0\d", re.ASCII).match
 #: As R, spreadsheets, Python and JSON write them.
 BOOLS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -60,6 +62,17 @@ def plain_number(text: str) -> float | None:
     """
     text = text.strip()
     return float(text) if _PLAIN(text) else None
+
+
+def is_padded(text: str) -> bool:
+    """Whether a plain number has zeros in front, as codes have.
+
+    Examples
+    --------
+    >>> is_padded("007"), is_padded("0.5"), is_padded("0")
+    (True, False, False)
+    """
+    return _PADDED(text) is not None
 
 
 def is_missing_text(text: str) -> bool:
@@ -201,14 +214,19 @@ def numbers_of(texts: Mapping[str, int], *, points: int = 0, commas: bool = Fals
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])").match
 _CLOCK = (
-    r"(?:[ T,]+(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
+    r"(?:[ T,:]+(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?)?"
 )
 _YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})[/.-](?P<a>\d\d?)[/.-](?P<b>\d\d?){_CLOCK}").fullmatch
 _YEAR_LAST = re.compile(
     rf"(?P<a>\d\d?)(?P<mark>[/.-])(?P<b>\d\d?)(?P=mark)(?P<y>\d{{4}}|(?<=/)\d\d){_CLOCK}"
 ).fullmatch
+_WEEKDAY = r"(?:[A-Za-z]{3,9},?\s+)?"
 _NAMED = re.compile(
-    rf"(?P<d>\d\d?)[ -](?P<m>[A-Za-z]{{3}})[a-z]*[ -](?P<y>\d{{4}}|\d\d){_CLOCK}"
+    rf"{_WEEKDAY}(?P<d>\d\d?)[ /-]?(?P<m>[A-Za-z]{{3}})[a-z]*\.?[ /-]?(?P<y>\d{{4}}|\d\d){_CLOCK}"
+).fullmatch
+_NAME_FIRST = re.compile(
+    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})[a-z]*\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_CLOCK}"
 ).fullmatch
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
@@ -233,6 +251,8 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
     --------
     >>> times_of(["1970-01-01"])("1970-01-02T01:00:00+01:00")
     86400.0
+    >>> times_of([])("Fri, 02 Jan 1970 01:00:00 +0100"), times_of([])("Jan 2, 1970")
+    (86400.0, 86400.0)
     >>> times_of(["02/01/1970", "13/01/1970"])("02/01/1970")
     86400.0
     >>> times_of(["02/01/1970"])
@@ -271,7 +291,7 @@ def has_zone(text: str) -> bool:
     >>> has_zone("2026-01-01 12:00+02:00"), has_zone("2026-01-01")
     (True, False)
     """
-    return re.search(r"(?:Z|UTC|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
+    return re.search(r"(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
 
 
 def _year(written: str) -> int:
@@ -289,7 +309,7 @@ def _seconds(text: str, *, day_first: bool) -> float | None:
         month, day = int(found["a"]), int(found["b"])
         if found["mark"] == "." or day_first:
             month, day = day, month
-    elif found := _NAMED(text):
+    elif found := _NAMED(text) or _NAME_FIRST(text):
         month, day = _MONTHS.index(found["m"].lower()) + 1, int(found["d"])
     else:
         return None
@@ -301,4 +321,12 @@ def _seconds(text: str, *, day_first: bool) -> float | None:
             hour = hour % 12 + (12 if found["half"].lower().startswith("p") else 0)
     fraction, whole = math.modf(second)
     time = datetime(_year(found["y"]), month, day, hour, minute, int(whole), tzinfo=UTC)
-    return time.timestamp() + fraction
+    return time.timestamp() + fraction - _offset(found["zone"])
+
+
+def _offset(zone: str | None) -> int:
+    """Return the seconds by which a zone is before UTC."""
+    if zone is None or zone[0] not in "+-":
+        return 0
+    minutes = 60 * int(zone[1:3]) + int(zone[-2:])
+    return 60 * minutes * (-1 if zone[0] == "-" else 1)
