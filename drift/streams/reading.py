@@ -539,10 +539,9 @@ class _Seen:
         n, width = values.shape
         self.n = n
         rng = np.random.default_rng(0)
-        factors = rng.integers(1 << 63, size=width + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(
-            1
-        )
-        hashes = np.empty(n, dtype=np.uint64)
+        factors = rng.integers(1 << 63, size=width + 1, dtype=np.uint64) | np.uint64(1)
+        hashes, told = np.empty(n, dtype=np.uint64), np.zeros(n, dtype=np.bool_)
+        telling = self._telling(values)
         rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
         #: The label of each value, of columns that may equal it.
         self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
@@ -556,6 +555,8 @@ class _Seen:
             falling &= whole & (steps < 0).all(axis=0)
             last = block[-1:]
             self._pair(block, labels)
+            if telling is not None:
+                told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
             block[np.isnan(block)] = np.nan
             block += 0.0  # minus zero is zero
             bits = block.view(np.uint64)
@@ -565,12 +566,16 @@ class _Seen:
             )
             forget(values)
         self.counting = set(np.flatnonzero(rising | falling).tolist()) if n > 1 else set()
-        self.repeated = n - len(np.unique(hashes)) if self._tells_apart(values) else 0
+        self.repeated = int(told.sum()) - len(np.unique(hashes[told]))
 
-    def _tells_apart(self, values: NDArray[np.float64]) -> bool:
-        """Whether there are more combinations of values than rows, so that few repeat by chance."""
+    def _telling(self, values: NDArray[np.float64]) -> int | None:
+        """Return the column that tells rows apart best; None: too few combinations for all rows.
+
+        Rows that repeat by chance, or without a value there, are no rows that an export has twice.
+        """
         first = np.array(values[: self._BLOCK])
-        return math.prod(len(np.unique(column)) for column in first.T) >= len(first)
+        different = [len(np.unique(column)) for column in first.T]
+        return int(np.argmax(different)) if math.prod(different) >= len(first) else None
 
     def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
         for at, known in list(self.pairs.items()):
