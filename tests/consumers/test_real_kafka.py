@@ -29,7 +29,7 @@ pytest.importorskip("kafka")
 import kafka
 
 from drift.consumers.client.producer import Producer
-from drift.consumers.client.topics import Reader, members
+from drift.consumers.client.topics import Reader, create, members
 from drift.consumers.client.workarounds import join_again
 from drift.consumers.worker import Worker
 
@@ -340,6 +340,14 @@ def stop(kafka_broker):
         timer.join()
 
 
+@pytest.fixture
+def stopped_topic(kafka_broker):
+    """A topic on the broker that `stop` stops, which `kafka_topic` may not be on."""
+    name = f"drift-test-{uuid.uuid4().hex}"
+    create(name, 2, {"bootstrap_servers": kafka_broker.address})
+    return name
+
+
 def keys(address, topic):
     with Reader(topic, {"bootstrap_servers": address}) as reader:
         return [message.key for message in reader.read(reader.ends())]
@@ -348,19 +356,19 @@ def keys(address, topic):
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [(3, 60_000), (30, 10_000)])
 def test_outputs_through_a_stop_are_all_there_in_order(
-    kafka_broker, kafka_topic, stop, tmp_path, times
+    kafka_broker, stopped_topic, stop, tmp_path, times
 ):
     """Each once, unless they expired: then again from a checkpoint on."""
     seconds, delivery = times
-    address, out, count = kafka_broker.address, f"{kafka_topic}.out", 3000
-    produce(address, kafka_topic, [EXAMPLE % (n, n % 2) for n in range(count)], 0)
+    address, out, count = kafka_broker.address, f"{stopped_topic}.out", 3000
+    produce(address, stopped_topic, [EXAMPLE % (n, n % 2) for n in range(count)], 0)
     one = Worker(
         LBP(budget=9),
         CheckpointFolder(tmp_path),
         {"bootstrap_servers": address},
         WorkerOptions(
-            topic=kafka_topic,
-            group=kafka_topic,
+            topic=stopped_topic,
+            group=stopped_topic,
             start="earliest",
             predictions=out,
             checkpoint_every=200,
@@ -384,21 +392,21 @@ def test_outputs_through_a_stop_are_all_there_in_order(
 
 
 @pytest.mark.slow
-def test_a_replay_through_a_stop_sends_each_message_once(kafka_broker, kafka_topic, stop):
-    address, letters = kafka_broker.address, f"{kafka_topic}.dead"
+def test_a_replay_through_a_stop_sends_each_message_once(kafka_broker, stopped_topic, stop):
+    address, letters = kafka_broker.address, f"{stopped_topic}.dead"
     kafka_options = {"bootstrap_servers": address}
     values = [EXAMPLE % (n, n % 2) for n in range(40)]
     with Producer(kafka_options) as producer:
         for n, value in enumerate(values):
-            message = Message(Position(kafka_topic, 0, n), None, value)
+            message = Message(Position(stopped_topic, 0, n), None, value)
             producer.send(dead_letter(message, ValueError("no"), letters))
         producer.flush()
     with (
         Reader(letters, kafka_options) as dead,
-        Reader(kafka_topic, kafka_options) as topic,
+        Reader(stopped_topic, kafka_options) as topic,
         Producer({**kafka_options, **IMPATIENT}) as producer,
     ):
-        producer.check([kafka_topic])
+        producer.check([stopped_topic])
         for n, (_, outgoing) in enumerate([*Replay(dead, topic)]):
             if n == 5:
                 stop(3)
