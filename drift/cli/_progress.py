@@ -30,7 +30,7 @@ def bar(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def reading() -> Iterator[Callable[[int], None]]:
-    """Show how many rows are read; what is yielded is told their number so far."""
+    """Show how many rows are read so far, which the yielded function is called with."""
     columns = (
         bars.TextColumn("reading"),
         bars.SpinnerColumn(),

@@ -92,7 +92,7 @@ def open_bytes(path: PathLike) -> io.BufferedIOBase:
     if (new := _DECOMPRESSORS.get(suffix)) is None:
         return file
     size = path.stat().st_size
-    return io.BufferedReader(_Blocks(_decompressed(file, size, new, path), file), _BLOCK)
+    return io.BufferedReader(Blocks(_decompressed(file, size, new, path), file), _BLOCK)
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
@@ -115,12 +115,20 @@ def _open_zipped(path: Path) -> io.BufferedIOBase:
         raise DataError(path, None, f"is no zip file that can be read: {error}") from error
 
 
-class _Blocks(io.RawIOBase):
-    """Blocks of bytes as a file."""
+class Blocks(io.RawIOBase):
+    """Blocks of bytes as a file.
 
-    def __init__(self, blocks: Iterator[bytes], file: BinaryIO) -> None:
+    Parameters
+    ----------
+    blocks
+        Its content.
+    source
+        The file that they come from, which is closed with this one; None: nothing is.
+    """
+
+    def __init__(self, blocks: Iterator[bytes], source: BinaryIO | None = None) -> None:
         super().__init__()
-        self._blocks, self._file, self._rest = blocks, file, b""
+        self._blocks, self._source, self._rest = blocks, source, b""
 
     def readable(self) -> bool:
         return True
@@ -136,7 +144,8 @@ class _Blocks(io.RawIOBase):
         return n
 
     def close(self) -> None:
-        self._file.close()
+        if self._source is not None:
+            self._source.close()
         super().close()
 
 

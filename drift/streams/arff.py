@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
 from drift.errors import DataError
-from drift.streams.columns import Source
+from drift.streams.columns import ROWS, Source
 from drift.streams.sources import lines_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ArffSource"]
 
-_ROWS = 1 << 14
 _NAME = r"""(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s{]+))"""
 _ATTRIBUTE = re.compile(rf"@attribute\s+{_NAME}\s*(?P<type>.*)", re.IGNORECASE).fullmatch
 _NUMERIC = {"numeric", "real", "integer"}
@@ -115,7 +114,7 @@ class ArffSource(Source):
         while not next(lines)[1].lower().startswith("@data"):
             pass
         rows = (self._row(line, number) for number, line in lines)
-        while block := list(islice(rows, _ROWS)):
+        while block := list(islice(rows, ROWS)):
             yield [[row[at] for row in block] for at in places]
 
     def _row(self, line: str, number: int) -> list[Any]:

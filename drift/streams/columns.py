@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "ROWS",
     "Decision",
     "Seconds",
     "Source",
@@ -38,6 +39,8 @@ __all__ = [
     "value_of",
 ]
 
+#: Rows of a block.
+ROWS = 1 << 14
 #: Beyond it models take no value.
 _LARGEST = 1e300
 #: Cells that a note quotes.

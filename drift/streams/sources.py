@@ -31,7 +31,8 @@ from narwhals.exceptions import DuplicateError
 
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
-from drift.streams.columns import Seconds, Source
+from drift.streams._files import Blocks
+from drift.streams.columns import ROWS, Seconds, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -50,8 +51,7 @@ __all__ = [
     "lines_of",
 ]
 
-#: Rows, and bytes, that are read at a time.
-_ROWS = 1 << 14
+#: Bytes that are read at a time.
 _BYTES = 1 << 20
 #: One row of a text may have so many bytes.
 _LONGEST = 1 << 24
@@ -101,8 +101,8 @@ class FrameSource(Source):
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.columns.Source`."""
-        for start in range(0, len(self._frame), _ROWS):
-            block = self._frame[start : start + _ROWS]
+        for start in range(0, len(self._frame), ROWS):
+            block = self._frame[start : start + ROWS]
             columns = {name: block.get_column(self._column[name]) for name in names}
             yield [_cells(columns[name], spelled=name in spelled) for name in names]
 
@@ -169,7 +169,7 @@ class ParquetSource(Source):
         arrow, start = _pyarrow("pyarrow"), 0
         stored = list(dict.fromkeys(name for name in names if name not in self._ranges))
         with self._file() as file:
-            for batch in file.iter_batches(_ROWS, columns=stored or self._first):
+            for batch in file.iter_batches(ROWS, columns=stored or self._first):
                 frame = nw.from_native(arrow.Table.from_batches([batch]), eager_only=True)
                 rows = start + np.arange(len(frame), dtype=np.float64)
                 start += len(frame)
@@ -272,10 +272,10 @@ class TextSource(Source):
         self._encoding = encoding
         head = self._head()
         first = head.split("\n", 1)[0].strip()
-        self._skipped = 0
+        self._skips = False
         if re.fullmatch(r'"?sep=.?"?', first):  # a spreadsheet's own line
             separator = separator or first.strip('"')[4:5]
-            self._skipped, head = 1, head.partition("\n")[2]
+            self._skips, head = True, head.partition("\n")[2]
         if separator is None:
             separator = "\t" if tabs and "\t" in head.partition("\n")[0] else _separator(head)
         self._separator = separator
@@ -344,12 +344,12 @@ class TextSource(Source):
             bad.append(row)
             return "error"
 
-        text = _Encoded(decoded(self._opened, self._path, self._encoding))
-        for _ in range(self._skipped):
-            text.skip_line()
+        texts = decoded(self._opened, self._path, self._encoding)
+        if self._skips:
+            texts = _without_a_line(texts)
         try:
             reader = self._csv.open_csv(
-                text,
+                Blocks(text.encode("utf-8", "surrogatepass") for text in texts),
                 self._csv.ReadOptions(use_threads=False, column_names=given, block_size=_BYTES),
                 self._csv.ParseOptions(
                     delimiter=self._separator, newlines_in_values=True, invalid_row_handler=refused
@@ -411,32 +411,15 @@ class TextSource(Source):
         return DataError(self._path, None, f"cannot be read: {text}")
 
 
-class _Encoded(io.RawIOBase):
-    """Blocks of text as a file of bytes in UTF-8."""
-
-    def __init__(self, texts: Iterator[str]) -> None:
-        super().__init__()
-        self._texts, self._rest = texts, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def skip_line(self) -> None:
-        """Pass over the next line."""
-        while b"\n" not in self._rest and (text := next(self._texts, "")):
-            self._rest += text.encode("utf-8", "surrogatepass")
-        self._rest = self._rest.partition(b"\n")[2]
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer."""
-        while not self._rest:
-            text = next(self._texts, None)
-            if text is None:
-                return 0
-            self._rest = text.encode("utf-8", "surrogatepass")
-        n = min(len(buffer), len(self._rest))
-        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
-        return n
+def _without_a_line(texts: Iterator[str]) -> Iterator[str]:
+    """Yield a text in blocks without its first line."""
+    start = ""
+    for text in texts:
+        start += text
+        if "\n" in start:
+            yield start.partition("\n")[2]
+            break
+    yield from texts
 
 
 def _records(text: str, separator: str) -> list[list[str]]:
@@ -516,7 +499,7 @@ class JsonSource(Source):
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.columns.Source`."""
         rows = self._rows()
-        while block := list(islice(rows, _ROWS)):
+        while block := list(islice(rows, ROWS)):
             yield [[row.get(name) for row in block] for name in names]
 
     def _rows(self) -> Iterator[dict[str, Any]]:

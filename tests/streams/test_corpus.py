@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift.errors import DriftError
+from drift.streams import arff as arff_reader
 from drift.streams import read_stream, sources
 from tests.streams.corpus import arff, frames, json_lines, libsvm, separated_text
 from tests.streams.corpus.case import parquet
@@ -141,7 +142,8 @@ def by_road(road, columns, folder, **options):
 def test_the_same_content_is_the_same_stream_by_every_road(few, tmp_path, monkeypatch):
     if few:  # at a time
         monkeypatch.setattr(sources, "_BYTES", 64)
-        monkeypatch.setattr(sources, "_ROWS", 3)
+        for module in (arff_reader, sources):
+            monkeypatch.setattr(module, "ROWS", 3)
     when = [dt.datetime(2026, 1, day, hour) for day, hour in ((3, 0), (1, 12), (1, 0), (3, 0))]  # noqa: DTZ001
     columns = {
         "a": [1.5, None, 3.0, 4.0],
