@@ -78,12 +78,12 @@ class Frame(NamedTuple):
     signed: bytes
 
 
-def seal(header: bytes, payload: Sequence[bytes], key: bytes | None = None) -> bytes:
+def seal(header: bytes, payload: Sequence[bytes], secret: bytes | None = None) -> bytes:
     """Return the frame of a header and the parts of a payload, signed if there is a key."""
     sizes = _SIZES.pack(_MAGIC, FORMAT, len(header), sum(map(len, payload)))
     data = b"".join([sizes, header, *payload])
-    if key is not None:
-        data += hmac.digest(key, data, "sha256")
+    if secret is not None:
+        data += hmac.digest(secret, data, "sha256")
     return data + hashlib.sha256(data).digest()
 
 
