@@ -26,7 +26,7 @@ from drift.errors import CheckpointError, DamagedCheckpointError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FORMAT", "Frame", "check_format", "seal", "unseal"]
+__all__ = ["FORMAT", "Frame", "check_format", "digest_of", "seal", "unseal"]
 
 _MAGIC = b"\x89drift\r\n"
 _SIZES = struct.Struct("<8sIIQ")
@@ -54,6 +54,11 @@ def check_format(what: str, found: int) -> None:
         f"version {FORMAT}: install the drift that wrote it, or "
         f"{'a newer one' if found > FORMAT else remedy}"
     )
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the SHA-256 that a frame ends with; `unseal` checks it."""
+    return data[-_DIGEST:]
 
 
 class Frame(NamedTuple):
