@@ -26,7 +26,7 @@ from drift.errors import CheckpointError, DamagedCheckpointError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FORMAT", "Frame", "check_format", "seal", "unseal"]
+__all__ = ["FORMAT", "Frame", "check_format", "digest_of", "seal", "unseal"]
 
 _MAGIC = b"\x89drift\r\n"
 _SIZES = struct.Struct("<8sIIQ")
@@ -56,6 +56,11 @@ def check_format(what: str, found: int) -> None:
     )
 
 
+def digest_of(data: bytes) -> bytes:
+    """Return the SHA-256 that a frame ends with; `unseal` checks it."""
+    return data[-_DIGEST:]
+
+
 class Frame(NamedTuple):
     """What is in a frame whose checksum is right.
 
@@ -78,12 +83,12 @@ class Frame(NamedTuple):
     signed: bytes
 
 
-def seal(header: bytes, payload: Sequence[bytes], key: bytes | None = None) -> bytes:
+def seal(header: bytes, payload: Sequence[bytes], secret: bytes | None = None) -> bytes:
     """Return the frame of a header and the parts of a payload, signed if there is a key."""
     sizes = _SIZES.pack(_MAGIC, FORMAT, len(header), sum(map(len, payload)))
     data = b"".join([sizes, header, *payload])
-    if key is not None:
-        data += hmac.digest(key, data, "sha256")
+    if secret is not None:
+        data += hmac.digest(secret, data, "sha256")
     return data + hashlib.sha256(data).digest()
 
 

@@ -9,8 +9,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from drift import _format
 from drift._checks import check_instance
 from drift.errors import CheckpointError, ConfigurationError, DriftError, ParameterError
 from drift.models._state import codec
@@ -26,6 +29,52 @@ if TYPE_CHECKING:
 
 __all__ = ["step"]
 
+#: Bytes of the states whose models are kept.
+_MOST = 32 << 20
+
+
+class _Kept:
+    """The models of the states that were returned last, by the digests of these.
+
+    A state that comes back need not be read and checked again: its model continues.
+
+    Parameters
+    ----------
+    most
+        Bytes of the states, at most.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = most
+        self._models: OrderedDict[bytes, tuple[OnlineClassifier, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def put(self, state: bytes, model: OnlineClassifier) -> None:
+        """Keep the model of a state, which nobody else has; of equal states one is enough."""
+        with self._lock:
+            self._take(_format.digest_of(state))
+            self._models[_format.digest_of(state)] = model, len(state)
+            self._left -= len(state)
+            while self._left < 0:
+                self._take(next(iter(self._models)))
+
+    def take(self, state: bytes) -> OnlineClassifier | None:
+        """Return the model of a state, which then is no longer kept; None if there is none."""
+        with self._lock:
+            model = self._take(_format.digest_of(state))
+        if model is not None:
+            _format.unseal("model", state)  # it may have the digest and other bytes
+        return model
+
+    def _take(self, digest: bytes) -> OnlineClassifier | None:
+        model, size = self._models.pop(digest, (None, 0))
+        self._left += size
+        return model
+
+
+_KEPT = _Kept(_MOST)
+
 
 def step(
     state: bytes | None, examples: Iterable[Example], model: OnlineClassifier | None = None
@@ -34,7 +83,8 @@ def step(
 
     A function of its arguments alone, which it leaves as they are: an engine may repeat it. However
     a stream is cut into steps, the last state has the same bytes, those of one model that predicts
-    and learns the whole stream.
+    and learns the whole stream. The models of the last states, of 32 MB, stay in memory: the next
+    step of such a state need not read it.
 
     Parameters
     ----------
@@ -89,7 +139,9 @@ def step(
         except DriftError as error:
             error.args = (f"example {number}: {error}",)
             raise
-    return learner.to_bytes(), predictions
+    new = learner.to_bytes()
+    _KEPT.put(new, learner)
+    return new, predictions
 
 
 def _new(model: OnlineClassifier | None) -> OnlineClassifier:
@@ -115,7 +167,10 @@ def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
             f"state must be the bytes that a step returned, or None, not {type(state).__name__}"
         )
     try:
-        learner = codec.from_bytes(bytes(state))
+        state = bytes(state)
+        learner = _KEPT.take(state)
+        if learner is None:
+            learner = codec.from_bytes(state)
     except CheckpointError as error:
         error.args = (f"the state cannot be used: {error}",)
         raise

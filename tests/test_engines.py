@@ -11,7 +11,7 @@ from river.base import Classifier
 from river.linear_model import LogisticRegression
 from streams import drifting_stream
 
-from drift import _format
+from drift import _format, engines
 from drift.consumers import register
 from drift.engines import step
 from drift.errors import (
@@ -64,9 +64,12 @@ def test_steps_over_a_stream_that_is_cut_anywhere_equal_one_models_loop(model, d
     cuts = data.draw(st.lists(st.integers(0, len(examples)), max_size=5))
     bounds = [0, *sorted(cuts), len(examples)]
     before, state, predictions = model.to_bytes(), None, []
-    for start, end in pairwise(bounds):
-        state, some = step(state, iter(examples[start:end]), model)
-        predictions += some
+    with pytest.MonkeyPatch.context() as patch:
+        # Some models are kept from step to step; other states are read, as in another process.
+        patch.setattr(engines, "_KEPT", engines._Kept(data.draw(st.sampled_from([0, 1 << 20]))))
+        for start, end in pairwise(bounds):
+            state, some = step(state, iter(examples[start:end]), model)
+            predictions += some
     assert (state, predictions) == loop(model, examples)
     assert model.to_bytes() == before
 
@@ -80,6 +83,32 @@ def test_a_step_is_a_function_of_its_arguments_which_it_leaves_as_they_are(model
     assert once == again
     assert (state, second) == kept
     assert type(once[0]) is bytes
+
+
+def test_the_models_of_the_last_states_are_kept_up_to_so_many_bytes():
+    kept, models = engines._Kept(100), [LBP(n) for n in range(1, 5)]
+    states = [_format.seal(b"", [bytes(n)]) for n in (0, 1, 2)]
+    assert [*map(len, states)] == [56, 57, 58]
+    kept.put(states[0], models[0])
+    kept.put(states[1], models[1])  # 113 bytes: the first one goes
+    assert kept.take(states[0]) is None
+    assert kept.take(states[1]) is models[1]
+    assert kept.take(states[1]) is None  # a model continues once
+    kept.put(states[0], models[0])
+    kept.put(states[0], models[2])  # which leaves room for no other
+    assert kept.take(states[0]) is models[2]
+    kept.put(_format.seal(b"", [bytes(45)]), models[3])  # too large alone
+    kept.put(states[2], models[0])
+    assert kept.take(states[2]) is models[0]
+
+
+def test_other_bytes_with_the_digest_of_a_state_are_refused():
+    x = {"a": 1.0}
+    state, _ = step(None, [(x, True)], LBP(3))
+    forged = LBP(3).to_bytes()[:-32] + state[-32:]
+    with pytest.raises(DamagedCheckpointError, match="the checksum is wrong"):
+        step(forged, [])
+    assert step(state, [(x, None)])[1] == [True]
 
 
 def test_unlabelled_examples_are_predicted_and_not_learnt():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.records import Outgoing
 
-__all__ = ["Client", "read_key", "send_all"]
+__all__ = ["Client", "read_secret", "send_all"]
 
 
 @dataclass(kw_only=True)
@@ -110,7 +110,7 @@ def send_all(
     return producer.confirmed
 
 
-def read_key(file: Path | str | None, secrets: Secrets | None = None) -> bytes | None:
+def read_secret(file: Path | str | None, secrets: Secrets | None = None) -> bytes | None:
     """Read the key of signed checkpoints from a file; with `secrets`, keep it out of the log."""
     if file is None:
         return None

@@ -9,7 +9,7 @@ from typing import ClassVar
 from drift import consumers
 from drift._options import option
 from drift.cli import _named, _settings
-from drift.cli._client import Client, read_key
+from drift.cli._client import Client, read_secret
 
 __all__ = ["Learning"]
 
@@ -58,6 +58,6 @@ class Learning(Client):
             keep=options.keep,
             keep_hourly=options.keep_hourly,
             keep_daily=options.keep_daily,
-            key=read_key(options.key_file, self.secrets),
+            secret=read_secret(options.key_file, self.secrets),
             allow_pickle=options.allow_pickle,
         )

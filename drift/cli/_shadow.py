@@ -22,10 +22,10 @@ def shadow_line(header: Mapping[str, Any]) -> str:
     name, count = header["shadow"]["model"], now["shadow_examples"]
     if not count:
         return f"{name}, not compared yet"
-    errors = [now[f"{which}_mistakes"] / count for which in ("shadow", "shadowed")]
+    errors = [now[f"{which}_mistakes"] / count for which in ("shadow", "shadow_model")]
     return (
         f"{name}, {count:,} compared, error {errors[0]:.2%} against {errors[1]:.2%}, "
-        f"e {now['shadow_e_value']:.3g} that it errs less, {now['shadowed_e_value']:.3g} more"
+        f"e {now['shadow_e_value']:.3g} that it errs less, {now['shadow_model_e_value']:.3g} more"
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = ["history_of", "start_offsets"]
 
@@ -60,7 +60,7 @@ def history_of(
 
 def start_offsets(
     start: str | None, options: WorkerOptions, reading: Mapping[str, Any]
-) -> tuple[dict[Place, int], dict[str, str]]:
+) -> tuple[dict[TopicPartition, int], dict[str, str]]:
     """Return the offsets where a worker starts, and the identity of its topics and group.
 
     Parameters
@@ -80,7 +80,7 @@ def start_offsets(
         If there is no such topic, or the group has learnt it.
     """
     wanted = _start(start or options.start)
-    first: dict[Place, int] = {}
+    first: dict[TopicPartition, int] = {}
     identity = {"group": options.group}
     for prefix, topic in (("", options.topic), ("labels_", options.labels)):
         if topic is None:

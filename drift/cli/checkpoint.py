@@ -14,7 +14,7 @@ import click
 from drift._checks import counted
 from drift._options import option
 from drift.cli import _lazy, _named
-from drift.cli._client import Client, read_key
+from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
@@ -86,12 +86,12 @@ class Verify(_Signed):
     file: str = option("The file of a checkpoint.", argument=True)
 
     def _run(self) -> None:
-        key = read_key(self.key_file)
+        secret = read_secret(self.key_file)
         with naming(self.file):
-            description = verify(load(self.file), key=key)
+            description = verify(load(self.file), secret=secret)
         kind = description.header["payload"]
         unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
-        signed = "" if key is None else ", signed with this key"
+        signed = "" if secret is None else ", signed with this key"
         click.echo(f"{self.file}: sound{signed}{unread}")
 
 
@@ -126,7 +126,7 @@ class Adopt(_Signed):
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
-            adopt(partition, self.offset, read_key(self.key_file), codec=self.codec)
+            adopt(partition, self.offset, read_secret(self.key_file), codec=self.codec)
             what = (
                 f"the codec that {topic} is read with next"
                 if self.codec
@@ -161,7 +161,7 @@ class Skip(_Signed):
                 "changed"
             )
         for partition in of:
-            skip(partition, position, read_key(self.key_file))
+            skip(partition, position, read_secret(self.key_file))
             click.echo(f"{partition.path}: leaves {position} out")
 
 
@@ -247,13 +247,13 @@ class Rollback(_Signed, Client):
     yes: bool = option("Do not ask.", default=False)
 
     def _run(self) -> None:
-        key = read_key(self.key_file)
+        secret = read_secret(self.key_file)
         models = [partition for partition, _ in newest(place(self.folder))]
         if len(models) > 1:
             names = ", ".join(str(one.path) for one in models)
             raise ParameterError(f"{self.folder} has several models, give one of {names}")
         rollback = plan(models[0], self.to, keep_offsets=self.keep_offsets, warn=warn)
-        rollback.check(key)
+        rollback.check(secret)
         for line in rollback.lines():
             click.echo(line)
         group = self.group or rollback.newest.header["identity"].get("group")
@@ -267,7 +267,7 @@ class Rollback(_Signed, Client):
             click.echo("nothing was changed")
             return
         _refuse_members(group, reading)
-        written = rollback.write(key)
+        written = rollback.write(secret)
         click.echo(f"{models[0].path}: {written} is the newest, start the workers")
 
 

@@ -9,7 +9,7 @@ import click
 
 from drift._options import option
 from drift.cli import _lazy
-from drift.cli._client import read_key
+from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import advice
@@ -43,7 +43,7 @@ class Promote(Command):
         question = "{1} is the shadow of {0}. Promote it".format(*names)
         if not self.yes and not click.confirm(question):
             return
-        made = _lazy.promote(partition, read_key(self.key_file))
+        made = _lazy.promote(partition, read_secret(self.key_file))
         offsets = ", ".join(f"{topic}:{n} at {at}" for topic, n, at in made["offsets"])
         lines = (
             f"{partition.path}: {names[1]} answers from {offsets} on",

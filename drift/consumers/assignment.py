@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.records import Logs, Place, Source
+    from drift.consumers.records import Logs, Source, TopicPartition
 
 __all__ = ["Assignment", "State", "first_offset", "offset_behind_gap"]
 
@@ -60,35 +60,35 @@ class Assignment:
     """
 
     def __init__(self) -> None:
-        self.states: dict[Place, State] = {}
+        self.states: dict[TopicPartition, State] = {}
 
-    def started(self) -> list[Place]:
+    def started(self) -> list[TopicPartition]:
         """Return the partitions that are processed."""
         return [place for place, state in self.states.items() if state is State.STARTED]
 
-    def waiting(self) -> list[Place]:
+    def waiting(self) -> list[TopicPartition]:
         """Return the partitions that have to start."""
         return [place for place, state in self.states.items() if state is not State.STARTED]
 
-    def assign(self, places: Iterable[Place]) -> None:
+    def assign(self, places: Iterable[TopicPartition]) -> None:
         """Add partitions that the group has assigned."""
         self.states |= dict.fromkeys(places, State.ASSIGNED)
 
-    def take_over(self, places: Iterable[Place]) -> None:
+    def take_over(self, places: Iterable[TopicPartition]) -> None:
         """Note that the model of partitions is being taken over."""
         self.states |= dict.fromkeys(places, State.TAKEN_OVER)
 
-    def start(self, place: Place) -> None:
+    def start(self, place: TopicPartition) -> None:
         """Start a partition."""
         self.states[place] = State.STARTED
 
-    def hold(self, places: Iterable[Place]) -> list[Place]:
+    def hold(self, places: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Pause partitions until they start again; return those still assigned."""
         ours = [place for place in places if place in self.states]
         self.states |= dict.fromkeys(ours, State.HELD)
         return ours
 
-    def revoke(self, places: Iterable[Place]) -> None:
+    def revoke(self, places: Iterable[TopicPartition]) -> None:
         """Remove partitions that the group has revoked."""
         for place in places:
             self.states.pop(place, None)
@@ -96,7 +96,7 @@ class Assignment:
 
 def first_offset(
     broker: Source,
-    place: Place,
+    place: TopicPartition,
     start: str | None,
     folder: AnyPath,
     *,
@@ -145,7 +145,9 @@ def first_offset(
     return first
 
 
-def offset_behind_gap(broker: Logs, place: Place, offset: int, on_gap: str, folder: AnyPath) -> int:
+def offset_behind_gap(
+    broker: Logs, place: TopicPartition, offset: int, on_gap: str, folder: AnyPath
+) -> int:
     """Return the next offset after messages that were deleted, and log how many are lost.
 
     Raises

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = ["Attempt"]
 
@@ -75,7 +75,7 @@ class Attempt:
     True 3 True
     """
 
-    def __init__(self, folder: Path, epoch: int, offsets: Mapping[Place, int]) -> None:
+    def __init__(self, folder: Path, epoch: int, offsets: Mapping[TopicPartition, int]) -> None:
         self._file = folder / f"attempt-{epoch:08d}.json"
         self._offsets = [[*place, offset] for place, offset in sorted(offsets.items())]
         self.starts, self.deaths = 1, 0
@@ -120,7 +120,7 @@ class Attempt:
         with suppress(OSError):  # as of a full disk
             self._file.write_text(text, encoding="utf-8")
 
-    def saved(self, offsets: Mapping[Place, int]) -> None:
+    def saved(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Note that there is a checkpoint; it ends the care once it is behind the suspect."""
         if self.suspect is not None and offsets.get(self.suspect[:2], 0) <= self.suspect.offset:
             return

@@ -1,4 +1,4 @@
-"""What a worker has of a model that it has claimed."""
+"""A learner with the records that wait for it and, in a worker, with its claim of checkpoints."""
 
 from __future__ import annotations
 
@@ -7,51 +7,152 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from drift.consumers.attempts import Attempt
-from drift.consumers.order import Runs
+from drift.consumers.client.workarounds import LARGEST
+from drift.consumers.order import Clock, Order, Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from concurrent.futures import Future
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.feed import Feed
+    from drift.consumers.client.consumer import GroupConsumer
+    from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
-    from drift.consumers.records import Place
+    from drift.consumers.records import Message, TopicPartition
 
-__all__ = ["ClaimedModel"]
+__all__ = ["ClaimedModel", "FedLearner", "largest_record"]
 
 log = logging.getLogger("drift.consumers")
+
+#: Seconds of polling for a partition after which a warning names it.
+_LONG = 10.0
+
+
+def largest_record(codec: Codec) -> int:
+    """Return the bytes of the largest record that is read for a codec: value, key and headers."""
+    return getattr(codec, "max_bytes", LARGEST) + (1 << 20)
+
+
+class FedLearner:
+    """A learner, and the records that were read for it, which come in their order.
+
+    Worker and replica have one. Partitions that are far ahead of the others are paused. To fetch a
+    paused partition again we seek: a resume can lose the records that kafka-python parked.
+
+    Parameters
+    ----------
+    learner
+        What learns them.
+    consumer
+        Which has been assigned the partitions.
+
+    Attributes
+    ----------
+    order : Order
+        The records that wait for their turn.
+    paused : set
+        Partitions with too many waiting records.
+    trouble : str or None
+        Which partitions have been waited for so long that somebody should look.
+    """
+
+    def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
+        options = learner.options
+        self.learner = learner
+        self.order = Order(options.labels, options.max_jump, options.max_idle)
+        self.paused: set[TopicPartition] = set()
+        self.trouble: str | None = None
+        self._consumer = consumer
+
+    def start(self, place: TopicPartition) -> None:
+        """Fetch a partition from where the learner is."""
+        self.order.start(place, self.learner.clocks.get(place, Clock()))
+        self._read_on(place)
+
+    def add(self, batches: Iterable[tuple[TopicPartition, list[Message]]]) -> None:
+        """Have records wait for their turn."""
+        for place, messages in batches:
+            self.learner.check(messages)
+            self.order.add(place, messages, self._consumer.read_at(place))
+            if self.order.is_ahead(place):
+                self._consumer.pause(place)
+                self.paused.add(place)
+
+    def idle(self, seconds: float) -> None:
+        """Note that records were polled for so long, and say once if others hold them back."""
+        self.order.idle(seconds)
+        if self.order.held < _LONG:
+            self.trouble = None
+        elif self.trouble is None:
+            self.trouble = "waiting for " + ", ".join(map(self._at, sorted(self.order.awaited)))
+            log.warning(
+                "%s: nothing is learnt meanwhile, as it may have earlier records. Look at the "
+                "leader of the partition; max_idle ends the wait",
+                self.trouble,
+            )
+
+    def _at(self, place: TopicPartition) -> str:
+        """Say how far a partition has been read."""
+        position, end = self._consumer.position(place), self._consumer.end(place)
+        at = "" if position is None else f" at offset {position[0]}"
+        return f"{place[0]}:{place[1]}{at}" + ("" if end is None else f" of {end}")
+
+    def in_turn(self) -> Iterator[Message]:
+        """Yield the records whose turn has come; each is to be learnt before the next one."""
+        return self.order.take(self._consumer.ended_at)
+
+    def resume(self) -> None:
+        """Resume partitions that are no longer far ahead, and skip the marks of transactions."""
+        for place in self.order:
+            if place in self.paused and self.order.is_near(place):
+                self.paused.remove(place)
+                self._read_on(place)
+            position = self._consumer.position(place)
+            if position is None or self.order.buffered(place):
+                continue
+            if position[0] > self.learner.offsets[place]:
+                self.learner.skip_to(place, *position)
+
+    def skip(self, place: TopicPartition, first: int) -> None:
+        """Continue at an offset, after messages that were deleted."""
+        if not self.order.buffered(place):
+            self.learner.skip_to(place, first)
+        self._consumer.start(place, first)
+
+    def _read_on(self, place: TopicPartition) -> None:
+        """Fetch a partition after its last buffered record."""
+        if waiting := self.order.buffered(place):
+            last, _ = waiting[-1]
+            self._consumer.start(place, last.position.offset + 1, last.leader_epoch)
+        else:
+            epoch = self.learner.leader_epochs.get(place, -1)
+            self._consumer.start(place, self.learner.offsets[place], epoch)
 
 
 class _Saving(NamedTuple):
     """A checkpoint that is being written, and what was taken between it and the one before."""
 
     written: Future[Checkpoint]
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     runs: Runs
     taken: int
 
 
-class ClaimedModel:
-    """A learner, what comes for it, and its checkpoint that is being written.
+class ClaimedModel(FedLearner):
+    """A model that a worker has claimed, with its checkpoint that is being written.
 
     Parameters
     ----------
-    feed
-        What brings the learner its records.
+    learner, consumer
+        As of `FedLearner`.
     """
 
-    def __init__(self, feed: Feed) -> None:
-        self.feed = feed
+    def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
+        super().__init__(learner, consumer)
         self.attempt: Attempt | None = None  # where messages are taken with care
         self._has_begun = False
         self.saving: _Saving | None = None
-
-    @property
-    def learner(self) -> Learner:
-        """The learner."""
-        return self.feed.learner
 
     def begin(self, folder: AnyPath) -> None:
         """Look, before the first message, how claims before this one have ended."""
@@ -64,7 +165,7 @@ class ClaimedModel:
             why = f"a worker died in message {attempt.suspect}, for the {attempt.deaths}. time"
             log.warning(
                 "%s: %s: messages are taken one at a time until the next checkpoint",
-                self.learner.key,
+                self.learner.claim_id,
                 why if attempt.suspect else f"{attempt.starts - 1} workers ended soon after this",
             )
 
@@ -73,13 +174,15 @@ class ClaimedModel:
         """Whether a checkpoint is written of which `end_saving` is to tell."""
         return self.saving is not None and self.saving.written.done()
 
-    def begin_saving(self, written: Future[Checkpoint], offsets: Mapping[Place, int]) -> None:
+    def begin_saving(
+        self, written: Future[Checkpoint], offsets: Mapping[TopicPartition, int]
+    ) -> None:
         """Note that a checkpoint is being written, which has all that was taken."""
         learner = self.learner
         self.saving = _Saving(written, offsets, learner.runs, learner.since_checkpoint)
         learner.runs, learner.since_checkpoint = Runs(), 0
 
-    def end_saving(self) -> Mapping[Place, int] | None:
+    def end_saving(self) -> Mapping[TopicPartition, int] | None:
         """Wait for the checkpoint that is being written; return its offsets, None where none was.
 
         If writing failed, raise its error; the next checkpoint includes these runs.

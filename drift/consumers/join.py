@@ -44,7 +44,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from drift.consumers.records import Headers, Place
+    from drift.consumers.records import Headers, TopicPartition
     from drift.types import Label
 
 __all__ = ["STORED", "Early", "Id", "Join", "JoinOptions", "Waiting"]
@@ -131,7 +131,7 @@ class Waiting(NamedTuple):
     decoded to; `size` is its bytes.
     """
 
-    place: Place
+    place: TopicPartition
     offset: int
     time: int
     predicted: Label
@@ -245,7 +245,7 @@ class Join:
         self._silent: OrderedDict[Id, Waiting] = OrderedDict()
         self._early: OrderedDict[Id, Early] = OrderedDict()
         self._done = _Done()
-        self._missing: dict[tuple[Place, int], Id] = {}
+        self._missing: dict[tuple[TopicPartition, int], Id] = {}
         self._bytes = self._early_bytes = 0
         self._time = -1  # of the last features
 
@@ -383,7 +383,7 @@ class Join:
         state: Mapping[str, Any],
         values: bytes,
         options: JoinOptions,
-        offsets: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, int],
     ) -> Join:
         """Return the join of a `snapshot`, under the same options.
 
@@ -423,9 +423,9 @@ class Join:
                 join._missing[waiting.place, waiting.offset] = name
         return join
 
-    def missing(self) -> dict[Place, int]:
+    def missing(self) -> dict[TopicPartition, int]:
         """Return the first offset of each partition whose features have to be read again."""
-        first: dict[Place, int] = {}
+        first: dict[TopicPartition, int] = {}
         for place, offset in self._missing:
             first[place] = min(offset, first.get(place, offset))
         return first
@@ -439,7 +439,7 @@ class Join:
             value, headers = message.value or b"", message.headers
             table[name] = table[name]._replace(value=value, headers=headers)
 
-    def drop(self, place: Place, before: int) -> None:
+    def drop(self, place: TopicPartition, before: int) -> None:
         """Drop features that the log no longer has."""
         for (of, offset), name in list(self._missing.items()):
             if of == place and offset < before:
@@ -512,7 +512,9 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
 
 
 def _check_positions(
-    places: list[Place], positions: Iterable[tuple[int, int]], offsets: Mapping[Place, int]
+    places: list[TopicPartition],
+    positions: Iterable[tuple[int, int]],
+    offsets: Mapping[TopicPartition, int],
 ) -> None:
     """Raise ValueError if waiting features were not read before the offsets, or are out of order.
 

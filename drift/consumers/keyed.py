@@ -265,7 +265,7 @@ class KeyedLearner(Learner):
     ) -> None:
         super().__init__(model, codec, metrics, options)
         self.models = models
-        self._key = ""
+        self._model_key = ""
         self._own: Any = None  # the model of the key; None before it has learnt
 
     def take(self, message: Message) -> list[Outgoing]:
@@ -293,22 +293,22 @@ class KeyedLearner(Learner):
 
     def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
         if example.key is None:
-            raise MessageError(self._path, "is absent: send the key there that has a model")
-        self._key = str(example.key)
+            raise MessageError(self._key_path, "is absent: send the key there that has a model")
+        self._model_key = str(example.key)
         try:
-            self._own = self.models.get(self._key)
+            self._own = self.models.get(self._model_key)
         except (FencedError, UnavailableError, ConsumerError):
             raise
         except CheckpointError as problem:
             raise MessageError(
-                f"{self._path} {self._key!r:.60}",
+                f"{self._key_path} {self._model_key!r:.60}",
                 f"has a model that cannot be read ({problem}): roll back, or delete its rows in "
                 "models.sqlite, and it starts anew",
             ) from None
         return super()._learn_example(message, example)
 
     @property
-    def _path(self) -> str:
+    def _key_path(self) -> str:
         return str(getattr(self.codec, "key", "key"))
 
     @property
@@ -325,7 +325,9 @@ class KeyedLearner(Learner):
             if own is None:
                 own = self.model.clone()
             else:
-                self.models.changed(self._key, own)  # before: one that raises may have changed
+                self.models.changed(
+                    self._model_key, own
+                )  # before: one that raises may have changed
             own.learn_one(features, label, **({} if weight is None else {"w": weight}))
-        self.models.changed(self._key, own)
+        self.models.changed(self._model_key, own)
         return True

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Logs, Place, Position
+    from drift.consumers.records import Logs, Position, TopicPartition
     from drift.types import Features, Label
 
 __all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
@@ -162,7 +162,7 @@ class Learner:
 
     Attributes
     ----------
-    key : tuple
+    claim_id : tuple
         What it learns: topic, and partition or None for all of them.
     offsets : dict
         Next offset to learn by topic and partition.
@@ -213,13 +213,13 @@ class Learner:
         self.metrics = metrics
         self.options = options
         self.checkpoint: str | None = None
-        self.offsets: dict[Place, int] = {}
-        self.key = metrics.topic, metrics.partition
+        self.offsets: dict[TopicPartition, int] = {}
+        self.claim_id = metrics.topic, metrics.partition
         self.epoch = 0
-        self.leader_epochs: dict[Place, int] = {}
+        self.leader_epochs: dict[TopicPartition, int] = {}
         self.identity: dict[str, str] = {}
         self.since_checkpoint = 0
-        self.clocks: dict[Place, Clock] = {}
+        self.clocks: dict[TopicPartition, Clock] = {}
         self.runs = Runs()
         self.shadow: Shadow | None = None
         self.promotions: list[dict[str, Any]] = []
@@ -241,13 +241,14 @@ class Learner:
         if (checkpoint.models is not None) != is_keyed(self.codec):
             models = "one model" if checkpoint.models is None else "a model for each key"
             raise ConfigurationError(
-                f"checkpoint {checkpoint.id} has {models}: go on so, or start with another folder "
-                "and group"
+                f"checkpoint {checkpoint.id} has {models}: continue so, or start with another "
+                "folder and group"
             )
         if (checkpoint.join is None) != (self.join_state() is None):
             raise ConfigurationError(
                 f"checkpoint {checkpoint.id} was learnt with{'out' * (checkpoint.join is None)} "
-                "labels from a topic of their own: go on so, or start with another folder and group"
+                "labels from a topic of their own: continue so, or start with another folder and "
+                "group"
             )
         self.model, self.checkpoint = checkpoint.model, checkpoint.id
         self.offsets, self.digest = dict(checkpoint.offsets), checkpoint.digest
@@ -259,8 +260,8 @@ class Learner:
             self.configuration |= codec_settings(self.codec)
             self.since_checkpoint = 1  # so that the next one names it
             log.warning(
-                "%s: checkpoint %s names no codec: it goes on with this one, [codec] %s",
-                *(self.key, checkpoint.id, written(self.configuration, "codec")),
+                "%s: checkpoint %s names no codec: it continues with this one, [codec] %s",
+                *(self.claim_id, checkpoint.id, written(self.configuration, "codec")),
             )
         self.promotions = [dict(one) for one in checkpoint.promotions]
         self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
@@ -276,7 +277,7 @@ class Learner:
         self.metrics.checkpointed(checkpoint.time)
 
     def snapshot(self) -> Checkpoint:
-        """Return what a checkpoint has of it now, but for late labels and models of keys.
+        """Return what a checkpoint has of it now, except late labels and models of keys.
 
         The model is not copied: see `drift.consumers.checkpoints.checkpoint.encoding`.
         """
@@ -335,13 +336,13 @@ class Learner:
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
-    def skip_to(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
+    def skip_to(self, place: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
         """Continue at an offset, with nothing to learn before it, and save that."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
         self.since_checkpoint += 1
 
-    def start(self, first: Mapping[Place, int]) -> None:
+    def start(self, first: Mapping[TopicPartition, int]) -> None:
         """Start partitions that no checkpoint knows."""
         self.offsets.update(first)
 
@@ -460,7 +461,8 @@ class Learner:
         self.shadow = Shadow(shadow, self.offsets)
         self.configuration = swapped(self.configuration)
         line = (
-            f"{self.key}: promoted, {by}: the shadow answers from now on, the model is its shadow"
+            f"{self.claim_id}: promoted, {by}: the shadow answers from now on, the model is its "
+            "shadow"
         )
         log.warning("; ".join(filter(None, (line, advice(self.configuration)))))
         reached("model.promoted")

@@ -25,7 +25,7 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from drift.consumers.records import Place
+from drift.consumers.records import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Order", "Run", "Runs", "sort_key"]
 
 #: How far each partition was when the order next fell back in time; those that moved.
-Run: TypeAlias = dict[Place, int]
+Run: TypeAlias = dict[TopicPartition, int]
 
 #: Records of a partition that are buffered before fetching pauses, and below which it resumes.
 #: With more, one partition's fetches would delay those of others.
@@ -80,7 +80,7 @@ class Clock(NamedTuple):
         return Clock(min(claim, stamp) if stamp > time else max(claim, stamp))
 
 
-def sort_key(time: int, place: Place, labels: str | None) -> tuple[int, bool, str, int]:
+def sort_key(time: int, place: TopicPartition, labels: str | None) -> tuple[int, bool, str, int]:
     """Return what the next of several records is the least of."""
     topic, partition = place
     return time, topic == labels, topic, partition
@@ -131,19 +131,19 @@ class Order:
         self._labels = labels
         self._jump = 1000 * max_jump
         self._idle = math.inf if max_idle is None else max_idle
-        self._buffers: dict[Place, deque[tuple[Message, float]]] = {}
-        self._clocks: dict[Place, Clock] = {}  # after the next record, if one is there
-        self._heads: list[tuple[tuple[int, bool, str, int], Place]] = []
-        self.awaited: set[Place] = set()
+        self._buffers: dict[TopicPartition, deque[tuple[Message, float]]] = {}
+        self._clocks: dict[TopicPartition, Clock] = {}  # after the next record, if one is there
+        self._heads: list[tuple[tuple[int, bool, str, int], TopicPartition]] = []
+        self.awaited: set[TopicPartition] = set()
         self.held = 0.0
         self.forced = 0
 
-    def start(self, place: Place, clock: Clock) -> None:
+    def start(self, place: TopicPartition, clock: Clock) -> None:
         """Start a partition with its clock at its next offset."""
         self._buffers[place] = deque()
         self._clocks[place] = clock
 
-    def add(self, place: Place, messages: Iterable[Message], read_at: float) -> None:
+    def add(self, place: TopicPartition, messages: Iterable[Message], read_at: float) -> None:
         """Buffer the next records of a partition, fetched at a time in seconds."""
         buffer = self._buffers[place]
         was_empty = not buffer
@@ -156,19 +156,19 @@ class Order:
         if self.awaited:
             self.held += seconds
 
-    def buffered(self, place: Place) -> deque[tuple[Message, float]]:
+    def buffered(self, place: TopicPartition) -> deque[tuple[Message, float]]:
         """Return the buffered records of a partition, with the times of their fetches."""
         return self._buffers[place]
 
-    def is_ahead(self, place: Place) -> bool:
+    def is_ahead(self, place: TopicPartition) -> bool:
         """Whether fetching of a partition should pause."""
         return self._has_more(place, _AHEAD, _AHEAD_BYTES)
 
-    def is_near(self, place: Place) -> bool:
+    def is_near(self, place: TopicPartition) -> bool:
         """Whether fetching of a partition should resume."""
         return not self._has_more(place, _AGAIN, _AGAIN_BYTES)
 
-    def _has_more(self, place: Place, count: int, size: int) -> bool:
+    def _has_more(self, place: TopicPartition, count: int, size: int) -> bool:
         read = self._buffers[place]
         return len(read) > count or sum(message.whole_size for message, _ in read) > size
 
@@ -176,14 +176,14 @@ class Order:
         """Whether any record is buffered."""
         return bool(self._heads)
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, place: TopicPartition) -> bool:
         return place in self._buffers
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[TopicPartition]:
         """Yield the partitions that were started."""
         return iter(self._buffers)
 
-    def take(self, ended_at: Callable[[Place], float]) -> Iterator[Message]:
+    def take(self, ended_at: Callable[[TopicPartition], float]) -> Iterator[Message]:
         """Yield records in order, until another partition may have one before the next.
 
         Parameters
@@ -215,7 +215,7 @@ class Order:
             yield message
         self.held = 0.0
 
-    def _push(self, place: Place, message: Message, put: Any = heapq.heappush) -> None:
+    def _push(self, place: TopicPartition, message: Message, put: Any = heapq.heappush) -> None:
         clock = self._clocks[place] = self._clocks[place].after(message.time, self._jump)
         put(self._heads, (sort_key(clock.time, place, self._labels), place))
 
@@ -240,7 +240,7 @@ class Runs:
         self._run: Run = {}
         self._last: tuple[int, bool, str, int] = (-1, False, "", -1)
 
-    def note(self, key: tuple[int, bool, str, int], place: Place, offset: int) -> None:
+    def note(self, key: tuple[int, bool, str, int], place: TopicPartition, offset: int) -> None:
         """Note that a record was taken."""
         if key < self._last:
             self._runs.append(self._run)

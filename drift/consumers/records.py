@@ -13,10 +13,10 @@ __all__ = [
     "Logs",
     "Message",
     "Outgoing",
-    "Place",
     "Position",
     "RawName",
     "Source",
+    "TopicPartition",
     "headers_as_json",
     "headers_from_json",
     "message_as_json",
@@ -27,7 +27,7 @@ __all__ = [
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 #: A partition: topic and number.
-Place: TypeAlias = tuple[str, int]
+TopicPartition: TypeAlias = tuple[str, int]
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 
@@ -49,17 +49,17 @@ class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
 class Logs(Protocol):
     """What may be asked of logs: `drift.consumers.client.consumer.GroupConsumer`."""
 
-    def reread(self, place: Place, offset: int) -> tuple[list[Message], int]:
+    def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
 
-    def bound(self, place: Place, start: str) -> int:
+    def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
 
 
 class Source(Logs, Protocol):
     """What may be asked of logs and the group that reads them."""
 
-    def committed(self, place: Place) -> int | None:
+    def committed(self, place: TopicPartition) -> int | None:
         """Offset that the group has committed, None without."""
 
 

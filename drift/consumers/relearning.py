@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Run
-    from drift.consumers.records import Message, Outgoing, Place
+    from drift.consumers.records import Message, Outgoing, TopicPartition
 
 __all__ = ["in_order", "relearn"]
 
 
 def in_order(
-    logs: Mapping[Place, Iterable[Message]], runs: Iterable[Run], options: WorkerOptions
+    logs: Mapping[TopicPartition, Iterable[Message]], runs: Iterable[Run], options: WorkerOptions
 ) -> Iterator[Message]:
     """Yield the messages of several partitions in the order of these runs.
 
@@ -38,10 +38,10 @@ def in_order(
         The worker's: the topic of labels and `max_jump`.
     """
     rest = {place: iter(log) for place, log in logs.items()}
-    following: dict[Place, Message | None] = {}
-    clocks: dict[Place, Clock] = {}
+    following: dict[TopicPartition, Message | None] = {}
+    clocks: dict[TopicPartition, Clock] = {}
 
-    def keyed(place: Place, upto: int) -> Iterator[tuple[Any, Message]]:
+    def keyed(place: TopicPartition, upto: int) -> Iterator[tuple[Any, Message]]:
         while True:
             message = following.pop(place, None) or next(rest[place], None)
             if message is None:
@@ -61,7 +61,7 @@ def in_order(
 
 def relearn(  # noqa: PLR0913
     model: Any,
-    logs: Mapping[Place, Iterable[Message]],
+    logs: Mapping[TopicPartition, Iterable[Message]],
     runs: Iterable[Run],
     options: WorkerOptions,
     codec: Codec | None = None,

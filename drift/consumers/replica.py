@@ -21,9 +21,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from drift.consumers.checkpoints.journal import read_journal
+from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.codec import JsonCodec
-from drift.consumers.feed import Feed, largest_record
 from drift.consumers.late import learner_of
 from drift.consumers.learner import answer_of
 from drift.consumers.options import prepare_folder, refuse_keyed
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Run
-    from drift.consumers.records import Message, Place
+    from drift.consumers.records import Message, TopicPartition
     from drift.types import Features
 
 __all__ = ["Replica"]
@@ -77,12 +77,12 @@ class Taken:
 
     def __init__(self, labels: str | None) -> None:
         self._labels = labels
-        self._numbers: dict[Place, int] = {}
+        self._numbers: dict[TopicPartition, int] = {}
         self._times, self._offsets, self._places = array("q"), array("q"), array("i")
         self._digests = array("Q")
         self._are_all = True
 
-    def note(self, time: int, place: Place, offset: int, digest: int) -> None:
+    def note(self, time: int, place: TopicPartition, offset: int, digest: int) -> None:
         """Record the next one, and the learner's digest after it."""
         if len(self._times) == _KEPT:
             self.forget(_KEPT)
@@ -106,8 +106,8 @@ class Taken:
 
         None if the order differs, or other records came before.
         """
-        ends: dict[Place, list[int]] = {}  # by run
-        numbers: dict[Place, list[int]] = {}  # of those runs
+        ends: dict[TopicPartition, list[int]] = {}  # by run
+        numbers: dict[TopicPartition, list[int]] = {}  # of those runs
         for number, run in enumerate(runs):
             for place, end in run.items():
                 ends.setdefault(place, []).append(end)
@@ -133,17 +133,16 @@ class Taken:
         return (count, bool(left)) if self._are_all else None
 
 
-class _Course:
+class _Course(FedLearner):
     """A learner on its way from a checkpoint, and how far it is known to be."""
 
     def __init__(self, learner: Learner, consumer: LoneConsumer) -> None:
-        self.learner = learner
-        self.feed = Feed(learner, consumer)
+        super().__init__(learner, consumer)
         self.taken = Taken(learner.options.labels)
         self.first_offsets = dict(learner.offsets)  # those of the checkpoint
-        self.ends: dict[Place, float] = dict.fromkeys(learner.offsets, -math.inf)
+        self.ends: dict[TopicPartition, float] = dict.fromkeys(learner.offsets, -math.inf)
 
-    def take(self, message: Message) -> None:
+    def learn(self, message: Message) -> None:
         """Learn a message."""
         self.learner.take(message)
         topic, partition, offset = message.position
@@ -219,7 +218,7 @@ class Replica:
         prepare_folder(folder, options, self.codec)
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None, alarm_level=0)
-        self.key = options.topic, options.partition
+        self.claim_id = options.topic, options.partition
         self.starts = 0
         self.trouble: str | None = None
         self.differs: str | None = None
@@ -259,7 +258,7 @@ class Replica:
         """
         if self._serving is None:
             raise UnavailableError(
-                f"{self.folder.folder(self.key)} has no checkpoint yet: start a worker"
+                f"{self.folder.folder(self.claim_id)} has no checkpoint yet: start a worker"
             )
         return answer_of(self._serving.learner.model, features, ticket=False)
 
@@ -284,7 +283,7 @@ class Replica:
     @property
     def waits(self) -> str | None:
         """Which partition is waited for, where that takes long."""
-        return None if self._course is None else self._course.feed.trouble
+        return None if self._course is None else self._course.trouble
 
     # --- what comes ----------------------------------------------------------------------------
 
@@ -308,9 +307,9 @@ class Replica:
         if self._course is None:
             time.sleep(seconds)
             return
-        feed, started = self._course.feed, time.monotonic()
+        course, started = self._course, time.monotonic()
         try:
-            batches = list(self._consumer.poll(min(seconds, _SHORT) if feed.order else seconds))
+            batches = list(self._consumer.poll(min(seconds, _SHORT) if course.order else seconds))
         except Gap as gap:
             places = ", ".join(f"{topic}:{number}" for topic, number in gap.offsets)
             self._complain(
@@ -319,8 +318,8 @@ class Replica:
             self._behind = self._loaded = -math.inf
             time.sleep(seconds)
             return
-        feed.add(batches)
-        feed.idle(time.monotonic() - started)
+        course.add(batches)
+        course.idle(time.monotonic() - started)
 
     def learn(self, seconds: float = math.inf) -> bool:
         """Learn what has come, for about so many seconds; return whether there is more."""
@@ -328,13 +327,13 @@ class Replica:
         if course is None:
             return False
         until = time.monotonic() + seconds
-        for message in course.feed.take():
-            course.take(message)
+        for message in course.in_turn():
+            course.learn(message)
             if time.monotonic() > until:
                 return True
-        course.feed.resume()
-        for place in course.feed.order:
-            if not course.feed.order.buffered(place):
+        course.resume()
+        for place in course.order:
+            if not course.order.buffered(place):
                 course.ends[place] = max(course.ends[place], self._consumer.ended_at(place))
         if course is not self._serving:
             self._switch(course)
@@ -361,9 +360,9 @@ class Replica:
         course = self._course
         if course is not None:
             identity = course.learner.identity
-            self.folder.check_identity(self.key, identity, self._identity())
+            self.folder.check_identity(self.claim_id, identity, self._identity())
         try:
-            newest = self.folder.newest_id(self.key)
+            newest = self.folder.newest_id(self.claim_id)
             is_new = newest != self._seen or now >= self._again
             if newest is not None and is_new and self._consumer.knows_topics():
                 self._seen, self._again = newest, math.inf
@@ -390,7 +389,7 @@ class Replica:
         if course is not None and self._is_left(course, newest):
             return
         self._again = math.inf
-        checkpoint = self.folder.newest(self.key, self._identity())
+        checkpoint = self.folder.newest(self.claim_id, self._identity())
         if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
             return
         self._start(checkpoint)
@@ -399,7 +398,7 @@ class Replica:
     def _is_left(self, course: _Course, newest: str) -> bool:
         """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
         try:
-            folder, since = self.folder.folder(self.key), course.learner.checkpoint
+            folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
             runs, digest = read_journal(folder, newest, since)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
             return False
@@ -446,7 +445,7 @@ class Replica:
         before, course = self._course, _Course(learner, self._consumer)
         self._consumer.assign(learner.offsets)
         for place in learner.offsets:
-            course.feed.start(place)
+            course.start(place)
         self._course, self._loaded = course, time.monotonic()
         self.starts += 1
         first = course.first_offsets
@@ -455,7 +454,9 @@ class Replica:
         ):
             # Somebody went back to it, and wants no answers of what came after.
             self._serving = course
-        log.info("%s: from checkpoint %s, offsets %s", self.key, checkpoint.id, learner.offsets)
+        log.info(
+            "%s: from checkpoint %s, offsets %s", self.claim_id, checkpoint.id, learner.offsets
+        )
 
 
 def _check_served(model: Any) -> None:

@@ -38,7 +38,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
     from drift.types import Label
 
 __all__ = ["PairedTest", "Shadow", "promotion"]
@@ -170,18 +170,18 @@ class Shadow:
     >>> shadow = Shadow(LBP(budget=9))
     >>> for _ in range(9):
     ...     wins = shadow.compare("rain", Answer("sun", shadowed="rain"))
-    >>> shadow.values()["shadow_mistakes"], shadow.values()["shadowed_mistakes"]
+    >>> shadow.values()["shadow_mistakes"], shadow.values()["shadow_model_mistakes"]
     (0, 9)
     """
 
-    def __init__(self, model: Any, since: Mapping[Place, int] | None = None) -> None:
+    def __init__(self, model: Any, since: Mapping[TopicPartition, int] | None = None) -> None:
         self.model = model
         self.since = dict(since or {})
         self.test = PairedTest()
         self.metrics = Metrics("shadow")
         self.errors = 0
 
-    def has_predicted(self, place: Place, offset: int) -> bool:
+    def has_predicted(self, place: TopicPartition, offset: int) -> bool:
         """Whether it predicted the features at an offset when they came."""
         return offset >= self.since.get(place, 0)
 
@@ -198,11 +198,11 @@ class Shadow:
         return {
             "shadow_examples": mine.examples,
             "shadow_mistakes": mine.mistakes,
-            "shadowed_mistakes": mine.mistakes + test.wins - test.losses,
+            "shadow_model_mistakes": mine.mistakes + test.wins - test.losses,
             "shadow_windowed_error": mine.windowed_error,
             "shadow_errors": self.errors,
             "shadow_e_value": test.second_is_better,
-            "shadowed_e_value": test.first_is_better,
+            "shadow_model_e_value": test.first_is_better,
         }
 
     def state(self) -> dict[str, Any]:

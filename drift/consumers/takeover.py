@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor, Future
 
-    from drift.consumers.checkpoints.folder import Partition
+    from drift.consumers.checkpoints.folder import ClaimId
     from drift.consumers.learner import Learner
     from drift.consumers.metrics import WorkerMetrics
-    from drift.consumers.records import Logs, Message, Place
+    from drift.consumers.records import Logs, Message, TopicPartition
 
 __all__ = ["TakeOver"]
 
@@ -39,8 +39,8 @@ class TakeOver:
 
     Parameters
     ----------
-    key
-        The claim.
+    claim_id
+        What is claimed.
     source
         What is read again comes from it.
     metrics
@@ -54,8 +54,8 @@ class TakeOver:
 
     learner: Future[Learner]
 
-    def __init__(self, key: Partition, source: Logs, metrics: WorkerMetrics) -> None:
-        self.key = key
+    def __init__(self, claim_id: ClaimId, source: Logs, metrics: WorkerMetrics) -> None:
+        self.claim_id = claim_id
         self._source, self._metrics = source, metrics
         self._began = self._said = time.monotonic()
         self._at = ""
@@ -63,7 +63,7 @@ class TakeOver:
 
     def __str__(self) -> str:
         """Say how long it has taken, and how far it is."""
-        topic, number = self.key
+        topic, number = self.claim_id
         what = topic if number is None else f"{topic}:{number}"
         return f"{what} is being taken over for {self.seconds:.0f} s{self._at}"
 
@@ -90,7 +90,7 @@ class TakeOver:
 
     # --- as `drift.consumers.records.Logs` -----------------------------------------------------
 
-    def reread(self, place: Place, offset: int) -> tuple[list[Message], int]:
+    def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
         if self._gone.is_set():
             raise _AbandonedError(str(self))
@@ -99,7 +99,7 @@ class TakeOver:
         self._at = f", has read {place[0]}:{place[1]} again up to offset {end}"
         return messages, end
 
-    def bound(self, place: Place, start: str) -> int:
+    def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
         return self._source.bound(place, start)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = ["refuse_learnt", "warm"]
 
@@ -44,7 +44,7 @@ def warm(  # noqa: PLR0913
     folder: CheckpointFolder,
     options: WorkerOptions,
     history: Iterable[Example | bytes],
-    first: Mapping[Place, int],
+    first: Mapping[TopicPartition, int],
     *,
     codec: Codec | None = None,
     identity: Mapping[str, str] | None = None,

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.claim import ClaimedModel
+from drift.consumers.claim import ClaimedModel, largest_record
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import reached
-from drift.consumers.feed import Feed, largest_record
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics, WorkerMetrics
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.folder import CheckpointFolder, Partition
+    from drift.consumers.checkpoints.folder import CheckpointFolder, ClaimId
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Place, Position
+    from drift.consumers.records import Message, Position, TopicPartition
 
 __all__ = ["Worker"]
 
@@ -47,7 +46,7 @@ log = logging.getLogger("drift.consumers")
 #: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
 #: for which folder or broker may be out of reach as a partition is taken over.
 _PATIENCE = 30.0
-#: Seconds without a partition after which a rebalance leaves a line.
+#: Log a rebalance that left no partition for longer, in seconds.
 _LONG = 10.0
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
 _SHORT = 0.05
@@ -128,16 +127,16 @@ class Worker:
         self.options = options
         self.metrics = WorkerMetrics()
         self.assignment = Assignment()
-        self._claims: dict[Partition, ClaimedModel] = {}
-        self._taking: dict[Partition, TakeOver] = {}
+        self._claims: dict[ClaimId, ClaimedModel] = {}
+        self._taking: dict[ClaimId, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
-        self._in_time = True  # whether all was taken whose turn had come
+        self._caught_up = True  # whether all was taken whose turn had come
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping = threading.Event()
         self._saved = time.monotonic()
-        self._refused: dict[Partition, float] = {}  # since when models cannot be taken over
+        self._refused: dict[ClaimId, float] = {}  # since when models cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -229,9 +228,9 @@ class Worker:
         started = time.monotonic()
         # Nothing is waited for where more can be learnt of what was read before.
         waiting = (
-            not self._in_time
+            not self._caught_up
             or bool(self._taking)
-            or any(claim.feed.order for claim in self._claims.values())
+            or any(claim.order for claim in self._claims.values())
         )
         try:
             batches = list(self._consumer.poll(min(seconds, _SHORT) if waiting else seconds))
@@ -275,18 +274,18 @@ class Worker:
                 *(self.options.topic, _PATIENCE, self.options.group),
             )
 
-    def _read(self, batches: list[tuple[Place, list[Message]]], seconds: float) -> None:
+    def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
-        feeds = [claim.feed for claim in self._claims.values()]
-        for feed in feeds:  # whose partitions may have gone while records were on their way
-            feed.add([one for one in batches if one[0] in feed.order])
-            feed.idle(seconds)
-        self.metrics.held = max((feed.order.held for feed in feeds), default=0.0)
-        self.metrics.waits = [feed.trouble for feed in feeds if feed.trouble]
+        claims = self._claims.values()
+        for claim in claims:  # whose partitions may have gone while records were on their way
+            claim.add([one for one in batches if one[0] in claim.order])
+            claim.idle(seconds)
+        self.metrics.held = max((claim.order.held for claim in claims), default=0.0)
+        self.metrics.waits = [claim.trouble for claim in claims if claim.trouble]
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""
-        self._in_time = True
+        self._caught_up = True
         return sum(self._take_of(claim) for claim in list(self._claims.values()))
 
     def _take_of(self, claim: ClaimedModel) -> int:
@@ -294,9 +293,9 @@ class Worker:
         until = time.monotonic() + self._patience / len(self._claims)
         try:
             with self._whole(claim):
-                if claim.feed.order:
-                    claim.begin(self.folder.folder(learner.key))
-                for message in claim.feed.take():
+                if claim.order:
+                    claim.begin(self.folder.folder(learner.claim_id))
+                for message in claim.in_turn():
                     if claim.attempt is not None and not self._brace(claim, message.position):
                         return learnt
                     for outgoing in learner.take(message):
@@ -305,13 +304,13 @@ class Worker:
                     if claim.attempt is not None:
                         claim.attempt.note(None)
                     if self._stopping.is_set() or time.monotonic() > until:
-                        self._in_time = False
+                        self._caught_up = False
                         break
         except FencedError as error:  # of the models of keys, which some messages have written
-            log.warning("%s: %s", learner.key, error)
+            log.warning("%s: %s", learner.claim_id, error)
             return learnt
-        claim.feed.resume()
-        lags = [self._consumer.lag(place, learner.offsets[place]) for place in claim.feed.order]
+        claim.resume()
+        lags = [self._consumer.lag(place, learner.offsets[place]) for place in claim.order]
         known = [lag for lag in lags if lag is not None]
         learner.metrics.lag = sum(known) if known else None
         learner.note()
@@ -326,7 +325,7 @@ class Worker:
             if claim.attempt is not None and isinstance(error, DriftError):
                 claim.attempt.note(None)  # it is no fault of the message
             if not isinstance(error, UnsentError):
-                self._drop(claim.learner.key)
+                self._drop(claim.learner.claim_id)
             raise
 
     def _brace(self, claim: ClaimedModel, position: Position) -> bool:
@@ -336,7 +335,7 @@ class Worker:
             return True
         if position == attempt.suspect and learner.since_checkpoint:
             self._save(claim)  # so that what came before is not sent again
-            if learner.key not in self._claims:
+            if learner.claim_id not in self._claims:
                 return False
         if attempt.is_given_up(position):
             learner.skips[position] = f"has ended the worker {attempt.deaths} times"
@@ -347,49 +346,49 @@ class Worker:
         """Continue after messages that were deleted, if that was requested."""
         self._consumer.refresh()
         for place, offset in gap.offsets.items():
-            claim = self._claims.get(self._key(place))
-            if claim is None or place not in claim.feed.order:
+            claim = self._claims.get(self._claim_id(place))
+            if claim is None or place not in claim.order:
                 continue
             self._check_topic()
             first = offset_behind_gap(
                 self._consumer, place, offset, self.options.on_gap, self.folder.path
             )
-            claim.feed.skip(place, first)
+            claim.skip(place, first)
 
     def _forced_steps(self) -> int:
-        return self._forced + sum(claim.feed.order.forced for claim in [*self._claims.values()])
+        return self._forced + sum(claim.order.forced for claim in [*self._claims.values()])
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _key(self, place: Place) -> Partition:
+    def _claim_id(self, place: TopicPartition) -> ClaimId:
         """Return what the model is claimed as that learns a partition."""
         return place if is_keyed(self.codec) else (self.options.topic, self.options.partition)
 
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
         places = self.assignment.waiting()
-        keys = dict.fromkeys(map(self._key, places))
-        if keys.keys() - self._taking.keys():
+        claim_ids = dict.fromkeys(map(self._claim_id, places))
+        if claim_ids.keys() - self._taking.keys():
             self._consumer.refresh()
         until = time.monotonic() + _SOON
-        for key in keys:
-            ready = [place for place in places if self._key(place) == key]
+        for claim_id in claim_ids:
+            ready = [place for place in places if self._claim_id(place) == claim_id]
             try:
-                if self._take_over(key, ready, until):
-                    self._start_all(self._claims[key], ready)
+                if self._take_over(claim_id, ready, until):
+                    self._start_all(self._claims[claim_id], ready)
             except UnsentError:
                 raise
             except FencedError as error:  # frozen between the claim and the models
-                log.warning("%s: %s", key, error)
-                self._drop(key)
+                log.warning("%s: %s", claim_id, error)
+                self._drop(claim_id)
             except (CheckpointError, UnavailableError) as error:
-                self._retry(key, error)
+                self._retry(claim_id, error)
                 self._consumer.hold(ready)
-        waiting = set(map(self._key, self.assignment.waiting()))
-        self._refused = {key: since for key, since in self._refused.items() if key in waiting}
-        ours = set(map(self._key, self.assignment.states))
+        waiting = set(map(self._claim_id, self.assignment.waiting()))
+        self._refused = {one: since for one, since in self._refused.items() if one in waiting}
+        ours = set(map(self._claim_id, self.assignment.states))
         trouble = self.metrics.trouble
-        self.metrics.trouble = {key: why for key, why in trouble.items() if key in ours}
+        self.metrics.trouble = {one: why for one, why in trouble.items() if one in ours}
         learners = [claim.learner for claim in self._claims.values()]
         self.metrics.models = [learner.metrics for learner in learners]
         self.metrics.takeovers = [*map(str, self._taking.values())]
@@ -402,11 +401,11 @@ class Worker:
         started = self.assignment.started()
         self.metrics.partitions = sum(place[0] == self.options.topic for place in started)
 
-    def _start_all(self, claim: ClaimedModel, places: list[Place]) -> None:
+    def _start_all(self, claim: ClaimedModel, places: list[TopicPartition]) -> None:
         """Start partitions of a model."""
         learner = claim.learner
-        key = learner.key
-        added = learner.checkpoint is not None or self._is_younger(key)
+        claim_id = learner.claim_id
+        added = learner.checkpoint is not None or self._is_younger(claim_id)
         first = {
             place: first_offset(
                 self._consumer, place, self.options.start, self.folder.path, added=added
@@ -417,71 +416,71 @@ class Worker:
         if first:
             learner.start(first)
             if not self._save(claim):  # so that "latest" is decided once
-                self._drop(key)
+                self._drop(claim_id)
                 return
         for place in places:
-            claim.feed.start(place)
+            claim.start(place)
             self.metrics.rebalances += place[0] == self.options.topic
-        self._note_trouble(key)
+        self._note_trouble(claim_id)
 
-    def _is_younger(self, key: Partition) -> bool:
+    def _is_younger(self, claim_id: ClaimId) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
-        topic, number = key
+        topic, number = claim_id
         first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
         return number is not None and number >= first
 
-    def _retry(self, key: Partition, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, claim_id: ClaimId, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
-        self._note_trouble(key, str(error))
-        if key not in self._refused:
+        self._note_trouble(claim_id, str(error))
+        if claim_id not in self._refused:
             log.warning("%s; tried again for %d s", error, _PATIENCE)
-            self._refused[key] = now
-        elif now > self._refused[key] + _PATIENCE:
+            self._refused[claim_id] = now
+        elif now > self._refused[claim_id] + _PATIENCE:
             if isinstance(error.__cause__, PermissionError):
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, key: Partition, why: str | None = None) -> None:
+    def _note_trouble(self, claim_id: ClaimId, why: str | None = None) -> None:
         """Have the metrics show why a model has no checkpoint; None where it has one."""
-        others = {one: text for one, text in self.metrics.trouble.items() if one != key}
-        self.metrics.trouble = others if why is None else {**others, key: why}
+        others = {one: text for one, text in self.metrics.trouble.items() if one != claim_id}
+        self.metrics.trouble = others if why is None else {**others, claim_id: why}
 
     def _identity(self) -> dict[str, str]:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, key: Partition, places: list[Place], until: float) -> bool:
+    def _take_over(self, claim_id: ClaimId, places: list[TopicPartition], until: float) -> bool:
         """Claim a model on another thread; say whether it is here, at the latest at a time."""
-        if key in self._claims:
+        if claim_id in self._claims:
             return True
-        taking = self._taking.get(key)
+        taking = self._taking.get(claim_id)
         if taking is None:
-            taking = self._taking[key] = TakeOver(key, self._consumer, self.metrics)
+            taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
             self.assignment.take_over(places)
             taking.begin(self._taker, partial(self._taken_over, self._identity()))
         wait([taking.learner], max(0.0, until - time.monotonic()))
         if not taking.learner.done():
             taking.say()
             return False
-        del self._taking[key]
+        del self._taking[claim_id]
         learner = taking.learner.result()
         log.info(
             "%s: epoch %d, checkpoint %s, offsets %s",
-            *(key, learner.epoch, learner.checkpoint, learner.offsets),
+            *(claim_id, learner.epoch, learner.checkpoint, learner.offsets),
         )
-        self._claims[key] = ClaimedModel(Feed(learner, self._consumer))
+        self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
 
     def _taken_over(self, identity: dict[str, str], taking: TakeOver) -> Learner:
         """Claim a model and load it; on the thread of takeovers."""
-        key = taking.key
-        epoch, checkpoint = self.folder.claim(key, identity)
-        learner = self._new_learner(key, epoch, checkpoint)
+        claim_id = taking.claim_id
+        epoch, checkpoint = self.folder.claim(claim_id, identity)
+        learner = self._new_learner(claim_id, epoch, checkpoint)
         try:
             self._load(learner, epoch, checkpoint, identity, taking)
         except BaseException:
@@ -497,7 +496,7 @@ class Worker:
         identity: dict[str, str],
         source: TakeOver,
     ) -> None:
-        key = source.key
+        claim_id = source.claim_id
         learner.epoch, learner.identity = epoch, identity
         learner.configuration = dict(self.folder.configuration or {})
         if checkpoint is not None:
@@ -506,25 +505,25 @@ class Worker:
             if not checkpoint.identity:
                 log.warning(
                     "%s: checkpoint %s names no topic and group, they are %s now",
-                    *(key, checkpoint.id, identity),
+                    *(claim_id, checkpoint.id, identity),
                 )
                 learner.since_checkpoint = 1  # so that the next one names it
         self._set_shadow(learner)
         learner.note()
 
-    def _new_learner(self, key: Partition, epoch: int, checkpoint: Checkpoint | None) -> Learner:
+    def _new_learner(self, claim_id: ClaimId, epoch: int, checkpoint: Checkpoint | None) -> Learner:
         model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
         if not is_keyed(codec):
             return learner_of(model, codec, options)
         lineage = () if checkpoint is None else checkpoint.models or ()
-        if checkpoint is not None and checkpoint.is_signed and folder.key is None:
+        if checkpoint is not None and checkpoint.is_signed and folder.secret is None:
             raise CheckpointError(
-                f"{folder.folder(key)}: models of keys are signed, and none can be read: give the "
-                "file of the key, --key-file"
+                f"{folder.folder(claim_id)}: models of keys are signed, and none can be read: give "
+                "the file of the key, --key-file"
             )
-        store = ModelStore(folder.folder(key), epoch, lineage, secret=folder.key)
+        store = ModelStore(folder.folder(claim_id), epoch, lineage, secret=folder.secret)
         models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
-        return KeyedLearner(model, codec, Metrics.of(options, key[1]), options, models)
+        return KeyedLearner(model, codec, Metrics.of(options, claim_id[1]), options, models)
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
@@ -533,8 +532,8 @@ class Worker:
         is_old = bool(before) and part(now, "model") != before
         if is_old:
             log.warning(
-                "%s: goes on with the model that was promoted, not with that of [model]: %s",
-                *(learner.key, advice(now)),
+                "%s: continues with the model that was promoted, not with that of [model]: %s",
+                *(learner.claim_id, advice(now)),
             )
         if self.shadow is None:
             learner.shadow = None
@@ -542,25 +541,27 @@ class Worker:
             is_first = is_old and part(now, "shadow") == before
             model = self.model if is_first else self.shadow
             learner.shadow = Shadow(model.clone(), learner.offsets)
-            log.info("%s: the shadow begins, %s", learner.key, type(model).__name__)
+            log.info("%s: the shadow begins, %s", learner.claim_id, type(model).__name__)
 
-    def _drop(self, key: Partition) -> None:
+    def _drop(self, claim_id: ClaimId) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
-        taking = self._taking.pop(key, None)
+        taking = self._taking.pop(claim_id, None)
         if taking is not None:
             taking.abandon()
-        claim = self._claims.pop(key, None)
+        claim = self._claims.pop(claim_id, None)
         if claim is not None:
             saving = claim.saving
             if saving is not None and (error := saving.written.exception()) is not None:
-                log.warning("%s: %s", key, error)
+                log.warning("%s: %s", claim_id, error)
             claim.learner.close()
-            self._forced += claim.feed.order.forced
-        self._consumer.hold([place for place in self.assignment.states if self._key(place) == key])
+            self._forced += claim.order.forced
+        self._consumer.hold(
+            [place for place in self.assignment.states if self._claim_id(place) == claim_id]
+        )
 
     def _drop_all(self) -> None:
-        for key in list(self._claims):
-            self._drop(key)
+        for claim_id in list(self._claims):
+            self._drop(claim_id)
 
     def _leave(self) -> None:
         """Save the models before they go; on kafka-python's thread, while the worker is in `poll`.
@@ -573,18 +574,18 @@ class Worker:
         except Exception:
             log.exception("%s: not saved before it went", self.options.topic)
 
-    def _lose(self, places: list[Place]) -> None:
+    def _lose(self, places: list[TopicPartition]) -> None:
         """Drop the models of partitions that go, with which another worker may continue."""
         self.assignment.revoke(places)
-        for key in set(map(self._key, places)):
-            self._drop(key)
+        for claim_id in set(map(self._claim_id, places)):
+            self._drop(claim_id)
 
     def _check_topic(self) -> None:
         """Raise CheckpointError once the broker reports that the topic is another one."""
         now = self._identity()
-        for key, claim in self._claims.items():
+        for claim_id, claim in self._claims.items():
             learner = claim.learner
-            self.folder.check_identity(key, learner.identity, now)
+            self.folder.check_identity(claim_id, learner.identity, now)
             learner.identity = {**now, **learner.identity}  # an outage may have kept it back
 
     # --- checkpoints ---------------------------------------------------------------------------
@@ -609,9 +610,9 @@ class Worker:
 
     def _save_new(self) -> None:
         """Save the models that have taken a message since their checkpoint."""
-        for key, claim in list(self._claims.items()):
+        for claim_id, claim in list(self._claims.items()):
             self._end_save(claim)
-            if key in self._claims and claim.learner.since_checkpoint:
+            if claim_id in self._claims and claim.learner.since_checkpoint:
                 self._save(claim)
 
     def _save(self, claim: ClaimedModel) -> bool:
@@ -629,7 +630,7 @@ class Worker:
         checkpoint = learner.snapshot()
         try:
             write = self.folder.prepare(
-                learner.key,
+                learner.claim_id,
                 checkpoint,
                 join=learner.join_state(),
                 keyed=learner.models_state(),
@@ -653,7 +654,7 @@ class Worker:
         except CheckpointError as error:
             return self._refuse_save(claim, error)
         if offsets is not None:
-            self._note_trouble(claim.learner.key)
+            self._note_trouble(claim.learner.claim_id)
             self._consumer.commit(offsets)
             metrics = claim.learner.metrics
             if log.isEnabledFor(logging.INFO):  # It takes longer than an example.
@@ -662,11 +663,11 @@ class Worker:
 
     def _refuse_save(self, claim: ClaimedModel, error: CheckpointError) -> bool:
         """Continue without a checkpoint, as on a full disk, unless another worker has the model."""
-        key = claim.learner.key
+        claim_id = claim.learner.claim_id
         if isinstance(error, FencedError):
-            log.warning("%s: %s", key, error)
-            self._drop(key)
+            log.warning("%s: %s", claim_id, error)
+            self._drop(claim_id)
             return False
-        log.error("%s: no checkpoint, the next is tried later: %s", key, error)
-        self._note_trouble(key, str(error))
+        log.error("%s: no checkpoint, the next is tried later: %s", claim_id, error)
+        self._note_trouble(claim_id, str(error))
         return False

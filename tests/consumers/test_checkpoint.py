@@ -94,11 +94,11 @@ def test_another_format_is_refused_with_the_remedy(version, remedy):
 @given(st.data())
 @pytest.mark.parametrize("key", [None, KEY])
 def test_a_changed_byte_is_noticed(key, data):
-    whole = bytearray(to_bytes(some(LBP(2)), key=key))
+    whole = bytearray(to_bytes(some(LBP(2)), secret=key))
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     with pytest.raises(DamagedCheckpointError):
-        from_bytes(bytes(whole), key=key)
+        from_bytes(bytes(whole), secret=key)
 
 
 def test_every_torn_write_is_noticed():
@@ -187,11 +187,11 @@ def forged():
 
 
 def test_a_pickle_is_not_loaded_before_its_signature_is_verified():
-    signed = to_bytes(some(Armed()), key=b"another key", allow_pickle=True)
+    signed = to_bytes(some(Armed()), secret=b"another key", allow_pickle=True)
     before = Armed.fired
     for data, message in [(forged(), "not signed"), (signed, "not that of this key")]:
         with pytest.raises(CheckpointError, match=message):
-            from_bytes(data, key=KEY, allow_pickle=True)
+            from_bytes(data, secret=KEY, allow_pickle=True)
         with pytest.raises(CheckpointError, match="--allow-pickle"):
             from_bytes(data)
         verify(data)
@@ -201,22 +201,22 @@ def test_a_pickle_is_not_loaded_before_its_signature_is_verified():
 
 
 def test_a_signature_covers_the_header():
-    data = resealed(to_bytes(some(), key=KEY), lambda header: header | {"epoch": 5})
+    data = resealed(to_bytes(some(), secret=KEY), lambda header: header | {"epoch": 5})
     assert from_bytes(data).epoch == 5
     with pytest.raises(CheckpointError, match="not to be trusted"):
-        from_bytes(data, key=KEY)
+        from_bytes(data, secret=KEY)
 
 
 @pytest.mark.parametrize("model", [trained(LBP(3)), pipeline()])
 def test_a_signed_checkpoint_comes_back(model):
-    data = to_bytes(some(model), key=KEY, allow_pickle=True)
-    assert from_bytes(data, key=KEY, allow_pickle=True).offsets == some().offsets
+    data = to_bytes(some(model), secret=KEY, allow_pickle=True)
+    assert from_bytes(data, secret=KEY, allow_pickle=True).offsets == some().offsets
     assert KEY not in data
 
 
 def test_an_unsigned_checkpoint_is_refused_where_a_key_is_set():
     with pytest.raises(CheckpointError, match=r"not signed.*without the key"):
-        from_bytes(to_bytes(some()), key=KEY)
+        from_bytes(to_bytes(some()), secret=KEY)
 
 
 def test_a_broken_pickle_says_why():
@@ -246,7 +246,7 @@ def test_a_configuration_that_is_no_json_is_refused(value):
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "some.drift"
-    path.write_bytes(to_bytes(some(), key=KEY))
+    path.write_bytes(to_bytes(some(), secret=KEY))
     return path
 
 

@@ -219,7 +219,7 @@ def test_checkpoints_are_signed_with_the_key_of_a_file(drift, topics, tmp_path):
     shown, _ = learn(drift, topics, "--from", "earliest", "--key-file", "key", count=100)
     assert shown.exit_code == 0, shown.output
     assert SECRET not in shown.output
-    newest = CheckpointFolder(tmp_path / "c", key=SECRET.encode()).newest(("t", None))
+    newest = CheckpointFolder(tmp_path / "c", secret=SECRET.encode()).newest(("t", None))
     assert newest.offsets == {("t", 0): 101}
     [*_, file] = sorted((tmp_path / "c" / "t-all").glob("checkpoint-*"))
     assert SECRET.encode() not in file.read_bytes()

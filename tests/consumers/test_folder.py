@@ -580,11 +580,11 @@ def test_where_all_are_damaged_nothing_starts_afresh(folder):
 
 
 def test_a_checkpoint_of_another_key_is_no_damage(root):
-    epoch, _ = CheckpointFolder(root, key=b"a").claim(TP)
+    epoch, _ = CheckpointFolder(root, secret=b"a").claim(TP)
     save(CheckpointFolder(root), epoch, 10)
-    save(CheckpointFolder(root, key=b"a"), epoch, 20)
+    save(CheckpointFolder(root, secret=b"a"), epoch, 20)
     with pytest.raises(CheckpointError, match="not to be trusted") as refused:
-        CheckpointFolder(root, key=b"b").claim(TP)
+        CheckpointFolder(root, secret=b"b").claim(TP)
     assert not isinstance(refused.value, DamagedCheckpointError)
 
 

@@ -195,7 +195,7 @@ def test_a_checkpoint_without_a_codec_takes_one_once_with_a_warning(broker, lear
         work(one, 10)
         close(one)
     said = (
-        r"names no codec: it goes on with this one, \[codec\] class = .JsonCodec., label = .label."
+        r"names no codec: it continues with this one, \[codec\] class = .JsonCodec., label = .labe"
     )
     assert len(re.findall(said, caplog.text)) == 1
     with pytest.raises(
@@ -223,7 +223,7 @@ def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
 def test_a_signed_checkpoint_is_adopted_with_its_key(tmp_path):
     (tmp_path / "key").write_bytes(b"a key\n")
     (tmp_path / "other").write_bytes(b"another")
-    signing = CheckpointFolder(tmp_path / "c", key=b"a key")
+    signing = CheckpointFolder(tmp_path / "c", secret=b"a key")
     epoch, _ = signing.claim(("t", None))
     offsets, identity = {("t", 0): 7}, {"topic_id": str(FIRST)}
     signing.save(("t", None), epoch, LBP(budget=9), offsets, identity=identity)

@@ -62,7 +62,7 @@ class Claimed:
         self.folder, self.expected = folder, expected
         self.epoch, checkpoint = folder.claim(KEY)
         lineage = () if checkpoint is None else checkpoint.models
-        self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.key)
+        self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.secret)
         self.models = KeyedModels(self.store, most, allow_pickle=folder.allow_pickle)
         self.twin = {} if checkpoint is None else dict(expected[checkpoint.id])
 
@@ -377,7 +377,7 @@ def test_where_nothing_can_leave_the_memory_the_worker_ends(tmp_path):
 
 @pytest.mark.parametrize("secret", [None, b"secret"])
 def test_damage_is_noticed_and_the_other_keys_go_on(tmp_path, secret):
-    folder = CheckpointFolder(tmp_path, key=secret)
+    folder = CheckpointFolder(tmp_path, secret=secret)
     one = saved(folder, "ab")
     execute(
         folder.folder(KEY),
@@ -622,7 +622,7 @@ def test_one_model_and_models_of_keys_do_not_go_on_from_each_other(tmp_path):
     prepared(LBP(3), folder, options, JsonCodec(key="c"))
     with pytest.raises(ConfigurationError, match="keyed"):
         folder.claim(KEY)
-    with pytest.raises(ConfigurationError, match="1-1 has a model for each key: go on so, or"):
+    with pytest.raises(ConfigurationError, match="1-1 has a model for each key: continue so, or"):
         Learner(None, JsonCodec(), Metrics("t", 0), options).restore(
             CheckpointFolder(tmp_path).newest(KEY)
         )

@@ -229,7 +229,7 @@ def test_two_workers_share_the_partitions(broker, tmp_path, caplog):
 
 def test_signed_models_are_not_taken_without_their_key(topics, tmp_path):
     one = worker(topics, tmp_path)
-    one.folder.key = b"secret" * 6
+    one.folder.secret = b"secret" * 6
     until(one, lambda: sum(offsets(one).values()) > 60)
     close(one)
     other = worker(topics, tmp_path, "later")

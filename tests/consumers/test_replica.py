@@ -183,7 +183,7 @@ def settle(one):
         one.step(0)
         source = one._consumer
         is_read = all(source.positions[p] == source.ends[p] for p in source.positions)
-        is_idle = one.version == before and not one._course.feed.order
+        is_idle = one.version == before and not one._course.order
         if is_read and is_idle and one._serving is one._course:
             return
     raise AssertionError(one.version)

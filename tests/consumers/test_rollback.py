@@ -41,7 +41,7 @@ def write(folder, n, *, epoch=1, minutes=0, join=None, key=None, **more):
         **more,
     )
     files = files_in(folder.folder(TP))
-    files.write(epoch, n // 10, to_bytes(checkpoint, key=key))
+    files.write(epoch, n // 10, to_bytes(checkpoint, secret=key))
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -159,7 +159,7 @@ def test_a_damaged_one_is_passed_over(folder):
 
 
 def test_a_signed_one_is_signed_again(tmp_path):
-    folder = CheckpointFolder(tmp_path, key=b"key")
+    folder = CheckpointFolder(tmp_path, secret=b"key")
     folder.claim(TP)
     for n in (10, 20):
         write(folder, n, key=b"key")

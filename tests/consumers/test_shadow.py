@@ -199,7 +199,7 @@ def test_a_shadow_learns_the_same_and_answers_once_it_is_promoted(at):
         assert [out.value for message in log for out in alone.take(message)] == [
             out.value for out in sent
         ]
-        assert one.metrics.shadow["shadowed_mistakes"] == alone.metrics.mistakes
+        assert one.metrics.shadow["shadow_model_mistakes"] == alone.metrics.mistakes
         assert one.metrics.shadow["promotions"] == 0
     else:
         assert one.configuration["model.budget"] == 30
@@ -544,7 +544,7 @@ def test_a_worker_that_learns_while_somebody_promotes_cannot_save(tmp_path):
 
 def test_a_signed_checkpoint_is_promoted_with_its_key(tmp_path):
     (tmp_path / "key").write_bytes(b"a key")
-    folder = CheckpointFolder(tmp_path / "c", key=b"a key")
+    folder = CheckpointFolder(tmp_path / "c", secret=b"a key")
     save(folder, learner(), folder.claim(KEY).epoch)
     assert "it is signed: give the file of its key" in by_hand(tmp_path / "c").output
     assert by_hand(tmp_path / "c", "--key-file", tmp_path / "key").exit_code == 0

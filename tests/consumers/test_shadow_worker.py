@@ -119,7 +119,7 @@ def test_drift_promote_has_a_running_worker_continue_with_the_other_model(topics
     assert (learnt.shadow.test.wins, learnt.shadow.test.losses) == (
         *(sum(pairs), len(pairs) - sum(pairs)),
     )
-    assert "goes on with the model that was promoted, not with that of [model]" in caplog.text
+    assert "continues with the model that was promoted, not with that of [model]" in caplog.text
     assert 'write [model] class = "LBP", budget = 30; [models.shadow] class' in caplog.text
     close(one)
     # The file is mended, and the old model left out.

@@ -14,9 +14,9 @@ pytest.importorskip("kafka")
 from kafka import TopicPartition
 
 from drift.consumers import order
+from drift.consumers.claim import FedLearner
 from drift.consumers.client import consumer, workarounds
 from drift.consumers.codec import JsonCodec
-from drift.consumers.feed import Feed
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Message, Position
@@ -182,9 +182,9 @@ class Simulation:
         self.broker = Stalling(logs, draw)
         self.learner = learner_of(LBP(budget=9), JsonCodec(), OPTIONS)
         self.learner.start(dict.fromkeys(PLACES, 0))
-        self.feed = Feed(self.learner, self.broker)
+        self.fed = FedLearner(self.learner, self.broker)
         for place in PLACES:
-            self.feed.start(place)
+            self.fed.start(place)
 
     def __enter__(self):
         self._patch = pytest.MonkeyPatch()
@@ -195,11 +195,11 @@ class Simulation:
         self._patch.undo()
 
     def step(self):
-        self.feed.add(self.broker.poll())
-        self.feed.idle(POLL)
-        for message in self.feed.take():
+        self.fed.add(self.broker.poll())
+        self.fed.idle(POLL)
+        for message in self.fed.in_turn():
             self.learner.take(message)
-        self.feed.resume()
+        self.fed.resume()
 
     def run(self):
         """Step until all that may be read is learnt."""
@@ -235,7 +235,7 @@ def test_a_catch_up_gives_the_bytes_of_a_plain_merge_however_the_broker_stalls(s
             one.broker.stalled[who] = one.broker.now + seconds
         one.run()
     assert one.learner.model.to_bytes() == merged(made).to_bytes()
-    assert one.learner.join.counts["orphan"] == one.feed.order.forced == 0
+    assert one.learner.join.counts["orphan"] == one.fed.order.forced == 0
     assert len(one.learner.runs.all()) == 1
 
 
@@ -252,7 +252,7 @@ def test_an_open_transaction_holds_back_its_own_partition_alone(seed, data):
         begin = one.broker.stable(place)
         one.run()  # all others to their ends, without a wait
         assert one.learner.offsets[place] == begin
-        assert one.feed.order.held == one.feed.order.forced == 0
+        assert one.fed.order.held == one.fed.order.forced == 0
         del one.broker.open[place]
         one.run()
     again, _ = relearn(
@@ -270,17 +270,17 @@ def test_who_stalls_is_named_after_ten_seconds_of_waiting_and_once(caplog):
         for _ in range(3):
             one.step()
         one.broker.stalled["l", 1] = one.broker.now + 60
-        while one.feed.trouble is None:
+        while one.fed.trouble is None:
             assert not caplog.records
             one.step()
-        assert one.feed.order.awaited == {("l", 1)}
-        assert one.feed.order.held == pytest.approx(10, abs=POLL)
+        assert one.fed.order.awaited == {("l", 1)}
+        assert one.fed.order.held == pytest.approx(10, abs=POLL)
         at, end = one.broker.positions["l", 1], len(one.broker.logs["l", 1])
-        assert one.feed.trouble == f"waiting for l:1 at offset {at} of {end}"
+        assert one.fed.trouble == f"waiting for l:1 at offset {at} of {end}"
         one.run()
     [line] = caplog.messages
     assert line.startswith(f"waiting for l:1 at offset {at} of {end}: nothing is learnt meanwhile")
-    assert one.feed.trouble is None
+    assert one.fed.trouble is None
 
 
 @pytest.mark.parametrize("told", [{"error_code": 71}, {"throttle_time_ms": 5}])

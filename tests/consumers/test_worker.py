@@ -40,13 +40,13 @@ pytest.importorskip("confluent_kafka")
 
 from kafka.errors import KafkaTimeoutError
 
+from drift.consumers.claim import FedLearner
 from drift.consumers.client.consumer import LeadAssignor
 from drift.consumers.client.producer import (  # after the check that there is a client
     Producer,
     UnsentError,
 )
 from drift.consumers.client.topics import Reader
-from drift.consumers.feed import Feed
 from drift.consumers.worker import Worker
 from tests.consumers.test_workarounds import Latin
 from tests.consumers.topics import everything, send
@@ -414,11 +414,11 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
             one._consumer.pause(place)
 
     monkeypatch.setattr(one._consumer, "start", start_held)
-    until(one, lambda: claim_of(one) and claim_of(one).feed.paused)
+    until(one, lambda: claim_of(one) and claim_of(one).paused)
     for _ in range(3):
         assert one.step(0.05) == 0
-    assert claim_of(one).feed.paused == {("t", 0)}
-    assert ahead <= len(claim_of(one).feed.order.buffered(("t", 0))) <= ahead + 500
+    assert claim_of(one).paused == {("t", 0)}
+    assert ahead <= len(claim_of(one).order.buffered(("t", 0))) <= ahead + 500
     held[0] = False
     start(("t", 1), 0)
     most = 0
@@ -426,7 +426,7 @@ def test_one_partition_that_is_far_ahead_is_not_read_on(broker, tmp_path, monkey
     while offsets(one) != {("t", 0): 1500, ("t", 1): 8}:
         assert time.monotonic() < end
         one.step(0.1)
-        most = max(most, len(claim_of(one).feed.order.buffered(("t", 0))))
+        most = max(most, len(claim_of(one).order.buffered(("t", 0))))
     assert most <= ahead + 500
     close(one)
     assert one.metrics.forced_steps() == 0
@@ -439,11 +439,11 @@ def test_a_partition_is_read_on_behind_what_waits_or_was_learnt():
         learner, consumer = Mock(), Mock()
         learner.options = WorkerOptions(topic="t", group="g")
         learner.offsets, learner.leader_epochs, learner.clocks = {place: 5}, {place: 2}, {}
-        feed = Feed(learner, consumer)
-        feed.start(place)
+        fed = FedLearner(learner, consumer)
+        fed.start(place)
         consumer.start.reset_mock()
-        feed.order.buffered(place).extend(waiting)
-        feed._read_on(place)
+        fed.order.buffered(place).extend(waiting)
+        fed._read_on(place)
         consumer.start.assert_called_once_with(*expected)
 
 
@@ -460,7 +460,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
         # The first partition keeps the second's records waiting.
         patch.setattr(one._consumer, "ended_at", lambda place: -float("inf"))
         send(broker, LOGS[second][100:150])
-        until(one, lambda: len(claim_of(one).feed.order.buffered(second)) == 50)
+        until(one, lambda: len(claim_of(one).order.buffered(second)) == 50)
         one._consumer.pause(second)
         send(broker, LOGS[second][150:])
         broker.delete_records("t", 1, before=170)
@@ -470,7 +470,7 @@ def test_what_is_deleted_behind_records_that_wait_is_a_gap_behind_them(
                 run(one)
             assert newest(tmp_path).offsets == {first: 100, second: 100}
             return
-        until(one, lambda: len(claim_of(one).feed.order.buffered(second)) == 80)
+        until(one, lambda: len(claim_of(one).order.buffered(second)) == 80)
         assert offsets(one)[second] == 100
     send(broker, LOGS[first][100:])
     finish(one)

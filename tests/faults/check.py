@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from drift.consumers import CheckpointFolder, WorkerOptions
     from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.folder import Partition
+    from drift.consumers.checkpoints.folder import ClaimId
 
 __all__ = ["Findings", "check", "ends", "read"]
 
@@ -97,7 +97,7 @@ def check(  # noqa: PLR0917
     logs: list[list[Any]],
     last: Mapping[tuple[str, int], int],
     folder: CheckpointFolder,
-    journals: Mapping[Partition, Path],
+    journals: Mapping[ClaimId, Path],
     outputs: Mapping[str, list[Any]],
 ) -> Findings:
     """Compare what the workers left with what the twin makes of the logs.
@@ -176,9 +176,7 @@ def _check_end(
         )
 
 
-def _check_models(
-    findings: Findings, folder: CheckpointFolder, claim: Partition, twin: Twin
-) -> None:
+def _check_models(findings: Findings, folder: CheckpointFolder, claim: ClaimId, twin: Twin) -> None:
     """Claim the models of keys, as the next worker does, and compare each."""
     epoch, newest = folder.claim(claim)
     assert newest is not None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import Position
 
-__all__ = ["adopt", "check_key", "newest", "rewrite", "skip", "stored"]
+__all__ = ["adopt", "check_secret", "newest", "rewrite", "skip", "stored"]
 
 
 def newest(
@@ -81,7 +81,7 @@ def stored(
             warn(str(problem))
 
 
-def check_key(partition: PartitionFolder, found: Description, key: bytes | None) -> None:
+def check_secret(partition: PartitionFolder, found: Description, secret: bytes | None) -> None:
     """Refuse to rewrite a checkpoint without the key that it is signed with.
 
     Parameters
@@ -90,7 +90,7 @@ def check_key(partition: PartitionFolder, found: Description, key: bytes | None)
         The files that it is of.
     found
         What is in it.
-    key
+    secret
         The key that there is; None for none.
 
     Raises
@@ -99,19 +99,19 @@ def check_key(partition: PartitionFolder, found: Description, key: bytes | None)
         If it is signed with another one.
     """
     with naming(partition.file(found.header["epoch"], found.header["sequence"])):
-        if key is None and found.signature is not None:
+        if secret is None and found.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")
-        check_signature(found, key)
+        check_signature(found, secret)
 
 
 def adopt(
-    partition: PartitionFolder, offset: int | None, key: bytes | None, *, codec: bool = False
+    partition: PartitionFolder, offset: int | None, secret: bytes | None, *, codec: bool = False
 ) -> None:
     """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
 
     Parameters
     ----------
-    partition, key
+    partition, secret
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
@@ -134,15 +134,15 @@ def adopt(
         new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
         return old.header | new, [old.payload]
 
-    rewrite(partition, key, changed, "drift checkpoint adopt")
+    rewrite(partition, secret, changed, "drift checkpoint adopt")
 
 
-def skip(partition: PartitionFolder, position: Position, key: bytes | None) -> None:
+def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -> None:
     """Have the newest checkpoint of a partition leave a message out; see `rewrite`.
 
     Parameters
     ----------
-    partition, key
+    partition, secret
         As of `rewrite`.
     position
         The message, which becomes a dead letter.
@@ -163,7 +163,7 @@ def skip(partition: PartitionFolder, position: Position, key: bytes | None) -> N
             )
         return old.header | {"skips": [*old.header.get("skips", []), [*position]]}, [old.payload]
 
-    rewrite(partition, key, changed, "drift checkpoint skip")
+    rewrite(partition, secret, changed, "drift checkpoint skip")
 
 
 def _reads(header: dict[str, Any]) -> list[Any]:
@@ -173,7 +173,7 @@ def _reads(header: dict[str, Any]) -> list[Any]:
 
 def rewrite(
     partition: PartitionFolder,
-    key: bytes | None,
+    secret: bytes | None,
     changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
     by: str,
 ) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def rewrite(
     ----------
     partition
         Its folder.
-    key
+    secret
         What it is signed with, if it is.
     changed
         Returns header and payload of the new one.
@@ -201,7 +201,7 @@ def rewrite(
     old = next(stored(partition), None)
     if old is None:
         raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-    check_key(partition, old, key)
+    check_secret(partition, old, secret)
     with naming(partition.file(old.header["epoch"], old.header["sequence"])):
         header, payload = changed(old)
     if _reads(header) == _reads(old.header):
@@ -209,6 +209,6 @@ def rewrite(
         partition.append_order(epoch, 1, order_line(f"{epoch}-1", id_of(old.header), []))
     header |= {"epoch": epoch, "sequence": 1}
     header.pop("restores", None)
-    partition.write(epoch, 1, seal(header, payload, key))
+    partition.write(epoch, 1, seal(header, payload, secret))
     partition.clean(epoch)
     return header

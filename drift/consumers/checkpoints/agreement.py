@@ -174,7 +174,7 @@ def _as_shadow(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
-    """Return a configuration but for what it has of the "model", the "shadow" or the "codec"."""
+    """Return a configuration without what it has of the "model", the "shadow" or the "codec"."""
     return {name: one for name, one in configuration.items() if _of(name) != of}
 
 

@@ -30,7 +30,7 @@ from drift.models._state import codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = [
     "Checkpoint",
@@ -102,15 +102,15 @@ class Checkpoint:
     """
 
     model: Any
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
     epoch: int = 0
     sequence: int = 0
     configuration: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     time: float = field(default_factory=clock.time)
     identity: Mapping[str, str] = field(default_factory=dict)
-    leader_epochs: Mapping[Place, int] = field(default_factory=dict)
-    clocks: Mapping[Place, Clock] = field(default_factory=dict)
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    clocks: Mapping[TopicPartition, Clock] = field(default_factory=dict)
     join: tuple[Mapping[str, Any], bytes] | None = None
     shadow: tuple[Any, Mapping[str, Any]] | None = None
     promotions: Sequence[Mapping[str, Any]] = ()
@@ -138,7 +138,7 @@ def _versions() -> dict[str, str]:
 def to_bytes(
     checkpoint: Checkpoint,
     *,
-    key: bytes | None = None,
+    secret: bytes | None = None,
     allow_pickle: bool = False,
     encoded: Sequence[tuple[bytes, str]] = (),
 ) -> bytes:
@@ -148,7 +148,7 @@ def to_bytes(
     ----------
     checkpoint
         The checkpoint.
-    key
+    secret
         Sign it with this.
     allow_pickle
         Pickle a model that is not of drift's own; loading it needs this, too.
@@ -203,14 +203,14 @@ def to_bytes(
         state, values = checkpoint.join
         parts += [_dumps(state), values]
         header["join"] = [*map(len, parts[-2:])]
-    return seal(header, parts, key)
+    return seal(header, parts, secret)
 
 
-def _entries(numbers: Mapping[Place, int]) -> list[list[Any]]:
+def _entries(numbers: Mapping[TopicPartition, int]) -> list[list[Any]]:
     return [[topic, partition, n] for (topic, partition), n in sorted(numbers.items())]
 
 
-def _numbers(entries: list[list[Any]]) -> dict[Place, int]:
+def _numbers(entries: list[list[Any]]) -> dict[TopicPartition, int]:
     return {(topic, partition): n for topic, partition, n in entries}
 
 
@@ -270,14 +270,14 @@ def check_readable(encoded: Sequence[tuple[bytes, str]]) -> None:
             ) from None
 
 
-def verify(data: bytes, *, key: bytes | None = None) -> Description:
+def verify(data: bytes, *, secret: bytes | None = None) -> Description:
     """Check everything that can be checked without running what is in the file.
 
     Parameters
     ----------
     data
         The file.
-    key
+    secret
         Key that it must be signed with; None to leave the signature out.
 
     Returns
@@ -291,7 +291,7 @@ def verify(data: bytes, *, key: bytes | None = None) -> Description:
         If the checksum or signature is wrong, or a model of drift's own cannot be built from it.
     """
     description = describe(data)
-    check_signature(description, key)
+    check_signature(description, secret)
     models, _ = split(description)
     for header, payload in models:
         if header["payload"] == "drift":
@@ -336,14 +336,16 @@ def _joined(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
         raise CheckpointError(f"the state of its labels is no JSON: {problem}") from problem
 
 
-def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = False) -> Checkpoint:
+def from_bytes(
+    data: bytes, *, secret: bytes | None = None, allow_pickle: bool = False
+) -> Checkpoint:
     """Return the checkpoint that a file holds.
 
     Parameters
     ----------
     data
         The file.
-    key
+    secret
         Key that it must be signed with; None to leave the signature out.
     allow_pickle
         Load a pickle, which runs what is in it.
@@ -358,7 +360,8 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     DamagedCheckpointError
         If these are not the bytes that were written.
     CheckpointError
-        If it is in another format, not signed with `key`, a pickle that is not allowed, or forged.
+        If it is in another format, not signed with this key, forged, or a pickle that is not
+        allowed.
 
     Examples
     --------
@@ -367,7 +370,7 @@ def from_bytes(data: bytes, *, key: bytes | None = None, allow_pickle: bool = Fa
     {('news', 0): 17}
     """
     description = describe(data)
-    check_signature(description, key)
+    check_signature(description, secret)
     header = description.header
     models, join = split(description)
     model, *shadow = (

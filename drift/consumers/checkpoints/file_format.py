@@ -63,13 +63,13 @@ class Description(NamedTuple):
     signed: bytes
 
 
-def seal(header: dict[str, Any], payload: Sequence[bytes], key: bytes | None) -> bytes:
+def seal(header: dict[str, Any], payload: Sequence[bytes], secret: bytes | None) -> bytes:
     """Return the file of a header and the parts of a payload, signed if there is a key."""
     try:
-        text = json.dumps(header | {"signed": key is not None}).encode()
+        text = json.dumps(header | {"signed": secret is not None}).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise CheckpointError(f"configuration and metrics must be JSON: {problem}") from problem
-    return _format.seal(text, payload, key)
+    return _format.seal(text, payload, secret)
 
 
 def describe(data: bytes) -> Description:
@@ -150,9 +150,9 @@ def id_of(header: Mapping[str, Any]) -> str:
     return f"{header['epoch']}-{header['sequence']}"
 
 
-def check_signature(description: Description | _format.Frame, key: bytes | None) -> None:
+def check_signature(description: Description | _format.Frame, secret: bytes | None) -> None:
     """Refuse a file that is not signed with a key; without a key take any."""
-    if key is None:
+    if secret is None:
         return
     if description.signature is None:
         raise CheckpointError(
@@ -160,7 +160,7 @@ def check_signature(description: Description | _format.Frame, key: bytes | None)
             "if it is yours, load it without the key and save it with the key"
         )
     if not hmac.compare_digest(
-        hmac.digest(key, description.signed, "sha256"), description.signature
+        hmac.digest(secret, description.signed, "sha256"), description.signature
     ):
         raise CheckpointError("its signature is not that of this key: it is not to be trusted")
 

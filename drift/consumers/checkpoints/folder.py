@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
     from drift.consumers.order import Run
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = ["CheckpointFolder", "Claim"]
 
-#: Topic and number; None for all partitions of a topic, learnt by one model.
-Partition: TypeAlias = tuple[str, int | None]
+#: What is claimed: a topic and the number of a partition; None for all, learnt by one model.
+ClaimId: TypeAlias = tuple[str, int | None]
 
 _LOG = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
@@ -82,13 +82,13 @@ class CheckpointFolder:
     configuration
         What must be the same to continue, JSON values by name: kernel, budget, topic, ...
         A checkpoint of another one is refused; a worker adds its codec, and what it says of keys
-        and labels. None to take any but for those. Names that begin with ``model``
+        and labels. None to take any except for those. Names that begin with ``model``
         are the model's, those with ``shadow`` its shadow's: of a checkpoint with another one the
         shadow is left out. Where a shadow was promoted, either of the two may be ``model``.
     keep, keep_hourly, keep_daily
         How many undamaged checkpoints are kept of each partition: the last ones, at least 1, and
         the last one of each of these hours and days; see `drift.consumers.checkpoints.retention`.
-    key
+    secret
         Sign checkpoints with this, and refuse those that are not.
     allow_pickle
         Store models that are not of drift's own as pickles, and load them, which runs what is in
@@ -106,8 +106,8 @@ class CheckpointFolder:
 
     Notes
     -----
-    A partition is any pair of topic and number, kafka-python's ``TopicPartition`` too. Number None
-    stands for all partitions of a topic, learnt by one model.
+    What is claimed, the ``claim_id``, is a topic with the number of a partition, or with None where
+    one model learns all partitions.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class CheckpointFolder:
         keep: int = Retention.keep,
         keep_hourly: int = Retention.keep_hourly,
         keep_daily: int = Retention.keep_daily,
-        key: bytes | None = None,
+        secret: bytes | None = None,
         allow_pickle: bool = False,
         warn: Callable[[str], None] | None = None,
     ) -> None:
@@ -139,16 +139,16 @@ class CheckpointFolder:
         self.path = place(path)
         self.configuration = configuration
         self._takes_any = configuration is None
-        self.key = key
+        self.secret = secret
         self.allow_pickle = allow_pickle
         self.warn = warn
         self._times: dict[Any, float | None] = {}  # when checkpoints were written
         #: Who claims partitions, for those who are fenced by it.
         self.owner = f"process {os.getpid()} on {platform.node()}"
 
-    def folder(self, partition: Partition) -> AnyPath:
-        """Return the folder of a partition's checkpoints."""
-        topic, number = partition
+    def folder(self, claim_id: ClaimId) -> AnyPath:
+        """Return the folder of a claim's checkpoints."""
+        topic, number = claim_id
         return self.path / f"{self._name(topic)}-{'all' if number is None else number}"
 
     @staticmethod
@@ -162,13 +162,13 @@ class CheckpointFolder:
     # --- reading -------------------------------------------------------------------------------
 
     def newest(
-        self, partition: Partition, identity: Mapping[str, str] | None = None
+        self, claim_id: ClaimId, identity: Mapping[str, str] | None = None
     ) -> Checkpoint | None:
-        """Return a partition's newest checkpoint that is not damaged.
+        """Return a claim's newest checkpoint that is not damaged.
 
         Parameters
         ----------
-        partition
+        claim_id
             Topic and number.
         identity
             The identity of the present topic; None to accept any.
@@ -186,43 +186,43 @@ class CheckpointFolder:
         ConfigurationError
             If it was written under another configuration.
         """
-        checkpoint, damages = self._look(partition, identity)
+        checkpoint, damages = self._look(claim_id, identity)
         for damage in damages:
             _LOG.error(damage)
             if self.warn is not None:
                 self.warn(damage)
         return checkpoint
 
-    def newest_id(self, partition: Partition) -> str | None:
-        """Return the id of a partition's newest file without reading it, or None.
+    def newest_id(self, claim_id: ClaimId) -> str | None:
+        """Return the id of a claim's newest file without reading it, or None.
 
         Raises
         ------
         CheckpointError
             If the folder cannot be read.
         """
-        checkpoints = self._files(partition).listing().checkpoints
+        checkpoints = self._files(claim_id).listing().checkpoints
         return "{}-{}".format(*checkpoints[-1]) if checkpoints else None
 
     def _look(
-        self, partition: Partition, identity: Mapping[str, str] | None
+        self, claim_id: ClaimId, identity: Mapping[str, str] | None
     ) -> tuple[Checkpoint | None, list[str]]:
         for _ in range(ATTEMPTS):
-            checkpoints = self._files(partition).listing().checkpoints
+            checkpoints = self._files(claim_id).listing().checkpoints
             if not checkpoints:
-                self._refuse_parts(partition)
+                self._refuse_parts(claim_id)
                 return None, []
             try:
-                checkpoint, damages = self._newest(partition, checkpoints)
+                checkpoint, damages = self._newest(claim_id, checkpoints)
             except FileNotFoundError:  # another process has just thrown it away for newer ones
                 continue
-            self.check_identity(partition, checkpoint.identity, identity or {})
+            self.check_identity(claim_id, checkpoint.identity, identity or {})
             return checkpoint, damages
-        raise CheckpointError(f"{self.folder(partition)}: checkpoints vanish while they are read")
+        raise CheckpointError(f"{self.folder(claim_id)}: checkpoints vanish while they are read")
 
-    def _refuse_parts(self, partition: Partition) -> None:
+    def _refuse_parts(self, claim_id: ClaimId) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
-        topic, number = partition
+        topic, number = claim_id
         if number is None and (parts := self._parts(topic)):
             names = ", ".join(sorted(self.folder((topic, part)).name for part in parts))
             raise CheckpointError(
@@ -269,17 +269,19 @@ class CheckpointFolder:
         return first
 
     def _newest(
-        self, partition: Partition, checkpoints: list[tuple[int, int]]
+        self, claim_id: ClaimId, checkpoints: list[tuple[int, int]]
     ) -> tuple[Checkpoint, list[str]]:
         """Return the newest undamaged checkpoint, and a line for each damaged one."""
         damaged: list[str] = []
         for which in reversed(checkpoints):
-            path = self._files(partition).file(*which)
+            path = self._files(claim_id).file(*which)
             try:
                 with naming(path):
                     data = load(path)
-                    checkpoint = from_bytes(data, key=self.key, allow_pickle=self.allow_pickle)
-                    _check_offsets(partition, checkpoint)
+                    checkpoint = from_bytes(
+                        data, secret=self.secret, allow_pickle=self.allow_pickle
+                    )
+                    _check_offsets(claim_id, checkpoint)
             except DamagedCheckpointError as problem:
                 damaged.append(str(problem))
                 continue
@@ -293,7 +295,7 @@ class CheckpointFolder:
 
     def _agreed(self, path: AnyPath, checkpoint: Checkpoint, now: Mapping[str, Any]) -> Checkpoint:
         """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
-        if self._takes_any:  # but for what a worker has added
+        if self._takes_any:  # except what a worker has added
             now = {**without(checkpoint.configuration, "codec"), **now}
         replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
         agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
@@ -301,32 +303,32 @@ class CheckpointFolder:
         return replace(checkpoint, configuration=agreed, shadow=shadow)
 
     def check_identity(
-        self, partition: Partition, before: Mapping[str, str], now: Mapping[str, str]
+        self, claim_id: ClaimId, before: Mapping[str, str], now: Mapping[str, str]
     ) -> None:
         """Raise CheckpointError if the topic is not the one that was learnt.
 
         Parameters
         ----------
-        partition
+        claim_id
             Topic and number.
         before, now
             The identity of the topic, when it was learnt and now.
         """
-        check_identity(self.folder(partition), partition[0], before, now)
+        check_identity(self.folder(claim_id), claim_id[0], before, now)
 
     # --- writing -------------------------------------------------------------------------------
 
     def check(self, model: Any) -> None:
         """Raise CheckpointError if a model cannot be stored, before it learns."""
         checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
-        to_bytes(checkpoint, key=self.key, allow_pickle=self.allow_pickle)
+        to_bytes(checkpoint, secret=self.secret, allow_pickle=self.allow_pickle)
 
-    def claim(self, partition: Partition, identity: Mapping[str, str] | None = None) -> Claim:
-        """Claim the next epoch of a partition: earlier claimants can no longer save.
+    def claim(self, claim_id: ClaimId, identity: Mapping[str, str] | None = None) -> Claim:
+        """Claim the next epoch of a model: earlier claimants can no longer save.
 
         Parameters
         ----------
-        partition
+        claim_id
             Topic and number.
         identity
             The identity of the present topic; None to accept any.
@@ -341,12 +343,12 @@ class CheckpointFolder:
         CheckpointError
             As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
         """
-        files = self._files(partition)
-        self._look(partition, identity)
+        files = self._files(claim_id)
+        self._look(claim_id, identity)
         reached("claim.checked")
         epoch = files.claim(self.owner)
         reached("claim.created")
-        checkpoint = self.newest(partition, identity)
+        checkpoint = self.newest(claim_id, identity)
         reached("claim.loaded")
         files.clean(epoch)
         reached("claim.cleaned")
@@ -354,10 +356,10 @@ class CheckpointFolder:
 
     def save(  # noqa: PLR0913
         self,
-        partition: Partition,
+        claim_id: ClaimId,
         epoch: int,
         model: Any,
-        offsets: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, int],
         metrics: Mapping[str, Any] | None = None,
         *,
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
@@ -370,11 +372,11 @@ class CheckpointFolder:
         `model`, `offsets`, `metrics` and `more` are those of a `Checkpoint`.
         """
         checkpoint = Checkpoint(model, dict(offsets), epoch, metrics=metrics or {}, **more)
-        return self.prepare(partition, checkpoint, join=join, runs=runs, previous=previous)()
+        return self.prepare(claim_id, checkpoint, join=join, runs=runs, previous=previous)()
 
     def prepare(  # noqa: PLR0913
         self,
-        partition: Partition,
+        claim_id: ClaimId,
         checkpoint: Checkpoint,
         *,
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
@@ -386,7 +388,7 @@ class CheckpointFolder:
 
         Parameters
         ----------
-        partition
+        claim_id
             Topic and number.
         checkpoint
             What is to be written; its epoch is what `claim` gave. It gets the next sequence, and
@@ -405,18 +407,18 @@ class CheckpointFolder:
         -------
         callable
             Returns the checkpoint once it is written. It raises FencedError if another process has
-            claimed the partition since, and CheckpointError if it cannot be written: the ones
+            made the claim since, and CheckpointError if it cannot be written: the ones
             before are as they were.
 
         Raises
         ------
         FencedError
-            If another process has claimed the partition since: drop the model.
+            If another process has made the claim since: drop the model.
         CheckpointError
             If the model cannot be stored.
         """
         reached("checkpoint.begun")
-        files, epoch = self._files(partition), checkpoint.epoch
+        files, epoch = self._files(claim_id), checkpoint.epoch
         written = files.owned(epoch).checkpoints
         sequence = max((s for e, s in written if e == epoch), default=0) + 1
         configuration = checkpoint.configuration or self.configuration or {}
@@ -431,7 +433,7 @@ class CheckpointFolder:
             whole = replace(checkpoint, models=models, join=None if join is None else join())
             encoded = [encode() for encode in encodings]
             check_readable(encoded)
-            data = to_bytes(whole, key=self.key, encoded=encoded)
+            data = to_bytes(whole, secret=self.secret, encoded=encoded)
             line = order_line(checkpoint.id, previous, runs, digest=checkpoint.digest)
             files.append_order(epoch, sequence, line)
             files.write(epoch, sequence, data)
@@ -442,13 +444,13 @@ class CheckpointFolder:
 
         return write
 
-    def _files(self, partition: Partition) -> PartitionFolder:
-        return files_in(self.folder(partition))
+    def _files(self, claim_id: ClaimId) -> PartitionFolder:
+        return files_in(self.folder(claim_id))
 
 
-def _check_offsets(partition: Partition, checkpoint: Checkpoint) -> None:
-    topic, number = partition
+def _check_offsets(claim_id: ClaimId, checkpoint: Checkpoint) -> None:
+    topic, number = claim_id
     topics = {topic, checkpoint.configuration.get("labels")}
     for other, of in checkpoint.offsets:
         if other not in topics or number not in {None, of}:
-            raise CheckpointError(f"it is of {other}:{of}, and lies in the folder of {partition}")
+            raise CheckpointError(f"it is of {other}:{of}, and lies in the folder of {claim_id}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["promote"]
 
 
-def promote(partition: PartitionFolder, key: bytes | None) -> dict[str, Any]:
+def promote(partition: PartitionFolder, secret: bytes | None) -> dict[str, Any]:
     """Rewrite the newest checkpoint of a partition with model and shadow swapped; see `rewrite`.
 
     Neither model is built, and the offsets stay.
@@ -27,7 +27,7 @@ def promote(partition: PartitionFolder, key: bytes | None) -> dict[str, Any]:
     CheckpointError
         If it has no shadow, and as `rewrite` does.
     """
-    return rewrite(partition, key, _promoted, "drift promote")
+    return rewrite(partition, secret, _promoted, "drift promote")
 
 
 def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import moment
-from drift.consumers.checkpoints.adoption import check_key, stored
+from drift.consumers.checkpoints.adoption import check_secret, stored
 from drift.consumers.checkpoints.file_format import Description, id_of, seal
 from drift.consumers.checkpoints.journal import order_line
 from drift.consumers.crash_points import reached
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = ["Rollback", "plan", "when"]
 
@@ -115,7 +115,7 @@ class Rollback:
     newest: Description
     keep_offsets: bool
 
-    def offsets(self) -> dict[Place, tuple[int | None, int]]:
+    def offsets(self) -> dict[TopicPartition, tuple[int | None, int]]:
         """Return the next offsets of target and newest, by partition."""
         before = {(topic, n): at for topic, n, at in self.target.header["offsets"]}
         return {(t, n): (before.get((t, n)), at) for t, n, at in self.newest.header["offsets"]}
@@ -144,12 +144,12 @@ class Rollback:
             return "starts at its first offset"
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
 
-    def check(self, key: bytes | None) -> None:
+    def check(self, secret: bytes | None) -> None:
         """Refuse a checkpoint that cannot be continued.
 
         Parameters
         ----------
-        key
+        secret
             What the checkpoints are signed with, if they are.
 
         Raises
@@ -158,7 +158,7 @@ class Rollback:
             If they are signed with another key, or the target is of another log.
         """
         for one in (self.target, self.newest):
-            check_key(self.partition, one, key)
+            check_secret(self.partition, one, secret)
         before, now = (one.header["identity"] for one in (self.target, self.newest))
         differ = [name for name in before if name in now and before[name] != now[name]]
         if differ and not self.keep_offsets:
@@ -168,12 +168,12 @@ class Rollback:
                 "--keep-offsets"
             )
 
-    def write(self, key: bytes | None, owner: str = "drift checkpoint rollback") -> str:
+    def write(self, secret: bytes | None, owner: str = "drift checkpoint rollback") -> str:
         """Write the checkpoint, fence its worker, and return the checkpoint's id.
 
         Parameters
         ----------
-        key
+        secret
             As of `check`.
         owner
             Who does so, for those who are fenced.
@@ -187,7 +187,7 @@ class Rollback:
             written: the newest is what it was.
         """
         partition, back = self.partition, self.target
-        self.check(key)
+        self.check(secret)
         reached("rollback.checked")
         epoch = partition.claim(owner)
         reached("rollback.claimed")
@@ -219,7 +219,7 @@ class Rollback:
             offsets_of = id_of(now)
         line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of=offsets_of)
         partition.append_order(epoch, 1, line)
-        partition.write(epoch, 1, seal(header, [payload], key))
+        partition.write(epoch, 1, seal(header, [payload], secret))
         try:
             # A worker that claims from now on continues from it; one that did before may not have.
             partition.owned(epoch)

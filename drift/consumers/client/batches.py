@@ -24,7 +24,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from kafka import TopicPartition
+import kafka
 from kafka.errors import MessageSizeTooLargeError
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
@@ -33,7 +33,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.record.util import encode_varint
 
 if TYPE_CHECKING:
-    from drift.consumers.records import Headers, Place
+    from drift.consumers.records import Headers, TopicPartition
 
 __all__ = ["Batch", "Batches"]
 
@@ -81,7 +81,7 @@ class Batch(ProducerBatch):  # type: ignore[misc]
 
     max_record_size: int
 
-    def __init__(self, place: TopicPartition, records: MemoryRecordsBuilder) -> None:
+    def __init__(self, place: kafka.TopicPartition, records: MemoryRecordsBuilder) -> None:
         self.futures: list[Any] = []
         super().__init__(place, records)
         self.futures.append(self._future(0))
@@ -155,11 +155,11 @@ class Batches:
         self._producer = producer
         self._accumulator = producer._accumulator  # noqa: SLF001
         self._largest: int = producer.config["max_request_size"]
-        self._open: dict[Place, tuple[Any, Batch]] = {}
+        self._open: dict[TopicPartition, tuple[Any, Batch]] = {}
 
     def add(
         self,
-        place: Place,
+        place: TopicPartition,
         key: bytes | None,
         value: bytes | None,
         headers: Headers,
@@ -183,7 +183,7 @@ class Batches:
         topic, partition = place
         if partition not in self._producer.partitions_for(topic):
             raise ValueError(f"{topic} has no partition {partition}")
-        config, where = self._accumulator.config, TopicPartition(topic, partition)
+        config, where = self._accumulator.config, kafka.TopicPartition(topic, partition)
         batch = Batch(
             where, MemoryRecordsBuilder(_MAGIC, config["compression_attrs"], config["batch_size"])
         )

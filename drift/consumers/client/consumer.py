@@ -39,7 +39,7 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from drift.consumers.records import Message, Place
+    from drift.consumers.records import Message, TopicPartition
 
 __all__ = ["GroupConsumer", "LeadAssignor", "LoneConsumer", "connect", "identity", "read"]
 
@@ -76,7 +76,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
     return made
 
 
-def read(consumer: Any, seconds: float) -> Iterator[tuple[Place, list[Message]]]:
+def read(consumer: Any, seconds: float) -> Iterator[tuple[TopicPartition, list[Message]]]:
     """Wait for messages of what `connect` returned; by partition, in the order of their offsets."""
     for place, messages in consumer.poll(timeout_ms=int(1000 * seconds)).items():
         yield tuple(place), messages
@@ -179,7 +179,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         assignment: Assignment,
         *,
         leave: Callable[[], None],
-        lose: Callable[[list[Place]], None],
+        lose: Callable[[list[TopicPartition]], None],
         largest: int = workarounds.LARGEST,
         partition: int | None = None,
         shared: bool = False,
@@ -215,7 +215,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- messages ------------------------------------------------------------------------------
 
-    def poll(self, seconds: float) -> Iterator[tuple[Place, list[Message]]]:
+    def poll(self, seconds: float) -> Iterator[tuple[TopicPartition, list[Message]]]:
         """Wait for messages; by partition, in the order of their offsets."""
         try:
             if not self._subscribed and not self._subscribe():
@@ -274,7 +274,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                     "below that, or leave --partition out to learn them all"
                 )
 
-    def reread(self, place: Place, offset: int) -> tuple[list[Message], int]:
+    def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
         partition = kafka.TopicPartition(*place)
         if self._second is None:
@@ -312,7 +312,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def start(self, place: Place, offset: int, leader_epoch: int = -1) -> None:
+    def start(self, place: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
         """Start a partition at an offset.
 
         If the leader epoch of the message before is known, `poll` raises `Gap` if the log no longer
@@ -322,12 +322,12 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer.resume(kafka.TopicPartition(*place))
         self.assignment.start(place)
 
-    def hold(self, places: Iterable[Place]) -> None:
+    def hold(self, places: Iterable[TopicPartition]) -> None:
         """Pause partitions until they start again."""
         for place in self.assignment.hold(places):
             self.pause(place)
 
-    def pause(self, place: Place) -> None:
+    def pause(self, place: TopicPartition) -> None:
         """Pause fetching of a partition."""
         self.consumer.pause(kafka.TopicPartition(*place))
 
@@ -335,7 +335,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         """Return how many partitions a topic has."""
         return len(self.consumer.partitions_for_topic(topic) or ())
 
-    def committed(self, place: Place) -> int | None:
+    def committed(self, place: TopicPartition) -> int | None:
         """Return the group's committed offset, or None."""
         with asking():
             offset: int | None = self.consumer.committed(
@@ -343,14 +343,14 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             )
         return offset
 
-    def bound(self, place: Place, start: str) -> int:
+    def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
         partition = kafka.TopicPartition(*place)
         ask = self.consumer.beginning_offsets if start == "earliest" else self.consumer.end_offsets
         with asking():
             return int(ask([partition], timeout_ms=1000 * _OFFSETS)[partition])
 
-    def position(self, place: Place) -> tuple[int, int] | None:
+    def position(self, place: TopicPartition) -> tuple[int, int] | None:
         """The next offset, after markers of transactions, which are no messages.
 
         With the leader epoch of the message before; None for a partition that is not assigned.
@@ -378,11 +378,11 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         """Return the identity of the topics, as far as the broker has it."""
         return identity(self.consumer, self.topics)
 
-    def read_at(self, place: Place) -> float:
+    def read_at(self, place: TopicPartition) -> float:
         """Return the time of the last fetch of a partition; -inf before one."""
         return self.consumer.drift_fetches.read.get(place, -math.inf)  # type: ignore[no-any-return]
 
-    def ended_at(self, place: Place) -> float:
+    def ended_at(self, place: TopicPartition) -> float:
         """Return when a partition had last been read to its end; -inf if it has more.
 
         By its position, as transactions leave markers that are no messages. The end is that of
@@ -393,16 +393,16 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             return -math.inf
         return self.read_at(place)
 
-    def end(self, place: Place) -> int | None:
+    def end(self, place: TopicPartition) -> int | None:
         """The end of what may be read, as of the last fetch; None before one."""
         return self.consumer.drift_fetches.ends.get(place)  # type: ignore[no-any-return]
 
-    def lag(self, place: Place, offset: int) -> int | None:
+    def lag(self, place: TopicPartition, offset: int) -> int | None:
         """Messages between an offset and the end, as of the last fetch; None before one."""
         end = self.consumer.highwater(kafka.TopicPartition(*place))
         return None if end is None else max(0, end - offset)
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets, so that tools show the group's lag."""
         try:
             self.consumer.commit_async(
@@ -452,7 +452,7 @@ class LoneConsumer(GroupConsumer):
         """Whether the broker has the topics, which then have an identity."""
         return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
 
-    def assign(self, places: Iterable[Place]) -> None:
+    def assign(self, places: Iterable[TopicPartition]) -> None:
         """Read these partitions, each from the offset of `start`."""
         self.consumer.assign([kafka.TopicPartition(*place) for place in places])
         self._subscribed = True

@@ -49,7 +49,8 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from kafka import TopicPartition, codec
+import kafka
+from kafka import codec
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import FencedInstanceIdError, UnknownError
 from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
@@ -61,7 +62,7 @@ from drift.consumers.records import CutValue, Message, Position, RawName
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from drift.consumers.records import Place
+    from drift.consumers.records import TopicPartition
 
 __all__ = [
     "CONSUMER",
@@ -162,7 +163,7 @@ def _note_answers(fetcher: Any) -> tuple[dict[Any, float], Fetches]:
     def handle_and_note(node: Any, offsets: Any, sent: float, response: Any) -> None:
         now = monotonic()
         brought = {
-            TopicPartition(topic.topic, partition.partition_index): partition
+            kafka.TopicPartition(topic.topic, partition.partition_index): partition
             for topic in response.responses
             for partition in topic.partitions
         }
@@ -224,9 +225,9 @@ def join_again(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-def seek(consumer: Any, place: Place, offset: int, leader_epoch: int) -> None:
+def seek(consumer: Any, place: TopicPartition, offset: int, leader_epoch: int) -> None:
     """Seek to an offset, after a message of that leader epoch; parked records are dropped."""
-    partition = TopicPartition(*place)
+    partition = kafka.TopicPartition(*place)
     position = OffsetAndMetadata(offset, "", leader_epoch)
     consumer._subscription.seek(partition, position)  # noqa: SLF001
     parked = getattr(consumer._fetcher, "_paused_partition_records", {})  # noqa: SLF001
