@@ -90,7 +90,8 @@ def work(names: list[str], seeds: list[int], folder: Path) -> None:
 def fingerprint(edits: Iterable[Edit]) -> str:
     """Return a checksum of the Tracker's sources and of the edits."""
     models = ROOT / SOURCES.parent
-    inside = [path for part in ("_tracker", "_store") for path in (models / part).iterdir()]
+    folders = [models / part for part in ("_tracker", "_store", "_base")]
+    inside = [path for folder in folders for path in folder.iterdir()]
     written = {".py", ".pyx", ".pxi", ".h"}
     files = sorted(path for path in inside if path.suffix in written and path.name != "tables.h")
     text = "\0".join(path.read_text(encoding="utf-8") for path in (models / "tracker.py", *files))

@@ -23,7 +23,7 @@ from drift._checks import check_number, check_numbers
 from drift._values import is_missing, number
 from drift.errors import DriftError, FeatureError, ParameterError
 from drift.models import _template
-from drift.models._store.features import LARGEST, as_dict
+from drift.models._base.examples import LARGEST, as_dict
 from drift.models._tracker.tables import HORIZONS
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     # ruff: isort: off
     # ruff: noqa: PLC0414
     from drift.cli._figure import ErrorFigure as ErrorFigure, drawn as drawn
+    from drift.cli._listing import listing as listing
     from drift.cli._progress import bar as bar, reading as reading
     from drift.cli._warm import history_of as history_of, start_offsets as start_offsets
     from drift.consumers.checkpoints.promotion import promote as promote
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from drift.experiments.comparison.clock import column_of as column_of
     from drift.experiments.terminal import reproductions as reproductions
     from drift.models._state.codec import encode as encode
-    from drift.models.listing import listing as listing
     from rich.console import Console as Console
     from river.multiclass import OneVsRestClassifier as OneVsRestClassifier
     from river.preprocessing import StandardScaler as StandardScaler
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "drift.cli._figure": ("ErrorFigure", "drawn"),
+    "drift.cli._listing": ("listing",),
     "drift.cli._progress": ("bar", "reading"),
     "drift.cli._warm": ("history_of", "start_offsets"),
     "drift.consumers.checkpoints.promotion": ("promote",),
@@ -75,7 +76,6 @@ _NAMES = {
     "drift.experiments.comparison.clock": ("column_of",),
     "drift.experiments.terminal": ("reproductions",),
     "drift.models._state.codec": ("encode",),
-    "drift.models.listing": ("listing",),
     "rich.console": ("Console",),
     "river.multiclass": ("OneVsRestClassifier",),
     "river.preprocessing": ("StandardScaler",),

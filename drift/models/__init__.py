@@ -18,7 +18,7 @@ from drift.models.registry import ENTRIES
 if TYPE_CHECKING:
     # ruff: isort: off
     from drift.models._state.codec import from_bytes as from_bytes
-    from drift.models._store.supports import column_type as column_type
+    from drift.models._store.built import column_type as column_type
     from drift.models._template.binary import KernelClassifier as KernelClassifier
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
@@ -60,7 +60,7 @@ _HOMES |= {
     "MODELS": "registry",
     "MulticlassKernelClassifier": "_template.multiclass",
     "StructuredProjectron": "structured",
-    "column_type": "_store.supports",
+    "column_type": "_store.built",
     "compiled": "_tracker.built",
     "from_bytes": "_state.codec",
 }

@@ -18,7 +18,7 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from drift.models._store.supports import Guard
+    from drift.models._store.built import Guard
     from drift.models._template.prototypes import Prototypes
     from drift.types import Features, Label
 

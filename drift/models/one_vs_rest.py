@@ -10,8 +10,8 @@ import numpy as np
 
 from drift._checks import check_instance
 from drift.errors import ParameterError
-from drift.models._store.class_labels import check_class, check_classes
-from drift.models._store.rows import Classes
+from drift.models._base.labels import check_class, check_classes
+from drift.models._base.rows import Classes
 from drift.models._store.shared_supports import SharedStore, SharedSupports
 from drift.models._template.multiclass import softmax
 from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
@@ -20,7 +20,7 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from drift.models._store.rows import Rows
+    from drift.models._base.rows import Rows
     from drift.models._template.binary import KernelClassifier
     from drift.types import Features, Label
 

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
-from drift.models._store.features import in_order
+from drift.models._base.examples import in_order
 from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._store.features import Example
+    from drift.models._base.examples import Example
     from drift.types import Features
 
 __all__ = ["ROMMA"]

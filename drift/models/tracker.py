@@ -7,8 +7,8 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_choice, check_integer, check_numbers, check_seed, weight_of
-from drift.models._store.class_labels import check_classes
-from drift.models._store.guard import alone
+from drift.models._base.guard import alone
+from drift.models._base.labels import check_classes
 from drift.models._template.river import ONE, OnlineClassifier
 from drift.models._tracker.built import TrackerCore
 from drift.models._tracker.members import members_of
@@ -25,8 +25,8 @@ from drift.models._tracker.tables import (
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from drift.models._store.rows import Rows
-    from drift.models._store.supports import Guard
+    from drift.models._base.rows import Rows
+    from drift.models._store.built import Guard
     from drift.models._tracker.members import Members
     from drift.types import Features, Label
 

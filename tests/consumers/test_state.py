@@ -32,7 +32,7 @@ from drift.models import (
 )
 from drift.models._state import codec, kinds
 from drift.models._state.codec import decode, encode
-from drift.models._store import plain, supports
+from drift.models._store import built, plain
 
 kinds.register(Laplace)
 
@@ -112,9 +112,9 @@ def test_models_of_several_classes_go_on(name):
 @pytest.mark.parametrize("store", ["plain", "float64"])
 def test_other_stores_go_on(name, store, monkeypatch):
     if store == "plain":
-        monkeypatch.setattr(supports, "ColumnStore", plain.ColumnStore)
+        monkeypatch.setattr(built, "ColumnStore", plain.ColumnStore)
     else:
-        monkeypatch.setattr(supports, "_column_type", "float64")
+        monkeypatch.setattr(built, "_column_type", "float64")
     assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)
 
 

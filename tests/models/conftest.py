@@ -5,7 +5,8 @@ from contextlib import contextmanager
 import pytest
 
 from drift.models import column_type, compiled, tracker
-from drift.models._store import guard, plain, supports
+from drift.models._base import guard
+from drift.models._store import built, plain
 from drift.models._tracker.reference_core import TrackerCore
 
 STORES = ["compiled-float32", "compiled-float64", "plain"]
@@ -27,9 +28,9 @@ def on_plain_store(monkeypatch):
     @contextmanager
     def context():
         with monkeypatch.context() as patch:
-            patch.setattr(supports, "ColumnStore", plain.ColumnStore)
-            patch.setattr(supports, "Guard", guard.Guard)
-            patch.setattr(supports, "Calibration", plain.Calibration)
+            patch.setattr(built, "ColumnStore", plain.ColumnStore)
+            patch.setattr(built, "Guard", guard.Guard)
+            patch.setattr(built, "Calibration", plain.Calibration)
             patch.setattr(tracker, "TrackerCore", TrackerCore)
             yield
 

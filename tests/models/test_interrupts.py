@@ -57,7 +57,7 @@ FAST = [
 ]
 SOURCES = str(Path(drift.models.__file__).parent)
 #: Between its lines the interpreter handles no signal; a tracer would raise where none can.
-HANDLING = str(Path(SOURCES) / "_store" / "guard.py")
+HANDLING = str(Path(SOURCES) / "_base" / "guard.py")
 
 
 ALL = [

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, RBSOP, SOP, SPA, KernelClassifier
 from drift.models._linalg.gram import InverseGram
-from drift.models._store.supports import Guard
+from drift.models._store.built import Guard
 
 #: In thousandths: below 1e-154 values are too small for their squares.
 number = st.integers(-2000, 2000).map(lambda thousandths: thousandths / 1000)

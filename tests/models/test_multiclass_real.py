@@ -12,8 +12,7 @@ from drift.models import (
     PassiveAggressive,
     ProjectronPlusPlus,
 )
-from drift.models._store import plain
-from drift.models._store import supports as stores
+from drift.models._store import built, plain
 
 #: Stories for each model; the plain store takes a hundred times as long.
 FAST_ROWS, ROWS = 500, 5000
@@ -82,7 +81,7 @@ def real_steps(stories):
 @pytest.mark.parametrize("case", REAL)
 def test_agrees_with_its_twin_on_real_stories(case, rows, stories, real_steps, tolerance):
     make_model, _ = REAL[case]
-    if stores.ColumnStore is plain.ColumnStore:
+    if built.ColumnStore is plain.ColumnStore:
         rows = FAST_ROWS
     model = make_model(None)
     for (x, y), (scores, size, mistakes, supports) in zip(

@@ -21,7 +21,7 @@ from drift.kernels import RBF, Linear
 from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus
 from drift.models._linalg.gram import GramFactor
 from drift.models._linalg.span import Projector
-from drift.models._store.supports import Guard
+from drift.models._store.built import Guard
 from drift.streams import read_libsvm
 
 PROJECTING = [Projectron, ProjectronPlusPlus, ALMA2]

@@ -24,8 +24,8 @@ from streams import random_stream
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import Perceptron, compiled
+from drift.models._base.rows import Row, Rows
 from drift.models._store import plain
-from drift.models._store.rows import Row, Rows
 from drift.models._store.supports import SupportSet
 
 if compiled:

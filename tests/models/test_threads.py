@@ -30,7 +30,7 @@ from drift.models import (
     StructuredProjectron,
     VotedPerceptron,
 )
-from drift.models._store.guard import IN_USE
+from drift.models._base.guard import IN_USE
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.multiclass import MulticlassKernelClassifier
 

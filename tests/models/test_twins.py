@@ -14,7 +14,7 @@ from test_multiclass import CASES as MULTICLASS
 from drift.errors import FeatureError
 from drift.kernels import RBF
 from drift.models import MODELS
-from drift.models._store import plain, supports
+from drift.models._store import built, plain
 
 
 def steps(twin, examples, weights=None):
@@ -194,7 +194,7 @@ def real_steps(request, rows):  # noqa: ARG001 - computed for each number of row
 @pytest.mark.parametrize("case", CASES)
 def test_agrees_with_its_twin_on_real_data(data, case, rows, real_steps, tolerance):
     examples, kernel, trace = real_steps(data, case)
-    if supports.ColumnStore is plain.ColumnStore:
+    if built.ColumnStore is plain.ColumnStore:
         rows = FAST_ROWS
     # A score's rounding comes back larger with each eviction.
     if CASES[case].feeds_back and (tolerance == 1e-5 or rows > FAST_ROWS):

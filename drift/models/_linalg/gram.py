@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
-from drift.models._store.undo import Part
+from drift.models._base.guard import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from drift.models._store.supports import Guard
+    from drift.models._store.built import Guard
 
     Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift.models._store.undo import Part
+from drift.models._base.guard import Part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

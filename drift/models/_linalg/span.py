@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift.models._base.guard import Part
+from drift.models._base.rounding import TIE, sums_of
 from drift.models._linalg.gram import GramFactor
-from drift.models._store.features import TIE, sums_of
-from drift.models._store.undo import Part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
-    from drift.models._store.supports import Guard, SupportSet
+    from drift.models._store.built import Guard
+    from drift.models._store.supports import SupportSet
     from drift.types import Features
 
 __all__ = ["ClassProjector", "Projection", "Projector", "margin_step", "within"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from drift.models._store.undo import store_class
+from drift.models._base.guard import store_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.features import LARGEST, SPARSE, VANISHES
+from drift.models._base.examples import LARGEST
+from drift.models._store.constants import SPARSE, VANISHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

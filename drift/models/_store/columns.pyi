@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 from drift.kernels import Kernel
-from drift.models._store.rows import Classes, Rows
-from drift.models._store.undo import Part
+from drift.models._base.guard import Part
+from drift.models._base.rows import Classes, Rows
 from drift.types import Features
 
 __version__: str

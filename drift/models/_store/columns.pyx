@@ -31,12 +31,13 @@ from operator import itemgetter
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
+from drift.models._base.examples import LARGEST, as_dict, culprit, in_order, index_of
+from drift.models._base.guard import IN_USE, Kind, copied, kind_of, store_class
+from drift.models._base.rounding import TIE
+from drift.models._base.rows import INDEXED_WIDTH, Row
 from drift.models._store import calibration
 from drift.models._store.check import check_store
-from drift.models._store.features import DENSE, FAR, LANES, LARGEST, SAME, SPARSE, TIE, as_dict, culprit, in_order, index_of
-from drift.models._store.guard import IN_USE
-from drift.models._store.rows import INDEXED_WIDTH, Row
-from drift.models._store.undo import Kind, copied, kind_of, store_class
+from drift.models._store.constants import DENSE, FAR, LANES, SAME, SPARSE
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
 cdef object SERIAL = itemgetter(1)
@@ -175,6 +176,6 @@ cdef class ColumnStore(Changes):
 
 
 if (DENSE, SPARSE, LANES) != (DRIFT_DENSE, DRIFT_SPARSE, DRIFT_LANES):
-    raise RuntimeError("features.py has other constants than columns.h: compile again")
+    raise RuntimeError("constants.py has other constants than columns.h: compile again")
 store_class(ColumnStore)  # extension types allow no decorators
 store_class(Calibration)

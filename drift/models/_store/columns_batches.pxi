@@ -75,7 +75,7 @@ cdef class Batches(Scores):
             self.window = None
 
     def score_rows(self, rows):
-        """Score of each row of a `drift.models._store.rows.Rows`."""
+        """Score of each row of a `drift.models._base.rows.Rows`."""
         cdef RowsView view = RowsView(rows)
         cdef int i
         cdef list scores = []
@@ -142,11 +142,11 @@ cdef class Batches(Scores):
         Parameters
         ----------
         rows
-            A `drift.models._store.rows.Rows`.
+            A `drift.models._base.rows.Rows`.
         labels
             Label of each row; None: predict rows up to the first tie within rounding.
         classes
-            A `drift.models._store.rows.Classes`.
+            A `drift.models._base.rows.Classes`.
         """
         cdef RowsView view = RowsView(rows)
         cdef Buffer weight = buffer_of(classes.weights), factor = buffer_of(classes.factors)

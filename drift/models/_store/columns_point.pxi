@@ -14,7 +14,7 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
 
 @cython.final
 cdef class RowsView:
-    """The arrays of a `drift.models._store.rows.Rows`, released with this object."""
+    """The arrays of a `drift.models._base.rows.Rows`, released with this object."""
 
     cdef object rows
     cdef int size

@@ -14,29 +14,18 @@ from typing import TYPE_CHECKING, Any
 from drift._values import number
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
+from drift.models._base.examples import LARGEST, as_dict, culprit, in_order
+from drift.models._base.guard import Guard, alone, store_class
+from drift.models._base.rounding import TIE, sum_of
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
-from drift.models._store.features import (
-    DENSE,
-    FAR,
-    LANES,
-    LARGEST,
-    SAME,
-    TIE,
-    VANISHES,
-    as_dict,
-    culprit,
-    in_order,
-    sum_of,
-)
-from drift.models._store.guard import Guard, alone
-from drift.models._store.undo import store_class
+from drift.models._store.constants import DENSE, FAR, LANES, SAME, VANISHES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from drift.kernels import Kernel
-    from drift.models._store.rows import Classes, Rows
+    from drift.models._base.rows import Classes, Rows
     from drift.types import Features
 
 __all__ = ["Calibration", "ColumnStore", "Guard"]

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store import supports
-from drift.models._store.features import content_of, sum_of
-from drift.models._store.undo import Part
+from drift.models._base.examples import content_of
+from drift.models._base.guard import Part
+from drift.models._base.rounding import sum_of
+from drift.models._store import built
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._store.features import Example
-    from drift.models._store.supports import Calibration, Guard
+    from drift.models._base.examples import Example
+    from drift.models._store.built import Calibration, Guard
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -39,7 +40,7 @@ class SharedStore(Part):
     _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
-        self.store = supports.ColumnStore(kernel, wide or supports.column_type() == "float64")
+        self.store = built.ColumnStore(kernel, wide or built.column_type() == "float64")
         #: Coefficients by hypothesis and slot, each row without its hypothesis's factor.
         self.matrix = np.zeros((0, 0))
         self.users = np.zeros(0, dtype=np.int64)  # number of hypotheses with a slot's support
@@ -101,7 +102,7 @@ class SharedStore(Part):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.store = supports.ColumnStore.restore(state["kernel"], None, state["store"])
+        self.store = built.ColumnStore.restore(state["kernel"], None, state["store"])
         self.matrix = state["matrix"]
         self.users = state["users"]
         self._forget_example()

@@ -20,7 +20,7 @@ from scipy import sparse
 from drift._checks import counted, weight_of
 from drift._values import is_missing
 from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError, one_line
-from drift.models._store.rows import Row, Rows
+from drift.models._base.rows import Row, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence

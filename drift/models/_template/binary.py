@@ -32,7 +32,7 @@ import numpy as np
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
-from drift.models._store.guard import alone
+from drift.models._base.guard import alone
 from drift.models._store.supports import SupportSet
 from drift.models._template.labels import SIGNS, BinaryLabels
 from drift.models._template.river import ONE
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.rows import Rows
-    from drift.models._store.supports import Calibration, Guard
+    from drift.models._base.rows import Rows
+    from drift.models._store.built import Calibration, Guard
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 

@@ -7,7 +7,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
-from drift.models._store.class_labels import UNSEEN, check_class
+from drift.models._base.labels import UNSEEN, check_class
 from drift.models._template.river import Scored
 
 if TYPE_CHECKING:

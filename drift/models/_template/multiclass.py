@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from drift.errors import LabelError
-from drift.models._store.class_labels import check_class, check_classes
+from drift.models._base.labels import check_class, check_classes
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.prototypes import Prototypes
 from drift.models._template.river import OnlineClassifier
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
-    from drift.models._store.rows import Rows
+    from drift.models._base.rows import Rows
     from drift.models._template.prototypes import Array
     from drift.types import Features, Label
 

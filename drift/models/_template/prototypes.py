@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.features import sums_of
-from drift.models._store.rows import Classes
-from drift.models._store.undo import Part
+from drift.models._base.guard import Part
+from drift.models._base.rounding import sums_of
+from drift.models._base.rows import Classes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from drift.models._store.supports import Calibration, SupportSet
+    from drift.models._store.built import Calibration
+    from drift.models._store.supports import SupportSet
     from drift.types import Label
 
     Array = NDArray[np.float64]

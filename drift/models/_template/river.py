@@ -19,19 +19,18 @@ from drift._checks import counted, weight_of
 from drift._format import FORMAT, check_format
 from drift.errors import CheckpointError, DriftError, ParameterError
 from drift.models import _template
+from drift.models._base.guard import Part, alone
+from drift.models._base.labels import UNSEEN
 from drift.models._state import codec
-from drift.models._store import supports
-from drift.models._store.class_labels import UNSEEN
-from drift.models._store.guard import alone
-from drift.models._store.undo import Part
+from drift.models._store import built
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
-    from drift.models._store.rows import Rows
-    from drift.models._store.supports import Calibration, Guard
+    from drift.models._base.rows import Rows
+    from drift.models._store.built import Calibration, Guard
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
@@ -104,14 +103,14 @@ class Guarded(Stored):
 
     def __init__(self) -> None:
         super().__init__()
-        self._guard: Guard = supports.Guard()
+        self._guard: Guard = built.Guard()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_guard"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._guard = supports.Guard()
+        self._guard = built.Guard()
 
 
 class Calibrated(Stored):
@@ -119,14 +118,14 @@ class Calibrated(Stored):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calibration = supports.Calibration()
+        self._calibration = built.Calibration()
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_calibration": self._calibration.numbers()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._calibration = supports.Calibration(*state["_calibration"])
+        self._calibration = built.Calibration(*state["_calibration"])
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Stored):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.errors import LabelError
-from drift.models._store.class_labels import check_class
+from drift.models._base.labels import check_class
 from drift.models._tracker.layout import Shape, dtype_of, layout_of
 from drift.models._tracker.tables import (
     BINS,

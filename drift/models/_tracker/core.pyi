@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 from typing import Any
 
-from drift.models._store.rows import Rows
-from drift.models._store.supports import Guard
+from drift.models._base.rows import Rows
+from drift.models._store.built import Guard
 from drift.models._tracker.plan import Plan
 from drift.models._tracker.tickets import Snapshot, Tickets
 from drift.types import Features, Label

@@ -19,11 +19,12 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-from drift.models._store.class_labels import check_class
-from drift.models._store.features import LANES, as_dict, culprit, in_order
-from drift.models._store.guard import IN_USE
-from drift.models._store.rows import Row
-from drift.models._store.supports import Guard
+from drift.models._base.examples import as_dict, culprit, in_order
+from drift.models._base.guard import IN_USE
+from drift.models._base.labels import check_class
+from drift.models._base.rows import Row
+from drift.models._store.built import Guard
+from drift.models._store.constants import LANES
 from drift.models._tracker import tables
 from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.class_labels import check_class
-from drift.models._store.guard import Guard
-from drift.models._store.rows import Row
+from drift.models._base.guard import Guard
+from drift.models._base.labels import check_class
+from drift.models._base.rows import Row
 from drift.models._tracker import tables as c
 from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.models._store.rows import Rows
+    from drift.models._base.rows import Rows
     from drift.models._tracker.plan import Plan
     from drift.models._tracker.reference_scales import Point
     from drift.types import Features, Label

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift._values import number
-from drift.models._store.features import LARGEST, as_dict, culprit, in_order
+from drift.models._base.examples import LARGEST, as_dict, culprit, in_order
 from drift.models._tracker import tables as c
 from drift.models._tracker.names import STEP, mix, number_of
 

@@ -1,4 +1,4 @@
-"""Feature names and values, as both column stores treat them."""
+"""Examples: their names and values, and the errors of those that cannot be learnt."""
 
 from __future__ import annotations
 
@@ -6,29 +6,14 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drift._values import is_missing, number
 from drift.errors import FeatureError, FeatureTypeError, one_line
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from drift.types import Features
 
 #: The largest squared norm, and the largest value of a kernel that grows with it.
 LARGEST = 1e300
-#: A double sum below this share of its terms' magnitudes is rounding error.
-TIE = 2.0**-40
-#: ``gamma |x|^2`` above which, in double, the RBF needs exact distances.
-FAR = 2.0**36
-#: A support within this share of ``|x|^2``, by squared distance, may be the same example.
-SAME = 2.0**-16
-#: Magnitudes up to this are 0 in float32.
-VANISHES = 2.0**-150
-#: A column turns dense above one value in `DENSE` slots, sparse below one in `SPARSE`. Slots come
-#: in multiples of `LANES`, so that loops over slots have no tail.
-DENSE, SPARSE, LANES = 8, 16, 16
 
 Example = frozenset[tuple[Hashable, float]]
 
@@ -69,18 +54,6 @@ def content_of(x: Mapping[Hashable, Any]) -> Example:
     """
     values = ((name, number(value)) for name, value in x.items())
     return frozenset((name, v) for name, v in values if v == v != 0.0)
-
-
-def sum_of(a: float, b: float, tie: float = TIE) -> float:
-    """Sum; 0 if the terms cancel within rounding."""
-    return 0.0 if abs(a + b) <= tie * (abs(a) + abs(b)) else a + b
-
-
-def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
-    """Sums of arrays, each as of `sum_of`."""
-    sums: NDArray[Any] = a + b
-    sums[np.abs(sums) <= tie * (np.abs(a) + np.abs(b))] = 0.0
-    return sums
 
 
 def as_dict(x: Features) -> dict[Hashable, Any]:

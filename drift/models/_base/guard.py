@@ -1,19 +1,24 @@
-"""The guard in plain Python: one thread at a time in a model, and rollback of failed updates."""
+"""The guard of a model, in plain Python: one thread at a time, and rollback of failed updates.
+
+A guard saves the attributes of a model, and of the parts that it contains, before an update, and
+restores them if the update raises. `kind_of` says how it saves a value of each type.
+"""
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import deque
-from functools import partial, wraps
+from enum import IntEnum
+from functools import cache, partial, wraps
 from operator import call
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-from drift.models._store.undo import Kind, Part, copied, kind_of
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
-__all__ = ["IN_USE", "Guard", "alone"]
+__all__ = ["IN_USE", "Guard", "Kind", "Part", "alone", "copied", "kind_of", "store_class"]
 
 #: The error of a thread that finds a model locked.
 IN_USE = (
@@ -21,6 +26,68 @@ IN_USE = (
 )
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
+
+
+class Part:
+    """Part of a model whose attributes an update may change.
+
+    Lists, dicts, sets and arrays are copied before an update, so that they may be changed in place,
+    unless `_kept` names the attribute.
+    """
+
+    #: Attributes that an update never changes in place, or only after `Guard.keep`.
+    _kept: ClassVar[frozenset[str]] = frozenset()
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Create the instance with its own `__dict__`.
+
+        Guards read `__dict__`. In CPython before 3.13 that makes attribute access slow if the dict
+        shares its keys with other instances of the class.
+        """
+        self = super().__new__(cls)
+        self.__dict__ = {}
+        return self
+
+    def __copy__(self) -> Self:
+        """Copy deeply: two models must not learn into the same supports."""
+        return copy.deepcopy(self)
+
+
+class Kind(IntEnum):
+    """How a guard saves an attribute's value."""
+
+    VALUE = 0  # immutable, or no state of the model
+    PART = 1
+    CONTAINER = 2  # of values, or a list of parts
+    STORE = 3  # a column store or a wrapper of one, which logs its changes
+
+
+_stores: set[type[Any]] = set()
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def store_class(kind: _Class) -> _Class:
+    """Mark a class as a column store or a wrapper of one."""
+    _stores.add(kind)
+    return kind
+
+
+@cache
+def kind_of(kind: type[Any]) -> Kind:
+    """Return how a guard saves values of a type."""
+    if issubclass(kind, Part):
+        return Kind.PART
+    if kind in _stores:
+        return Kind.STORE
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    arrays = {"array.array", "numpy.ndarray"}  # by name, to import neither
+    return Kind.CONTAINER if kind in {list, dict, set} or name in arrays else Kind.VALUE
+
+
+def copied(value: Any) -> Any:
+    """Copy a container; an array keeps its memory order."""
+    return value.copy() if type(value) in {list, dict, set} else value.__copy__()
 
 
 class Guard:
