@@ -85,6 +85,8 @@ REFUSED = {
     b"  ": "value is no JSON",
     b"\x00\x01\x02": "value is no JSON",
     b"\x80\x04\x95": "value is no JSON",  # a pickle
+    b"\x00\x00\x00\x00\x07\x02": "value is no JSON, and begins as those that a schema registry "
+    "describes, here by schema 7: give its address, registry in [codec]",
     b'{"features": {"\xff": 1}}': "value is no JSON",
     b'\xef\xbb\xbf{"features": {}}': "value is no JSON",
     '{"features": {}}'.encode("utf-16"): "value is no JSON",
@@ -361,8 +363,8 @@ def test_codecs_are_values_and_survive_pickling():
     assert repr(again) == repr(codec)
     assert repr(codec) == (
         "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, key=None, "
-        "drop=(), one_hot=False, classes=[0, 1], labels=None, require_label=False, raw=True, "
-        "max_bytes=1048576)"
+        "drop=(), skip=(), one_hot=False, classes=[0, 1], labels=None, require_label=False, "
+        "raw=True, max_bytes=1048576)"
     )
 
 
