@@ -387,15 +387,26 @@ class JsonCodec:
         return Example(self._features(tree), id=name)
 
     @property
-    def id_paths(self) -> tuple[str | None, str | None]:
-        """Path of the id in a message, and in one of the labels' topic.
+    def paths(self) -> Mapping[str, str | None]:
+        """The path of each part of a message; None where it has none, and for features at its top.
 
         Examples
         --------
-        >>> JsonCodec(labels={"id": "order.id"}).id_paths
-        ('id', 'order.id')
+        >>> JsonCodec(label="fraud").paths
+        {'features': None, 'label': 'fraud', 'id': None, 'timestamp': None, 'weight': None, ...}
         """
-        return self._at["id"], self._label_at["id"]
+        return self._at
+
+    @property
+    def label_paths(self) -> Mapping[str, str | None]:
+        """The same of a message of the labels' topic.
+
+        Examples
+        --------
+        >>> JsonCodec(labels={"id": "order.id"}).label_paths["id"]
+        'order.id'
+        """
+        return self._label_at
 
     def encode(self, example: Example) -> bytes:
         """Return an example as JSON; `decode` inverts it.

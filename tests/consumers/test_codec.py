@@ -484,7 +484,7 @@ def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():
     codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", classes=[True, False])
     value = b'{"payload": {"id": 7, "fraud": true, "sum": "much"}, "w": 2}'
     assert codec.decode_label(value) == Example({}, True, 7, None, 2)
-    assert codec.id_paths == ("payload.id", "payload.id")
+    assert (codec.paths["id"], codec.label_paths["id"]) == ("payload.id", "payload.id")
 
 
 def test_labels_of_a_topic_of_their_own_have_paths_of_their_own():
@@ -505,7 +505,7 @@ def test_labels_of_a_topic_of_their_own_have_paths_of_their_own():
 def test_what_is_not_named_for_labels_is_where_it_is_for_all():
     codec = JsonCodec(weight="w", labels={"id": "ref"})
     actual = codec.decode_label(b'{"id": 5, "ref": 7, "label": 1, "w": 3}')
-    assert (actual, codec.id_paths) == (Example({}, 1, 7, None, 3), ("id", "ref"))
+    assert (actual, codec.label_paths["id"]) == (Example({}, 1, 7, None, 3), "ref")
     again = pickle.loads(pickle.dumps(codec))
     assert again.decode_label(b'{"ref": 7, "label": 1}') == Example({}, 1, 7)
     assert codec.decode(codec.encode(Example({"a": 1.5}, 1, 7))) == Example({"a": 1.5}, 1, 7)
