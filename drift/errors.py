@@ -9,6 +9,7 @@
     ├── FeatureTypeError (TypeError)         a feature whose value is no number, features in no dict
     ├── DataError (ValueError)               a data file that cannot be read, with its line
     ├── MessageError (ValueError)            a message that cannot be learnt, with its field
+    │   └── SkippedError                     one that is to be left out
     ├── ConsumerError                        a worker cannot continue without losing or doubling
     ├── UnavailableError                     broker or folder cannot be reached: it may pass
     ├── CheckpointError                      a checkpoint that cannot be written, read or used
@@ -44,6 +45,7 @@ __all__ = [
     "MessageError",
     "MissingExtraError",
     "ParameterError",
+    "SkippedError",
     "UnavailableError",
 ]
 
@@ -150,6 +152,17 @@ class MessageError(DriftError, ValueError):
 
     def __reduce__(self) -> tuple[type[MessageError], tuple[str, str]]:
         return type(self), (self.field, self.problem)
+
+
+class SkippedError(MessageError):
+    """A message is to be left out: a worker counts it, and it is no dead letter.
+
+    Examples
+    --------
+    >>> raise SkippedError("op", 'is "d", which [codec] skips')
+    Traceback (most recent call last):
+    drift.errors.SkippedError: op is "d", which [codec] skips
+    """
 
 
 class ConsumerError(DriftError):

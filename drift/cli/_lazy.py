@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         known_options as known_options,
         members as members,
     )
+    from drift.consumers.dry_run import DryRun as DryRun
     from drift.consumers.exporter import Exporter as Exporter
     from drift.consumers.measures import Measures as Measures
     from drift.consumers.registry import SchemaCodec as SchemaCodec
@@ -63,6 +64,7 @@ _NAMES = {
     "drift.consumers.client.errors": ("KafkaError", "is_refusal", "known_remedy", "remedy"),
     "drift.consumers.client.producer": ("Producer",),
     "drift.consumers.client.topics": ("Reader", "create", "known_options", "members"),
+    "drift.consumers.dry_run": ("DryRun",),
     "drift.consumers.exporter": ("Exporter",),
     "drift.consumers.measures": ("Measures",),
     "drift.consumers.registry": ("SchemaCodec",),

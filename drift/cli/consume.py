@@ -8,13 +8,21 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
+
 from drift import consumers
+from drift._checks import counted
+from drift._options import option
 from drift.cli import _lazy, _named
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
+from drift.cli._settings import TABLES, load
+from drift.consumers.options import check_codec
+from drift.errors import ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
     from drift.cli._settings import Settings
+    from drift.consumers.records import Message
 
 __all__ = ["Consume"]
 
@@ -36,7 +44,17 @@ class Consume(Learning):
     DRIFT_KAFKA_SASL_PLAIN_PASSWORD.
     """
 
+    dry_run: int | None = option(
+        "Print what so many messages become, the first or with --from latest the last, and end: "
+        "no group, no file and no topic is touched.",
+        None,
+        least=1,
+    )
+
     def _run(self) -> None:
+        if self.dry_run is not None:
+            self._try_out(self.dry_run)
+            return
         settings = self.settings()
         options = settings.worker
 
@@ -58,6 +76,30 @@ class Consume(Learning):
             with exporter:
                 worker.run()
             log.info("stopped")
+
+    def _try_out(self, count: int) -> None:
+        """Print what messages become."""
+        needless = dict.fromkeys(("group", "checkpoints"), "(none)")
+        self.given = needless | load(self.config, TABLES)["worker"] | self.given
+        settings = self.settings()
+        options = settings.worker
+        if options.labels:
+            check_codec(settings.codec, options.silence)
+        messages: list[Message] = []
+        with logging_to_stderr(self.secrets):
+            for topic in filter(None, (options.topic, options.labels)):
+                with _lazy.Reader(topic, settings.kafka | settings.consumer) as reader:
+                    reader.require()
+                    messages += reader.sample(count, options.start, options.partition)
+        if not messages:
+            raise UnavailableError(f"{options.topic} has no messages yet: send some")
+        run = _lazy.DryRun(settings.codec, messages, options.labels)
+        for line in run.lines():
+            click.echo(line)
+        if not run.examples:
+            raise ConsumerError(
+                f"none of {counted(len(messages), 'message')} can be learnt: correct [codec]"
+            )
 
     def _worker(self, settings: Settings) -> consumers.Worker:
         options, shadow = settings.worker, settings.shadow

@@ -6,6 +6,7 @@ outcomes are the same with either JSON library:
 =====================================================  ============================================
 the value                                              outcome
 =====================================================  ============================================
+what `skip` names                                      left out: counted, and no dead letter
 null (a tombstone), empty, larger than `max_bytes`     refused
 not UTF-8, not JSON, NaN or Infinity, 1e400,           refused
 half of a surrogate pair, nested deeper than 64
@@ -61,7 +62,8 @@ from drift.consumers._json import (
     repeated,
     stated,
 )
-from drift.errors import MessageError, ParameterError
+from drift.consumers.skip import HEADER, TOMBSTONE, Rule, header, literal
+from drift.errors import MessageError, ParameterError, SkippedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Headers
     from drift.types import Features, Label
 
-__all__ = ["Codec", "Example", "JsonCodec"]
+__all__ = ["Codec", "Example", "JsonCodec", "schema_id"]
 
 MAX_DEPTH = 64
 _NUMBERS = {float, int, bool}
@@ -78,8 +80,17 @@ _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
 _WHOLE = 2.0**53
 #: Options that decide which messages are refused, which may change, and the key.
-_ELSE = {"require_label", "classes", "max_bytes", "key"}
+_ELSE = {"require_label", "classes", "max_bytes", "key", "skip"}
 _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
+
+
+def schema_id(value: bytes) -> int | None:
+    """Return the id of the schema with which a registry's serializer begins a value.
+
+    >>> schema_id(bytes([0, 0, 0, 0, 7, 1])), schema_id(b"{}")
+    (7, None)
+    """
+    return int.from_bytes(value[1:5], "big") if len(value) >= 5 and not value[0] else None
 
 
 class Example(NamedTuple):
@@ -100,8 +111,9 @@ class Example(NamedTuple):
 class Codec(Protocol):
     """The interface of a codec; a class of your own needs no base class.
 
-    `decode` raises `drift.errors.MessageError` for a message that cannot be learnt. Any other error
-    makes a dead letter, too, with its class. The result must depend on the message alone, since a
+    `decode` raises `drift.errors.MessageError` for a message that cannot be learnt, and
+    `drift.errors.SkippedError` for one that is to be left out. Any other error makes a dead letter,
+    too, with its class. The result must depend on the message alone, since a
     restart does not decode learnt messages again. If the fault is not the message's, as when a
     registry is away, raise UnavailableError: the worker ends and reads the message again later. For
     late labels a codec also needs `decode_label`: see `JsonCodec`. For models of keys it needs an
@@ -151,8 +163,9 @@ class JsonCodec:
     times as fast as Python's `json`, with the same results.
 
     For messages of another shape, give paths: ``payload.label`` is the entry ``label`` of the
-    object ``payload``. Once `label` is given, only given paths are read; everything else is a
-    feature.
+    object ``payload``, ``header:label`` the header ``label``, but for features. Headers are texts;
+    labels in them may be numbers or bools, too. Once `label` is given, only given paths are read;
+    everything else is a feature.
 
     Parameters
     ----------
@@ -170,6 +183,9 @@ class JsonCodec:
         `drift.consumers.keyed`.
     drop
         What is no feature.
+    skip
+        Messages to leave out, of labels, too: ``"tombstone"`` for those without a value, and by a
+        value at a path, as ``'op = "d"'``, ``'header:kind != "sale"'`` or ``'after = null'``.
     one_hot
         Make of a string or bool a feature of its own: of ``"red"`` under ``colour``, ``colour=red``
         is 1. Otherwise a string is refused, and a bool is 0 or 1. Each text makes a feature: drop
@@ -192,7 +208,8 @@ class JsonCodec:
     Raises
     ------
     ParameterError
-        If `classes` is empty, `labels` names something else, or `max_bytes` is not at least 1.
+        If `classes` is empty, `labels` names something else, `skip` has no rule, features are to
+        come from a header, or `max_bytes` is not at least 1.
 
     Examples
     --------
@@ -217,6 +234,7 @@ class JsonCodec:
     weight: str | None = option("Where the weight of the example is.", None)
     key: str | None = option("Where the key is that has a model of its own.", None)
     drop: Sequence[str] = option("What is no feature.", ())
+    skip: Sequence[str] = option("Messages to leave out.", ())
     one_hot: bool = option("Make a feature of each text and bool.", default=False)
     classes: Sequence[object] | None = option("The labels that there are.", None)
     labels: Mapping[str, str] | None = option("Where messages of labels have what they say.", None)
@@ -244,7 +262,17 @@ class JsonCodec:
         others = {path for name, path in self._at.items() if path and name != "features"}
         path = self._at["features"]
         self._prefix = "" if path is None else f"{path}."
+        if (path or "").startswith(HEADER):
+            raise ParameterError(f"features cannot be in a header: {path!r} has no object")
         every = {*self._at.values(), *self._label_at.values()}
+        self._headers = [path for path in every if path and path.startswith(HEADER)]
+        both = self._at, self._label_at
+        #: Headers that may be more than texts.
+        self._typed = {at[name] for at in both for name in ("label", "weight")}
+        rules = [Rule.read(one) for one in self.skip if one != TOMBSTONE]
+        self._skips_tombstones = len(rules) < len(self.skip)
+        self._header_rules = [one for one in rules if one.path.startswith(HEADER)]
+        self._rules = [one for one in rules if not one.path.startswith(HEADER)]
         nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
         #: Paths among the features that are none.
@@ -275,14 +303,22 @@ class JsonCodec:
         return partial(type(self), **given), ()
 
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
-        """Return the example that a value holds; `headers` are not read.
+        """Return the example that a value holds; of `headers`, those are read that are named.
 
         Raises
         ------
         MessageError
             Where the value cannot be learnt; it names the field and the remedy.
+        SkippedError
+            Where it is to be left out.
+
+        Examples
+        --------
+        >>> codec = JsonCodec(label="fraud", id="header:ce_id")
+        >>> codec.decode(b'{"sum": 31.5, "fraud": true}', [("ce_id", b"a7")])
+        Example(features={'sum': 31.5}, label=True, id='a7', timestamp=None, weight=None, key=None)
         """
-        return self._example(self._read(value), self._at)
+        return self._example(self.read(value, headers), self._at)
 
     def decode_label(self, value: bytes | None, headers: Headers = ()) -> Example:
         """Return the id, label and weight of a message of the labels' topic.
@@ -300,7 +336,7 @@ class JsonCodec:
         >>> codec.decode_label(b'{"order": {"id": "a7"}, "fraud": true}')
         Example(features={}, label=True, id='a7', timestamp=None, weight=None, key=None)
         """
-        example = self._example(self._read(value), self._label_at, with_features=False)
+        example = self._example(self.read(value, headers), self._label_at, with_features=False)
         if example.id is None or example.label is None:
             name = "id" if example.id is None else "label"
             path = str(self._label_at[name])
@@ -351,15 +387,26 @@ class JsonCodec:
         return Example(self._features(tree), id=name)
 
     @property
-    def id_paths(self) -> tuple[str | None, str | None]:
-        """Path of the id in a message, and in one of the labels' topic.
+    def paths(self) -> Mapping[str, str | None]:
+        """The path of each part of a message; None where it has none, and for features at its top.
 
         Examples
         --------
-        >>> JsonCodec(labels={"id": "order.id"}).id_paths
-        ('id', 'order.id')
+        >>> JsonCodec(label="fraud").paths
+        {'features': None, 'label': 'fraud', 'id': None, 'timestamp': None, 'weight': None, ...}
         """
-        return self._at["id"], self._label_at["id"]
+        return self._at
+
+    @property
+    def label_paths(self) -> Mapping[str, str | None]:
+        """The same of a message of the labels' topic.
+
+        Examples
+        --------
+        >>> JsonCodec(labels={"id": "order.id"}).label_paths["id"]
+        'order.id'
+        """
+        return self._label_at
 
     def encode(self, example: Example) -> bytes:
         """Return an example as JSON; `decode` inverts it.
@@ -382,6 +429,8 @@ class JsonCodec:
                 continue
             if path is None and name != "features":
                 raise MessageError(name, "has no place in a message: say where it is to be")
+            if path in self._headers:
+                raise MessageError(name, f"is read from {path}, and encode writes no headers")
             put_at(tree, path, value)
         self._example(tree, self._at)
         data = self._write(tree)
@@ -455,17 +504,32 @@ class JsonCodec:
             return _SHAPE
         return f"send an object with the label at {self.label!r}, as [codec] says"
 
-    def _read(self, value: bytes | None) -> dict[str, Any]:
-        """Return the object in a value."""
+    def read(self, value: bytes | None, headers: Headers = ()) -> dict[str, Any]:
+        """Return the object in a value, with the headers that are named, or refuse it or skip it.
+
+        Examples
+        --------
+        >>> JsonCodec(key="header:shop").read(b'{"features": {}}', [("shop", b"north")])
+        {'features': {}, 'header:shop': 'north'}
+        """
+        for rule in self._header_rules:
+            rule.check_headers(headers)
         if value is None:
+            if self._skips_tombstones:
+                raise SkippedError("value", "is null (a tombstone), which [codec] skips")
             raise MessageError(
-                "value", "is null (a tombstone): nothing can be learnt from it; read a topic of "
-                "examples, not one that is compacted by key"
+                "value", "is null (a tombstone): nothing can be learnt from it; to leave those "
+                'out, write skip = ["tombstone"] in [codec]'
             )  # fmt: skip
         self._refuse_size(len(value))
         tree = self._parse(value)
         if type(tree) is not dict:
             raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
+        for rule in self._rules:
+            rule.check(tree)
+        for path in self._headers:
+            text = header(headers, path)
+            tree[path] = literal(text) if text is not None and path in self._typed else text
         return tree
 
     def _parse(self, value: bytes) -> Any:
@@ -476,6 +540,11 @@ class JsonCodec:
             return self._loads(value)
         except ValueError as problem:
             what = f"is no JSON ({diagnosis(value, problem)}): {self._shape()}"
+            if (schema := schema_id(value)) is not None:
+                what = (
+                    "is no JSON, and begins as those that a schema registry describes, here by "
+                    f"schema {schema}: give its address, registry in [codec]"
+                )
             raise MessageError("value", what) from None
 
     def _refuse_size(self, size: int) -> None:

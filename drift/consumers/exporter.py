@@ -238,6 +238,7 @@ _HELP = {
     "checkpoint_age_seconds": "Age of the newest checkpoint",
     "jumps": "Timestamps ignored as too far ahead (max_jump)",
     "dead_letters": "Messages sent to the dead letter topic",
+    "skipped": "Messages left out by skip in [codec]",
     "pending": "Late labels: features that wait for their label",
     "orphans": "Late labels: labels without features",
     "duplicates": "Late labels: second labels of an id",

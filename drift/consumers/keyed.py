@@ -242,6 +242,17 @@ class KeyedModels:
         self._store.close()
 
 
+def key_of(codec: Codec, example: Example) -> str:
+    """Return the key of an example that has a model of its own, or refuse one without."""
+    if example.key is None:
+        raise MessageError(_key_path(codec), "is absent: send the key there that has a model")
+    return str(example.key)
+
+
+def _key_path(codec: Codec) -> str:
+    return str(getattr(codec, "key", "key"))
+
+
 class KeyedLearner(Learner):
     """A learner with a model for each key.
 
@@ -292,24 +303,18 @@ class KeyedLearner(Learner):
         self.models.close()
 
     def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
-        if example.key is None:
-            raise MessageError(self._key_path, "is absent: send the key there that has a model")
-        self._model_key = str(example.key)
+        self._model_key = key_of(self.codec, example)
         try:
             self._own = self.models.get(self._model_key)
         except (FencedError, UnavailableError, ConsumerError):
             raise
         except CheckpointError as problem:
             raise MessageError(
-                f"{self._key_path} {self._model_key!r:.60}",
+                f"{_key_path(self.codec)} {self._model_key!r:.60}",
                 f"has a model that cannot be read ({problem}): roll back, or delete its rows in "
                 "models.sqlite, and it starts anew",
             ) from None
         return super()._learn_example(message, example)
-
-    @property
-    def _key_path(self) -> str:
-        return str(getattr(self.codec, "key", "key"))
 
     @property
     def _answering(self) -> Any:

@@ -272,8 +272,8 @@ class LateLearner(Learner):
 
     def _id_paths(self) -> list[str]:
         """Return the codec's paths of the ids of features and labels, if known."""
-        paths = getattr(self.codec, "id_paths", None)
-        return ["", ""] if paths is None else [f" at {path!r}" for path in paths]
+        of = [getattr(self.codec, name, {}).get("id") for name in ("paths", "label_paths")]
+        return ["" if path is None else f" at {path!r}" for path in of]
 
 
 def _moment(time: int) -> str:

@@ -28,6 +28,7 @@ from drift.errors import (
     ConfigurationError,
     ConsumerError,
     MessageError,
+    SkippedError,
     UnavailableError,
 )
 
@@ -538,6 +539,9 @@ class Learner:
         return sent
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
+        if isinstance(error, SkippedError):
+            self.metrics.skipped += 1
+            return []
         self.metrics.dead_letters += 1
         level, what = logging.WARNING, f"goes to {self.options.dead_letters}"
         if self.options.dead_letters is None:

@@ -23,7 +23,7 @@ __all__ = ["Metrics", "WorkerMetrics"]
 
 _NONE: Features = {}
 
-_COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters")
+_COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters", "skipped")
 #: Counts that are set from outside, and known from then on.
 _SET = (
     *("updates", "orphans", "duplicates"),
@@ -57,7 +57,7 @@ class Metrics:
         Number of alarms by what has risen; a checkpoint keeps it.
     raised : list of Alarm
         Alarms not yet sent.
-    examples, unlabelled, mistakes, dead_letters : int
+    examples, unlabelled, mistakes, dead_letters, skipped : int
         Counts of messages; a checkpoint keeps them.
     learn_seconds : float
         Time in predicting and learning, of this process.
@@ -90,7 +90,7 @@ class Metrics:
     >>> print(metrics.line())
     topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
     windowed_recall=0.5 windowed_precision=0.375 windowed_f1=0.428571 windowed_base_rate=0.75
-    learn_seconds=0 jumps=0 dead_letters=0 alarms=0
+    learn_seconds=0 jumps=0 dead_letters=0 skipped=0 alarms=0
     """
 
     def __init__(  # noqa: PLR0913
@@ -112,7 +112,8 @@ class Metrics:
         self.raised: list[Alarm] = []
         self._alarms = Alarms(alarm_level) if alarm_level else None
         self._alarmed_before = dict(self.alarmed)
-        self.examples = self.unlabelled = self.mistakes = self.dead_letters = 0
+        self.examples = self.unlabelled = self.mistakes = 0
+        self.dead_letters = self.skipped = 0
         self.learn_seconds = 0.0
         self.jumps = 0
         self.supports: int | None = None
@@ -197,7 +198,7 @@ class Metrics:
         Examples
         --------
         >>> Metrics("news", 0).state()
-        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'dead_letters': 0, 'measures': {...}, ...}
+        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'dead_letters': 0, 'skipped': 0, ...}
         """
         counts = {name: getattr(self, name) for name in _COUNTS}
         return {
@@ -219,6 +220,7 @@ class Metrics:
             If the state is none of `state`; nothing is changed.
         """
         counts: dict[str, Any] = {name: state.get(name) for name in _COUNTS}
+        counts["skipped"] = state.get("skipped", 0)  # which is younger than the others
         for name, count in counts.items():
             if type(count) is not int or count < 0:
                 raise ParameterError(f"state[{name!r}] must be a count, not {count!r:.40}")
@@ -266,6 +268,7 @@ class Metrics:
             "jumps": self.jumps,
             "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),
             "dead_letters": self.dead_letters,
+            "skipped": self.skipped,
             "alarms": sum(self.alarmed.values()),
             **self.late,
             **self.shadow,

@@ -45,7 +45,7 @@ from uuid import UUID
 from drift._checks import check_address
 from drift._options import option
 from drift.consumers._json import is_deeper, is_plain, library, made_plain
-from drift.consumers.codec import MAX_DEPTH, JsonCodec
+from drift.consumers.codec import MAX_DEPTH, JsonCodec, schema_id
 from drift.errors import (
     ConsumerError,
     DriftError,
@@ -126,11 +126,11 @@ class SchemaCodec(JsonCodec):
         return found
 
     def _parse(self, value: bytes) -> Any:
-        if value[0] or len(value) < 5:
+        number = schema_id(value)
+        if number is None:
             raise MessageError(
                 "value", "has no schema's id before its data: send it by a registry's serializer"
             )
-        number = int.from_bytes(value[1:5], "big")
         with _fitting(number):
             return self._schema(number).read(value[5:])
 

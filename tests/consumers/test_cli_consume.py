@@ -201,6 +201,45 @@ def test_the_codec_is_that_of_the_file(drift, broker):
     assert [error[: len(start)] for error, start in zip(errors, starts, strict=True)] == starts
 
 
+def test_a_dry_run_shows_messages_and_makes_nothing(drift, topics, tmp_path):
+    topics.create_topic("two", partitions=2)
+    for partition in (0, 1):
+        produce(topics, "two", map(row, range(4)), partition)
+
+    def positions(shown):
+        lines = shown.stdout.splitlines()
+        return [one.partition("  ")[0] for one in lines if one.startswith(("t:", "two:"))]
+
+    shown = drift("consume", "two", *options(topics), "--dry-run", 3)
+    assert shown.exit_code == 0, shown.output
+    assert len(positions(shown)) == 3
+    assert '    features   {"a": 1.0, "b": 0}\n    label      true\n' in shown.stdout
+    shown = drift("consume", "two", *options(topics), "--dry-run", 9, "--partition", 1)
+    assert positions(shown) == [f"two:1:{n}" for n in range(4)]
+    file = '[worker]\ntopic = "t"\ngroup = "g"\ncheckpoints = "c"\nfrom = "latest"\n'
+    shown = drift("consume", *options(topics, toml=file), "--dry-run", 2)
+    assert positions(shown) == ["t:0:99", "t:0:100"]
+    assert "    not learnt: value is no JSON" in shown.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["w.toml"]
+
+
+def test_a_dry_run_without_an_example_ends_with_2(drift, broker):
+    for name in ("t", "l", "empty"):
+        broker.create_topic(name)
+    produce(broker, "t", [b'{"sum": 1, "fraud": true}'])
+    shown = drift("consume", "t", *options(broker), "--dry-run", 5)
+    assert shown.exit_code == 2
+    assert shown.stdout.endswith('[codec]\nlabel = "fraud"\n')
+    assert shown.stderr.endswith("error: none of 1 message can be learnt: correct [codec]\n")
+    produce(broker, "l", [b'{"id": 7, "label": true}'])
+    shown = drift("consume", "t", "--labels", "l", *options(broker), "--dry-run", 5)
+    assert shown.exit_code == 0, shown.output
+    assert "    id         7" in shown.stdout
+    shown = drift("consume", "empty", *options(broker), "--dry-run", 5)
+    assert shown.exit_code == 1
+    assert "error: empty has no messages yet: send some" in shown.stderr
+
+
 def test_a_first_start_has_to_say_where_and_changes_are_refused(drift, topics):
     shown, _ = learn(drift, topics, count=0)
     assert shown.exit_code == 2, shown.output

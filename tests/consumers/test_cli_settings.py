@@ -317,7 +317,7 @@ def test_a_codec_of_the_user_is_made_with_its_parameters(settings):
     actual, _ = settings("[codec]\nlabel = 'y'\none_hot = true\ndrop = ['a.b']")
     assert (actual.codec.one_hot, actual.codec.drop) == (True, ["a.b"])
     actual, _ = settings("[codec]\nid = 'order.id'\n[codec.labels]\nid = 'ref'\nlabel = 'y'")
-    assert actual.codec.id_paths == ("order.id", "ref")
+    assert actual.codec.label_paths["id"] == "ref"
     assert actual.codec.decode_label(b'{"ref": 7, "y": 0}')[1:3] == (0, 7)
     with pytest.raises(ParameterError, match="drop must be a list, each a string, not 'a'"):
         settings("[codec]\ndrop = 'a'")

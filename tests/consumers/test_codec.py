@@ -85,6 +85,8 @@ REFUSED = {
     b"  ": "value is no JSON",
     b"\x00\x01\x02": "value is no JSON",
     b"\x80\x04\x95": "value is no JSON",  # a pickle
+    b"\x00\x00\x00\x00\x07\x02": "value is no JSON, and begins as those that a schema registry "
+    "describes, here by schema 7: give its address, registry in [codec]",
     b'{"features": {"\xff": 1}}': "value is no JSON",
     b'\xef\xbb\xbf{"features": {}}': "value is no JSON",
     '{"features": {}}'.encode("utf-16"): "value is no JSON",
@@ -361,8 +363,8 @@ def test_codecs_are_values_and_survive_pickling():
     assert repr(again) == repr(codec)
     assert repr(codec) == (
         "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, key=None, "
-        "drop=(), one_hot=False, classes=[0, 1], labels=None, require_label=False, raw=True, "
-        "max_bytes=1048576)"
+        "drop=(), skip=(), one_hot=False, classes=[0, 1], labels=None, require_label=False, "
+        "raw=True, max_bytes=1048576)"
     )
 
 
@@ -482,7 +484,7 @@ def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():
     codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", classes=[True, False])
     value = b'{"payload": {"id": 7, "fraud": true, "sum": "much"}, "w": 2}'
     assert codec.decode_label(value) == Example({}, True, 7, None, 2)
-    assert codec.id_paths == ("payload.id", "payload.id")
+    assert (codec.paths["id"], codec.label_paths["id"]) == ("payload.id", "payload.id")
 
 
 def test_labels_of_a_topic_of_their_own_have_paths_of_their_own():
@@ -503,7 +505,7 @@ def test_labels_of_a_topic_of_their_own_have_paths_of_their_own():
 def test_what_is_not_named_for_labels_is_where_it_is_for_all():
     codec = JsonCodec(weight="w", labels={"id": "ref"})
     actual = codec.decode_label(b'{"id": 5, "ref": 7, "label": 1, "w": 3}')
-    assert (actual, codec.id_paths) == (Example({}, 1, 7, None, 3), ("id", "ref"))
+    assert (actual, codec.label_paths["id"]) == (Example({}, 1, 7, None, 3), "ref")
     again = pickle.loads(pickle.dumps(codec))
     assert again.decode_label(b'{"ref": 7, "label": 1}') == Example({}, 1, 7)
     assert codec.decode(codec.encode(Example({"a": 1.5}, 1, 7))) == Example({"a": 1.5}, 1, 7)

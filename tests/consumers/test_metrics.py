@@ -125,7 +125,7 @@ def test_metrics_survive_pickling():
 def test_the_line_for_the_log_leaves_out_what_is_not_known():
     assert Metrics("news").line() == (
         "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 jumps=0 "
-        "dead_letters=0 alarms=0"
+        "dead_letters=0 skipped=0 alarms=0"
     )
     metrics = counted([True, False, False])
     metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
@@ -133,7 +133,8 @@ def test_the_line_for_the_log_leaves_out_what_is_not_known():
         "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 windowed_error=0.333333 "
         "windowed_recall=0 windowed_f1=0 windowed_base_rate=0.333333 windowed_log_loss=0.653886 "
         "windowed_roc_auc=0.5 windowed_calibration_error=0.083333 "
-        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0 alarms=0"
+        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0 "
+        "skipped=0 alarms=0"
     )
     assert repr(metrics) == f"<Metrics {metrics.line()}>"
 
@@ -156,6 +157,7 @@ def test_the_log_in_json_has_what_is_known():
         "learn_seconds": 1.5,
         "jumps": 0,
         "dead_letters": 0,
+        "skipped": 0,
         "alarms": 0,
     }
 
@@ -236,6 +238,7 @@ def test_prometheus_gets_every_count():
         ("drift_learn_seconds_total", *ONE): 2,
         ("drift_checkpoint_age_seconds", *ONE): pytest.approx(60, abs=10),
         ("drift_dead_letters_total", *ONE): 1,
+        ("drift_skipped_total", *ONE): 0,
         ("drift_alarms_total", *ONE, "error"): 2,
         ("drift_alarms_total", *ONE, "log_loss"): 0,
         ("drift_alarms_total", *other, "error"): 0,
@@ -246,6 +249,7 @@ def test_prometheus_gets_every_count():
         ("drift_model_examples", *other): 0,
         ("drift_learn_seconds_total", *other): 0,
         ("drift_dead_letters_total", *other): 0,
+        ("drift_skipped_total", *other): 0,
     }
 
 

@@ -274,6 +274,29 @@ class Reader:
                 raise ConsumerError(f"{self.topic} cannot be read to its end: try again")
             positions = now
 
+    def sample(
+        self, count: int, start: str | None = None, partition: int | None = None
+    ) -> list[Message]:
+        """Return the first messages of the log in the order of their times, or the last.
+
+        Parameters
+        ----------
+        count
+            How many at most.
+        start
+            ``"latest"`` for the last ones, anything else for the first.
+        partition
+            The partition to read; None for all.
+        """
+        is_end = start == "latest"
+        first, ends = self.beginnings(), self.ends()
+        chosen = {n for n in ends if partition in {None, n}}
+        if is_end:
+            first = {n: max(first[n], ends[n] - count) for n in chosen}
+        ends = {n: ends[n] if is_end else min(ends[n], first[n] + count) for n in chosen}
+        found = sorted(self.read(ends, first), key=lambda one: (one.time, one.position))
+        return found[-count:] if is_end else found[:count]
+
     def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:
         """Return the message at an offset; None where it is no longer there.
 
