@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from drift.experiments.arena.models import MODELS as MODELS
     from drift.experiments.comparison.clock import column_of as column_of
     from drift.experiments.terminal import reproductions as reproductions
-    from drift.models._state.codec import encode as encode
+    from drift.models._state.codec import decode as decode, encode as encode, to_bytes as to_bytes
     from rich.console import Console as Console
     from river.multiclass import OneVsRestClassifier as OneVsRestClassifier
     from river.preprocessing import StandardScaler as StandardScaler
@@ -77,7 +77,7 @@ _NAMES = {
     "drift.experiments.arena.models": ("MODELS",),
     "drift.experiments.comparison.clock": ("column_of",),
     "drift.experiments.terminal": ("reproductions",),
-    "drift.models._state.codec": ("encode",),
+    "drift.models._state.codec": ("decode", "encode", "to_bytes"),
     "rich.console": ("Console",),
     "river.multiclass": ("OneVsRestClassifier",),
     "river.preprocessing": ("StandardScaler",),

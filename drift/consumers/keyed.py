@@ -8,12 +8,18 @@ the first example of the key that is learnt; until then it answers for the key. 
 model begins as one that has learnt nothing. So what is learnt depends on the log alone, and not on
 which models happened to be in memory.
 
+A key that `drift keys` deletes is dropped at the next checkpoint. What was sent of it before is not
+learnt again; after that it begins as a new one. So does a key that has learnt nothing for `expire`
+seconds of the log.
+
 A model whose bytes cannot be read gives its key's messages to the dead letters; the other keys go
 on. Where the store as a whole cannot be read or written, the worker ends.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 from collections import OrderedDict
 from copy import deepcopy
@@ -23,7 +29,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.checkpoint import decode_model, encode_model
+from drift.consumers.checkpoints.keyed_store import Row
 from drift.consumers.learner import Learner
+from drift.consumers.replay import sent_first
 from drift.errors import CheckpointError, ConsumerError, FencedError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
@@ -38,19 +46,37 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyedLearner", "KeyedModels"]
 
+log = logging.getLogger("drift.consumers")
+
+#: Keys that have expired are removed once in so many parts of `expire`.
+_PARTS = 30
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A model in memory, how many examples it has learnt of its key, and the time of the last."""
+
+    model: Any
+    examples: int
+    time: int
+
+    def encode(self, encode: Callable[[Any], tuple[bytes, str]]) -> Row:
+        """Make a row of it."""
+        return Row(*encode(self.model), self.examples, self.time)
+
 
 @dataclass
 class _Unwritten:
     """What a checkpoint has that is not in the store yet."""
 
     version: int
-    models: dict[str, Any]  # as they were, until they change
-    rows: dict[str, tuple[bytes, str]]
+    models: dict[str, _Kept]  # as they were, until they change
+    rows: dict[str, Row]
     outdated: set[str]  # of which there is a later row
 
     def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> None:
         """Make a row of a model."""
-        self.rows[key] = encode(self.models[key])
+        self.rows[key] = self.models[key].encode(encode)
         del self.models[key]
 
 
@@ -67,6 +93,8 @@ class KeyedModels:
         Number of models in memory.
     allow_pickle
         Pickle models that are not drift's own, and load pickles.
+    expire
+        Seconds of the log after which a key is dropped that learns nothing; None for never.
 
     Attributes
     ----------
@@ -85,23 +113,34 @@ class KeyedModels:
     >>> for key in ("ann", "bob"):
     ...     model = LBP(budget=3)
     ...     model.learn_one({"rain": 1.0}, True)
-    ...     models.changed(key, model)
+    ...     models.changed(key, model, time=0)
     >>> models.leave()
     >>> len(models), models.count, models.get("ann").n_supports, models.loads
     (1, 2, 1, 1)
     >>> models.close()
     """
 
-    def __init__(self, store: ModelStore, most: int, *, allow_pickle: bool = False) -> None:
+    def __init__(
+        self,
+        store: ModelStore,
+        most: int,
+        *,
+        allow_pickle: bool = False,
+        expire: float | None = None,
+    ) -> None:
         self.most = most
         self.loads = 0
-        self.count = store.count
+        self.count = len(store.keys())
         self._store = store
+        self._expire = None if expire is None else int(1000 * expire)
+        self._now: int | None = None  # the time of the log, at the last checkpoint
+        self._next_sweep: float = -math.inf
+        self._is_recounted = True
         self._encode = partial(encode_model, allow_pickle=allow_pickle, narrow=False)
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
-        self._live: OrderedDict[str, Any] = OrderedDict()  # the last one was asked for last
+        self._live: OrderedDict[str, _Kept] = OrderedDict()  # the last one was asked for last
         self._dirty: set[str] = set()  # of those, what has changed since it was written
-        self._left: dict[str, tuple[bytes, str]] = {}  # have left, and are to be written
+        self._left: dict[str, Row] = {}  # have left, and are to be written
         self._unwritten: _Unwritten | None = None
         self._lock = threading.Lock()  # of what is being saved
 
@@ -109,33 +148,63 @@ class KeyedModels:
         """Return how many are in memory."""
         return len(self._live)
 
-    def get(self, key: str) -> Any:
-        """Return the model of a key; None where it has none.
+    def get(self, key: str, now: int = -1) -> Any:
+        """Return the model of a key; None where it has none, or had learnt nothing for too long.
+
+        Parameters
+        ----------
+        key
+            The key.
+        now
+            The time of the log, in milliseconds since 1970.
 
         Raises
         ------
         CheckpointError
             If it cannot be read.
         """
-        model = self._live.get(key)
-        if model is not None:
+        kept = self._live.get(key)
+        if kept is not None:
             self._live.move_to_end(key)
             if self._unwritten is not None:
                 self._encode_first(key)
-            return model
-        stored = self._stored(key)
-        if stored is None:
-            return None
-        model = self._live[key] = self._decode(*stored)
-        self.loads += 1
-        return model
+        else:
+            row = self._stored(key)
+            if row is None:
+                return None
+            model = self._decode(row.state, row.kind)
+            kept = self._live[key] = _Kept(model, row.examples, row.time)
+            self.loads += 1
+        is_over = self._expire is not None and kept.time < now - self._expire
+        return None if is_over else kept.model
 
-    def changed(self, key: str, model: Any) -> None:
-        """Note that the model of a key has changed, or is new."""
-        if key not in self._live:
-            self._live[key] = model
-            self.count += 1
+    def changed(self, key: str, model: Any, time: int | None = None) -> None:
+        """Note that the model of a key has changed, or is new.
+
+        Parameters
+        ----------
+        key, model
+            The key and its model.
+        time
+            That of the example that it has learnt; None if it may have changed without.
+        """
+        kept = self._live.get(key)
+        if kept is None or kept.model is not model:
+            self.count += kept is None
+            kept = self._live[key] = _Kept(model, 0, -1)
+        if time is not None:
+            kept.examples += 1
+            kept.time = time
         self._dirty.add(key)
+
+    def is_deleted(self, key: str, time: int) -> bool:
+        """Whether a message of a key, sent at a time, came before the key was deleted."""
+        return self._store.is_deleted(key, time)
+
+    @property
+    def any_deleted(self) -> bool:
+        """Whether any key was."""
+        return bool(self._store.deleted)
 
     def leave(self) -> None:
         """Have what is too much leave the memory.
@@ -148,11 +217,11 @@ class KeyedModels:
             If they cannot be written now.
         """
         while len(self._live) > self.most:
-            key, model = self._live.popitem(last=False)
+            key, kept = self._live.popitem(last=False)
             if self._unwritten is not None:
                 self._encode_first(key)
             if key in self._dirty:
-                self._left[key] = self._encode(model)
+                self._left[key] = kept.encode(self._encode)
                 self._dirty.remove(key)
                 if (unwritten := self._unwritten) is not None:
                     unwritten.outdated.add(key)
@@ -166,8 +235,8 @@ class KeyedModels:
             for key in rows:
                 del self._left[key]
 
-    def _stored(self, key: str) -> tuple[bytes, str] | None:
-        """Return the bytes of a model that is not in memory."""
+    def _stored(self, key: str) -> Row | None:
+        """Return a model that is not in memory."""
         if key in self._left:
             return self._left[key]
         if (unwritten := self._unwritten) is not None:
@@ -178,18 +247,57 @@ class KeyedModels:
 
     # --- checkpoints ---------------------------------------------------------------------------
 
-    def state(self) -> Callable[[], Lineage]:
+    def state(self, now: int = -1) -> Callable[[], Lineage]:
         """Return a function that writes the models as they are now, on any thread.
 
         It returns the lineage by which a checkpoint names them. The models go on meanwhile: one
         that is asked for before it was written is encoded first.
+
+        Parameters
+        ----------
+        now
+            The time of the log, in milliseconds since 1970.
+
+        Raises
+        ------
+        CheckpointError
+            If the store cannot be read, or written where keys are deleted.
         """
         self._take_back()
+        try:
+            expired = self._drop(now)
+            if not self._is_recounted:
+                self.count = len({*self._store.keys(), *self._live, *self._left})
+                self._is_recounted = True
+        except UnavailableError as problem:
+            raise CheckpointError(str(problem)) from problem
         models = {key: self._live[key] for key in self._dirty}
         left = {key: row for key, row in self._left.items() if key not in models}
         self._unwritten = _Unwritten(self._store.advance(), models, left, set())
         self._dirty, self._left = set(), {}
-        return partial(self._write, self._unwritten)
+        return partial(self._write, self._unwritten, expired)
+
+    def _drop(self, now: int) -> int | None:
+        """Drop the keys that were deleted or have expired; return since when these are idle."""
+        gone: set[str] = set()
+        if self._store.has_orders():
+            gone = self._store.obey(now, {*self._live, *self._left})
+            log.info("%s: %d keys were deleted", self._store.path, len(gone))
+            self._is_recounted = False
+        before = None
+        # By the time of the checkpoint before: a crash returns to that.
+        if self._expire is not None and self._now is not None and self._now >= self._next_sweep:
+            before = self._now - self._expire
+            self._next_sweep = self._now + self._expire / _PARTS
+            gone |= {key for key, kept in self._live.items() if kept.time < before}
+            gone |= {key for key, row in self._left.items() if row.time < before}
+        self._now = now
+        for key in gone:
+            self._live.pop(key, None)
+            self._left.pop(key, None)
+            self._dirty.discard(key)
+            self._is_recounted = False
+        return before
 
     def _take_back(self) -> None:
         """Have what was not written, as the disk was full, written for the next checkpoint."""
@@ -211,7 +319,7 @@ class KeyedModels:
                 if key in unwritten.models:
                     unwritten.encode(key, self._encode)
 
-    def _write(self, unwritten: _Unwritten) -> Lineage:
+    def _write(self, unwritten: _Unwritten, expired: int | None) -> Lineage:
         store = self._store
         try:
             store.refresh()
@@ -222,6 +330,8 @@ class KeyedModels:
                         del unwritten.rows[key]
             lineage = store.finish(unwritten.version)
             store.sweep()
+            if expired is not None and store.expire(expired):
+                self._is_recounted = False
         except UnavailableError as problem:
             raise CheckpointError(str(problem)) from problem
         with self._lock:
@@ -229,7 +339,7 @@ class KeyedModels:
                 self._unwritten = None
         return lineage
 
-    def _next_rows(self, unwritten: _Unwritten) -> dict[str, tuple[bytes, str]]:
+    def _next_rows(self, unwritten: _Unwritten) -> dict[str, Row]:
         while unwritten.models and len(unwritten.rows) < self._store.at_once:
             with self._lock:
                 if unwritten.models:
@@ -277,6 +387,7 @@ class KeyedLearner(Learner):
         super().__init__(model, codec, metrics, options)
         self.models = models
         self._model_key = ""
+        self._time = -1
         self._own: Any = None  # the model of the key; None before it has learnt
 
     def take(self, message: Message) -> list[Outgoing]:
@@ -287,7 +398,8 @@ class KeyedLearner(Learner):
 
     def models_state(self) -> Callable[[], Lineage]:
         """Return what writes the models, and returns their lineage."""
-        return self.models.state()
+        now = max((clock.time for clock in self.clocks.values()), default=-1)
+        return self.models.state(now)
 
     def note(self) -> None:
         """Have the metrics show how far it is."""
@@ -302,10 +414,14 @@ class KeyedLearner(Learner):
         """Close the store of the models."""
         self.models.close()
 
+    def _learn(self, message: Message, time: int) -> list[Outgoing]:
+        self._time = time
+        return super()._learn(message, time)
+
     def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
         self._model_key = key_of(self.codec, example)
         try:
-            self._own = self.models.get(self._model_key)
+            self._own = self.models.get(self._model_key, self._time)
         except (FencedError, UnavailableError, ConsumerError):
             raise
         except CheckpointError as problem:
@@ -314,6 +430,8 @@ class KeyedLearner(Learner):
                 f"has a model that cannot be read ({problem}): roll back, or delete its rows in "
                 "models.sqlite, and it starts anew",
             ) from None
+        if self.models.any_deleted and self.models.is_deleted(self._model_key, sent_first(message)):
+            example = example._replace(label=None)  # predicted, but not learnt again
         return super()._learn_example(message, example)
 
     @property
@@ -330,9 +448,8 @@ class KeyedLearner(Learner):
             if own is None:
                 own = self.model.clone()
             else:
-                self.models.changed(
-                    self._model_key, own
-                )  # before: one that raises may have changed
+                # Before it learns, as one that raises may have changed.
+                self.models.changed(self._model_key, own)
             own.learn_one(features, label, **({} if weight is None else {"w": weight}))
-        self.models.changed(self._model_key, own)
+        self.models.changed(self._model_key, own, self._time)
         return True

@@ -103,6 +103,14 @@ class _TopicOptions:
     prior: bool = option(
         "Have the model of a new key begin as the topic's own.", default=True, table="keyed"
     )
+    expire: float | None = option(
+        "How long a key is kept that learns nothing; default: for ever.",
+        None,
+        least=0,
+        above=True,
+        duration=True,
+        table="keyed",
+    )
     labels: str | None = option(
         "Topic of labels that come later.", None, table="labels", key="topic"
     )
@@ -155,6 +163,9 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         in a file. See `drift.consumers.keyed`.
     prior
         Whether the topic's own model learns all, too, and that of a new key starts as it is then.
+    expire
+        After how many seconds of the log a key that learns nothing is forgotten: its model is
+        deleted, and if it comes again it begins as a new one; None for never.
     labels
         The topic of the labels, where they come later: `topic` is predicted as it comes, and learnt
         by these; None where messages have their labels.

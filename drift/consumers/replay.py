@@ -1,7 +1,8 @@
 """Dead letters back to their topic, each once.
 
 A message that is sent to its topic again has its key, value and headers, and then
-``drift.replayed``: where it stood before, as ``topic:partition:offset``.
+``drift.replayed``: where it stood before, as ``topic:partition:offset``; and
+``drift.replayed.timestamp``, its timestamp then.
 """
 
 from __future__ import annotations
@@ -17,9 +18,23 @@ if TYPE_CHECKING:
 
     from drift.consumers.client.topics import Reader
 
-__all__ = ["Replay"]
+__all__ = ["Replay", "sent_first"]
 
 _REPLAYED = "drift.replayed"
+_TIMESTAMP = "drift.replayed.timestamp"
+
+
+def sent_first(message: Message) -> int:
+    """Return the timestamp of a message, for one that was replayed that of its first sending.
+
+    >>> position = Position("news", 2, 9)
+    >>> sent_first(Message(position, None, b"{}", [("drift.replayed.timestamp", b"5")], 7))
+    5
+    """
+    for name, value in message.headers:
+        if name == _TIMESTAMP and (value or b"").isdigit():
+            return int(value or b"")
+    return message.time
 
 
 class Replay:
@@ -87,6 +102,8 @@ class Replay:
                 continue
             headers = [(name, value or b"") for name, value in message.headers]
             headers.append((_REPLAYED, str(message.position).encode()))
+            if message.timestamp is not None:
+                headers.append((_TIMESTAMP, b"%d" % sent_first(message)))
             topic, partition, _ = message.position
             yield letter, Outgoing(topic, message.key, message.value, headers, partition)
 

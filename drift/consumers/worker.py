@@ -522,7 +522,9 @@ class Worker:
                 "the file of the key, --key-file"
             )
         store = ModelStore(folder.folder(claim_id), epoch, lineage, secret=folder.secret)
-        models = KeyedModels(store, options.max_models, allow_pickle=folder.allow_pickle)
+        models = KeyedModels(
+            store, options.max_models, allow_pickle=folder.allow_pickle, expire=options.expire
+        )
         return KeyedLearner(model, codec, Metrics.of(options, claim_id[1]), options, models)
 
     def _set_shadow(self, learner: Learner) -> None:

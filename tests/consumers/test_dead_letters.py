@@ -194,7 +194,10 @@ def test_a_message_goes_back_once_with_all_that_it_had(topic, dead):
     assert again[1:4] == (
         b"k3",
         b"v3",
-        [("a", b"1"), ("a", b""), ("drift.replayed", b"news:1:3")],
+        [
+            *(("a", b"1"), ("a", b""), ("drift.replayed", b"news:1:3")),
+            ("drift.replayed.timestamp", b"5"),
+        ],
     )
     assert topic.ends() == {0: 8, 1: 10}
 

@@ -14,7 +14,7 @@ from river import compose, naive_bayes, preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.checkpoint import Checkpoint
-from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
@@ -72,7 +72,7 @@ class Claimed:
         assert encode(model) == learnt(numbers)
         model.learn_one(*example(number))
         self.twin[key] = (*numbers, number)
-        self.models.changed(key, model)
+        self.models.changed(key, model, time=number)
         self.models.leave()
         assert len(self.models) <= self.models.most
 
@@ -217,11 +217,11 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
     assert rows(folder) == [("busy", 4), ("busy", 5), ("busy", 6), ("idle", 1)]
     one.learn("lost", 1)
     one.prepare()
-    one.store.write(one.store.version, dict.fromkeys(("", "lost"), (b"", "drift")))
+    one.store.write(one.store.version, dict.fromkeys(("", "lost"), Row(b"", "drift")))
     one.store.close()
     two = Claimed(folder, 9, one.expected)  # of which no checkpoint names the last two
     assert {("", 8), ("lost", 8)} <= {*rows(folder)}
-    assert two.store.count == 2
+    assert two.models.count == 2
     for n in range(4):
         two.learn("busy", n)
         two.prepare()()
@@ -399,7 +399,10 @@ def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
     folder = CheckpointFolder(tmp_path)
     one = saved(folder, "ab")
     execute(folder.folder(KEY), f"update models set {damage} where key = 'b'")  # noqa: S608
-    execute(folder.folder(KEY), "insert into models values (9, cast(x'ff' as text), 1, '', '', '')")
+    execute(
+        folder.folder(KEY),
+        "insert into models values (9, cast(x'ff' as text), 1, 0, 0, 0, '', '', '')",
+    )
     two = Claimed(folder, 9, one.expected)
     with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
         two.models.get("b")

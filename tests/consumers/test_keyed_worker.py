@@ -130,7 +130,7 @@ def assert_exact(path, *, prior=True):
         assert {key: encode(models.get(key)) for key in own} == {
             key: encode(model) for key, model in own.items()
         }
-        assert store.count == len(own)
+        assert models.count == len(own)
         models.close()
 
 
@@ -337,6 +337,31 @@ def test_a_model_that_was_rolled_back_learns_again(topics, tmp_path):
     until(other, lambda: offsets(other) == END)
     close(other)
     assert_exact(tmp_path)
+
+
+def test_a_running_worker_drops_a_key_that_is_deleted(topics, tmp_path):
+    """Messages sent before are not learnt again, though their offsets are read again."""
+    one = worker(topics, tmp_path, checkpoint_seconds=10**6)
+    until(one, lambda: offsets(one) == END)
+    deleted = CliRunner().invoke(app, ["keys", str(tmp_path), "delete", "c0-1", "--yes"])
+    assert deleted.exit_code == 0
+    value = CODEC.encode(Example({"a": 1.0}, True, key="n"))
+    send(topics, [Message(Position("t", 0, COUNT), None, value, (), 20_000)])
+    until(one, lambda: offsets(one)["t", 0] == COUNT + 1)
+    one._save_new()
+    claim = one._claims["t", 0]
+    assert claim.learner.models.get("c0-1") is None
+    assert claim.learner.models.count == len(loop(("t", 0), True)[1])  # one less, and a new one
+    close(one)
+    listed = CliRunner().invoke(app, ["keys", str(tmp_path)]).output
+    assert "  c0-2  " in listed
+    assert "c0-1" not in listed
+    files = CheckpointFolder(tmp_path)._files(("t", 0))
+    plan(files, "{}-{}".format(*files.listing().checkpoints[0])).write(None)
+    other = worker(topics, tmp_path, "later")
+    until(other, lambda: offsets(other).get(("t", 0)) == COUNT + 1)
+    assert other._claims["t", 0].learner.models.get("c0-1") is None
+    close(other)
 
 
 def test_the_command_takes_a_key_by_option_or_file(tmp_path):

@@ -189,11 +189,11 @@ def _check_models(findings: Findings, folder: CheckpointFolder, claim: ClaimId, 
             wrong.append(key)
     models.close()
     findings.models += len(twin.own)
-    findings.lost += max(0, len(twin.own) - store.count)
+    findings.lost += max(0, len(twin.own) - models.count)
     if wrong:
         findings.failures.append(f"{claim}: models of {len(wrong)} keys: {wrong[:3]}")
-    if store.count != len(twin.own):
-        findings.failures.append(f"{claim}: {store.count} models of {len(twin.own)} keys")
+    if models.count != len(twin.own):
+        findings.failures.append(f"{claim}: {models.count} models of {len(twin.own)} keys")
 
 
 def _check_state(findings: Findings, newest: Checkpoint, twin: Twin) -> None:

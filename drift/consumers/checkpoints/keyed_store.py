@@ -9,10 +9,14 @@ Claims share the file, one after the other. Each transaction looks whether its e
 newest, so that who claims the models fences the one before. Rows of a lineage that broke off are
 removed once there is a checkpoint of this claim: until then, a process that was frozen may add the
 one that names them.
+
+`drift keys` deletes all rows of a key and leaves its hash and the time. The claim drops what it has
+of the key, and learns no message of it up to that time: see `ModelStore.obey`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import sqlite3
@@ -20,7 +24,7 @@ import threading
 from bisect import bisect_right
 from contextlib import closing, contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from drift.consumers.checkpoints.file_format import describe, load, naming
 from drift.consumers.checkpoints.files import files_in
@@ -33,28 +37,61 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
 
-__all__ = ["Lineage", "ModelStore"]
+__all__ = [
+    "FILE",
+    "Lineage",
+    "ModelStore",
+    "Row",
+    "hashed",
+    "load_row",
+    "newest_of",
+    "opened",
+    "saying_why",
+]
 
 #: What a checkpoint names: the first and the last of each range of versions, in ascending order.
 Lineage: TypeAlias = "Sequence[Sequence[int]]"
+
+#: The name of the file, in the folder of the claim's checkpoints.
+FILE = "models.sqlite"
 
 #: Seconds for which another process's transaction is waited for.
 _PATIENCE = 10.0
 
 #: A checkpoint must not outlast the rows that it names.
 _SYNCHRONOUS = "full"
-# An index of its own, as rows are some kilobytes: they are appended where there is room.
+# An index of its own, as rows are some kilobytes: they are appended where there is room. It has all
+# that is asked of many keys at once.
 _TABLES = """
 create table if not exists models (
     id integer primary key, key text not null, version integer not null,
-    kind text not null, state blob not null, digest blob not null, unique (key, version)
+    examples integer not null, time integer not null, size integer not null,
+    kind text not null, state blob not null, digest blob not null
+);
+create index if not exists newest on models (key, version, examples, time, size);
+create table if not exists deleted (
+    name blob primary key, time integer not null, obeyed integer not null
 );
 create table if not exists claim (epoch integer not null, version integer not null);
 create table if not exists saved (version integer primary key);
 insert into claim select 0, 0 where not exists (select * from claim)
 """
+_DELETED = "select name, time from deleted"
 #: What to do about a file that is damaged as a whole.
 _REPAIR = "bring the checkpoints' folder back as a whole, or start with another folder and group"
+
+
+class Row(NamedTuple):
+    """A model as it is stored.
+
+    `kind` is the format of `state`, `examples` how many it has learnt of its key, `time` that of
+    the last one, in milliseconds since 1970.
+    """
+
+    state: bytes
+    kind: str
+    examples: int = 0
+    time: int = -1
 
 
 class ModelStore:
@@ -79,8 +116,8 @@ class ModelStore:
         The file.
     version : int
         Version of what is written next.
-    count : int
-        Keys that there were at the beginning.
+    deleted : dict
+        Up to which time messages of a deleted key are not to be learnt, by its hash.
 
     Raises
     ------
@@ -101,13 +138,13 @@ class ModelStore:
     >>> store = ModelStore(folder, epoch=1)
     >>> store.advance()
     1
-    >>> store.write(1, {"ann": (b"...", "drift")})
+    >>> store.write(1, {"ann": Row(b"...", "drift", examples=7, time=1_790_000_000_000)})
     >>> first = store.finish(1)
-    >>> store.write(2, {"ann": (b"a later one", "drift")})
+    >>> store.write(2, {"ann": Row(b"a later one", "drift")})
     >>> store.close()
     >>> store = ModelStore(folder, epoch=2, lineage=first)
     >>> first, store.load("ann")
-    ([[1, 1]], (b'...', 'drift'))
+    ([[1, 1]], Row(state=b'...', kind='drift', examples=7, time=1790000000000))
     >>> store.close()
     """
 
@@ -121,31 +158,17 @@ class ModelStore:
         self._epoch = epoch
         self._secret = b"" if secret is None else secret
         self._files = files_in(folder)
-        self.path: Path = self._files.path / "models.sqlite"
+        self.path: Path = self._files.path / FILE
         self._lock = threading.Lock()
         self._known: dict[tuple[int, int], Lineage] = {}  # by checkpoint
         self._is_settled = False  # whether there is a checkpoint of this claim
         self._is_swept = False
-        with self._saying_why():
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
-            self._db = sqlite3.connect(
-                self.path, _PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            # What a disk has damaged is no text; the digest tells.
-            self._db.text_factory = lambda text: text.decode(errors="replace")
+        with saying_why(self.path):
+            self._db = opened(self.path)
             try:
-                # Of a new file: a model of some kilobytes takes one page or few.
-                self._db.execute("pragma page_size = 16384")
-                # Not WAL, which takes shared memory: workers on several machines share the folder.
-                self._db.execute("pragma journal_mode = truncate")
-                self._db.execute(f"pragma synchronous = {_SYNCHRONOUS}")
-                for statement in _TABLES.split(";"):
-                    self._db.execute(statement)
                 self._ranges = self._begin(lineage)
                 self.version = self._ranges[-1][1]
-                within = " or ".join(["version between ? and ?"] * len(self._ranges))
-                count = f"select count(distinct key) from models where {within}"  # noqa: S608
-                [[self.count]] = self._db.execute(count, [*chain.from_iterable(self._ranges)])
+                self.deleted: dict[bytes, int] = dict(self._db.execute(_DELETED))
             except BaseException:
                 self._db.close()
                 raise
@@ -189,30 +212,23 @@ class ModelStore:
 
     # --- reading -------------------------------------------------------------------------------
 
-    def load(self, key: str) -> tuple[bytes, str] | None:
-        """Return the newest model of a key, and how it is stored; None where there is none.
+    def keys(self) -> set[str]:
+        """Return the keys that there are."""
+        within = " or ".join(["version between ? and ?"] * len(self._ranges))
+        keys = f"select distinct key from models where {within}"  # noqa: S608
+        with self._lock, saying_why(self.path):
+            return {key for (key,) in self._db.execute(keys, [*chain.from_iterable(self._ranges)])}
+
+    def load(self, key: str) -> Row | None:
+        """Return the newest model of a key; None where there is none.
 
         Raises
         ------
         CheckpointError
             If it is not what was written.
         """
-        rows = (
-            "select version, kind, cast(state as blob), cast(digest as blob) from models "
-            "where key = ? order by version desc"
-        )
-        with self._lock, self._saying_why(), closing(self._db.execute(rows, [key])) as found:
-            for version, kind, state, digest in found:
-                if isinstance(version, int) and _newest([version], self._ranges) is None:
-                    continue
-                if not hmac.compare_digest(digest, self._digest(key, version, kind, state)):
-                    raise CheckpointError("it is damaged, or not signed with this key")
-                return state, kind
-        return None
-
-    def _digest(self, key: str, version: int, kind: str, state: bytes) -> bytes:
-        head = f"{len(key)} {key} {version} {kind} ".encode()
-        return hmac.digest(self._secret, head + state, "sha256")
+        with self._lock, saying_why(self.path):
+            return load_row(self._db, key, self._ranges, self._secret)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -225,7 +241,7 @@ class ModelStore:
         self._ranges[-1][1] = self.version
         return ended
 
-    def write(self, version: int, rows: Mapping[str, tuple[bytes, str]]) -> None:
+    def write(self, version: int, rows: Mapping[str, Row]) -> None:
         """Write models, and remove the versions of theirs that no checkpoint needs.
 
         Parameters
@@ -233,7 +249,7 @@ class ModelStore:
         version
             Theirs: one that has ended, or the present one.
         rows
-            The bytes by key, and how they are stored.
+            The models by key.
 
         Raises
         ------
@@ -244,11 +260,17 @@ class ModelStore:
         """
         with self._transaction(version) as db:
             db.executemany(
-                "insert or replace into models (key, version, kind, state, digest) "
-                "values (?, ?, ?, ?, ?)",
+                "delete from models where key = ? and version = ?", ((key, version) for key in rows)
+            )
+            db.executemany(
+                "insert into models (key, version, examples, time, size, kind, state, digest) "
+                "values (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    (key, version, kind, state, self._digest(key, version, kind, state))
-                    for key, (state, kind) in rows.items()
+                    (
+                        *(key, version, row.examples, row.time, len(row.state), row.kind),
+                        *(row.state, _digest(self._secret, key, version, row)),
+                    )
+                    for key, row in rows.items()
                 ),
             )
             reached("models.half-written")
@@ -305,6 +327,60 @@ class ModelStore:
                 self._prune(db, [*{key for _, key in found}])
         self._is_swept = True
 
+    def expire(self, before: int) -> bool:
+        """Remove the keys, in all versions, that have learnt nothing since; say if there were any.
+
+        Parameters
+        ----------
+        before
+            Milliseconds since 1970, by the clock of the log.
+        """
+        expired = "select key from models group by key having max(time) < ?"
+        with self._lock, saying_why(self.path):
+            keys = self._db.execute(expired, [before]).fetchall()
+        for first in range(0, len(keys), self.at_once):
+            with self._transaction() as db:
+                some = keys[first : first + self.at_once]
+                db.executemany("delete from models where key = ?", some)
+        return bool(keys)
+
+    def is_deleted(self, key: str, time: int) -> bool:
+        """Whether a message of a key, sent at a time, came before the key was deleted."""
+        return time <= self.deleted.get(hashed(key), -2)
+
+    def has_orders(self) -> bool:
+        """Whether keys were deleted that the claim may still have."""
+        orders = "select exists (select 1 from deleted where not obeyed)"
+        with self._lock, saying_why(self.path):
+            return bool(self._db.execute(orders).fetchone()[0])
+
+    def obey(self, now: int, others: Iterable[str]) -> set[str]:
+        """Remove what was written of deleted keys since; return which keys are to be dropped.
+
+        Parameters
+        ----------
+        now
+            The time of the log. What was sent up to then is not to be learnt again.
+        others
+            Keys that may not be in the file.
+
+        Raises
+        ------
+        FencedError
+            If somebody has claimed the models since.
+        UnavailableError
+            If nothing can be written now.
+        """
+        with self._transaction() as db:
+            orders = {name for (name,) in db.execute("select name from deleted where not obeyed")}
+            known = {key for (key,) in db.execute("select distinct key from models")}
+            gone = {key for key in known.union(others) if hashed(key) in orders}
+            db.executemany("delete from models where key = ?", ((key,) for key in gone))
+            obeyed = "update deleted set time = max(time, ?), obeyed = 1 where not obeyed"
+            db.execute(obeyed, [now])
+            self.deleted = dict(db.execute(_DELETED))
+        return gone
+
     def _upto(self, version: int) -> list[list[int]]:
         """Return the ranges up to a version of this claim."""
         *before, (first, _) = self._ranges
@@ -332,18 +408,18 @@ class ModelStore:
 
     def _unneeded(self, versions: Sequence[int], lineages: Sequence[Lineage]) -> list[int]:
         """Return which of a key's versions may be removed."""
-        needed = {_newest(versions, one) for one in lineages}
+        needed = {newest_of(versions, one) for one in lineages}
         return [
             version
             for version in versions
             if version not in needed
-            and (self._is_settled or any(_newest([version], one) is not None for one in lineages))
+            and (self._is_settled or any(newest_of([version], one) is not None for one in lineages))
         ]
 
     @contextmanager
     def _transaction(self, version: int = 0) -> Iterator[sqlite3.Connection]:
         """Begin one, in which rows of a version may be written."""
-        with self._lock, self._saying_why():
+        with self._lock, saying_why(self.path):
             self._db.execute("begin immediate")
             try:
                 self._enter(self._db, version)
@@ -364,20 +440,77 @@ class ModelStore:
             )
         db.execute("update claim set version = max(version, ?)", [version])
 
-    @contextmanager
-    def _saying_why(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.OperationalError, OSError) as problem:
-            raise UnavailableError(f"{self.path}: {problem}") from problem
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-            raise ConsumerError(f"{self.path}: {problem}: {_REPAIR}") from problem
+
+def hashed(key: str) -> bytes:
+    """Return what is left of a deleted key."""
+    return hashlib.sha256(key.encode()).digest()
 
 
-def _newest(versions: Sequence[int], ranges: Iterable[Sequence[int]]) -> int | None:
+def opened(path: Path) -> sqlite3.Connection:
+    """Open the file, a new one where there is none."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+    db = sqlite3.connect(path, _PATIENCE, isolation_level=None, check_same_thread=False)
+    # What a disk has damaged is no text; the digest tells.
+    db.text_factory = lambda text: text.decode(errors="replace")
+    try:
+        # Of a new file: a model of some kilobytes takes one page or few.
+        db.execute("pragma page_size = 16384")
+        # Not WAL, which takes shared memory: workers on several machines share the folder.
+        db.execute("pragma journal_mode = truncate")
+        # What is removed is a person's, and must not stay in free pages.
+        db.execute("pragma secure_delete = on")
+        db.execute(f"pragma synchronous = {_SYNCHRONOUS}")
+        for statement in _TABLES.split(";"):
+            db.execute(statement)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def load_row(db: sqlite3.Connection, key: str, ranges: Lineage, secret: bytes) -> Row | None:
+    """Return the newest model of a key in some ranges; None where there is none.
+
+    Raises
+    ------
+    CheckpointError
+        If it is not what was written.
+    """
+    rows = (
+        "select version, cast(digest as blob), cast(state as blob), kind, examples, time "
+        "from models where key = ? order by version desc"
+    )
+    with closing(db.execute(rows, [key])) as found:
+        for version, digest, *values in found:
+            if isinstance(version, int) and newest_of([version], ranges) is None:
+                continue
+            row = Row(*values)
+            if not hmac.compare_digest(digest, _digest(secret, key, version, row)):
+                raise CheckpointError("it is damaged, or not signed with this key")
+            return row
+    return None
+
+
+def _digest(secret: bytes, key: str, version: int, row: Row) -> bytes:
+    head = f"{len(key)} {key} {version} {row.examples} {row.time} {row.kind} ".encode()
+    return hmac.digest(secret, head + row.state, "sha256")
+
+
+@contextmanager
+def saying_why(path: Path) -> Iterator[None]:
+    """Say which file it is that cannot be used."""
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as problem:
+        raise UnavailableError(f"{path}: {problem}") from problem
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
+        raise ConsumerError(f"{path}: {problem}: {_REPAIR}") from problem
+
+
+def newest_of(versions: Sequence[int], ranges: Iterable[Sequence[int]]) -> int | None:
     """Return the newest of several versions, in ascending order, that some ranges have.
 
-    >>> _newest([1, 4, 6, 9], [[1, 3], [5, 8]]), _newest([4], [[1, 3], [5, 8]])
+    >>> newest_of([1, 4, 6, 9], [[1, 3], [5, 8]]), newest_of([4], [[1, 3], [5, 8]])
     (6, None)
     """
     for first, last in reversed([*ranges]):

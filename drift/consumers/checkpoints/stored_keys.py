@@ -1,0 +1,129 @@
+"""What an operator may ask of the models of keys, and do with them, while workers go on."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing, contextmanager
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from drift.consumers.checkpoints.keyed_store import (
+    FILE,
+    hashed,
+    load_row,
+    newest_of,
+    opened,
+    saying_why,
+)
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.keyed_store import Lineage, Row
+
+__all__ = ["KeyFacts", "StoredKeys"]
+
+#: Keys that are read at once: whoever reads keeps the worker from writing.
+_AT_ONCE = 1000
+
+
+class KeyFacts(NamedTuple):
+    """What is stored of a key.
+
+    `examples` is how many its model has learnt, `time` that of the last one, in milliseconds since
+    1970. The file has `versions` of it, those of kept checkpoints, of `size` bytes together.
+    """
+
+    key: str
+    examples: int
+    time: int
+    size: int
+    versions: int
+
+
+class StoredKeys:
+    """The models of a partition's keys, as of its newest checkpoint.
+
+    Parameters
+    ----------
+    partition
+        The files of its checkpoints.
+    lineage
+        What its newest checkpoint names; None where that has one model for all keys.
+
+    Raises
+    ------
+    CheckpointError
+        If it has no models of keys.
+    """
+
+    def __init__(self, partition: PartitionFolder, lineage: Lineage | None) -> None:
+        self.path = partition.path / FILE
+        if lineage is None or not self.path.is_file():
+            raise CheckpointError(f"{partition.path} has no models of keys")
+        self._lineage = lineage
+
+    def __iter__(self) -> Iterator[KeyFacts]:
+        """Yield what is known of each key, in their order."""
+        some, last = "select distinct key from models where key > ? order by key limit ?", ""
+        found = self._facts("select ''", [])  # a key may be empty
+        while True:
+            yield from found
+            with self._db() as db:
+                keys = [key for (key,) in db.execute(some, [last, _AT_ONCE])]
+            if not keys:
+                return
+            found = self._facts(some, [last, _AT_ONCE])
+            last = keys[-1]
+
+    def facts(self, key: str) -> KeyFacts | None:
+        """Return what is known of a key; None where the newest checkpoint has no model of it."""
+        return next(iter(self._facts("select ?", [key])), None)
+
+    def load(self, key: str, secret: bytes | None) -> Row | None:
+        """Return the model of a key; None where there is none.
+
+        Raises
+        ------
+        CheckpointError
+            If it is damaged, or signed with another key than `secret`.
+        """
+        with self._db() as db:
+            return load_row(db, key, self._lineage, secret or b"")
+
+    def delete(self, key: str) -> int:
+        """Delete a key from all checkpoints; return how many versions of its model there were.
+
+        Its hash and the time stay. The worker drops its model at its next checkpoint, and learns
+        none of its messages that were sent up to now.
+        """
+        with self._db() as db:
+            db.execute("begin immediate")
+            deleted = db.execute("delete from models where key = ?", [key]).rowcount
+            now = int(1000 * time.time())
+            db.execute("insert or replace into deleted values (?, ?, 0)", [hashed(key), now])
+            db.execute("commit")
+        return deleted
+
+    def _facts(self, keys: str, values: list[object]) -> list[KeyFacts]:
+        rows = "select key, version, examples, time, size from models where key in ({})"
+        with self._db() as db:
+            found = db.execute(f"{rows.format(keys)} order by key, version", values).fetchall()
+        facts = []
+        for key, group in groupby(found, itemgetter(0)):
+            versions = {version: rest for _, version, *rest in group if isinstance(version, int)}
+            newest = newest_of([*versions], self._lineage)
+            if newest is not None:
+                examples, at, _ = versions[newest]
+                sizes = [size for *_, size in versions.values()]
+                facts.append(KeyFacts(key, examples, at, sum(sizes), len(sizes)))
+        return facts
+
+    @contextmanager
+    def _db(self) -> Iterator[sqlite3.Connection]:
+        with saying_why(self.path), closing(opened(self.path)) as db:
+            yield db

@@ -1,0 +1,472 @@
+"""`drift keys`: what is stored of a key, and that a deleted one does not come back."""
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from copy import deepcopy
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import naive_bayes
+
+from drift.cli import app
+from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints import stored_keys
+from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.checkpoints.rollback import plan
+from drift.consumers.checkpoints.stored_keys import KeyFacts, StoredKeys
+from drift.consumers.codec import JsonCodec
+from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
+from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.metrics import Metrics
+from drift.consumers.records import Message, Position
+from drift.errors import CheckpointError
+from drift.models import LBP, from_bytes
+from drift.models._state.codec import encode
+from drift.testing import Abort, Aborted
+from tests.consumers.test_keyed import KEY, Claimed, example
+
+pytestmark = pytest.mark.usefixtures("stores")
+
+#: Milliseconds since 1970 at which the tests begin.
+NOW = 1_790_000_000_000
+CODEC = JsonCodec(key="customer")
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The time at which keys are deleted."""
+
+    class Clock:
+        now = NOW / 1000
+
+        def time(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(stored_keys, "time", clock)
+    monkeypatch.setattr(stored_keys, "_AT_ONCE", 2)
+    monkeypatch.setattr(ModelStore, "at_once", 2)
+    return clock
+
+
+def stored(folder):
+    """The models of the only partition, as the command finds them."""
+    [(partition, header)] = newest(folder.path)
+    return StoredKeys(partition, header["models"])
+
+
+def message(offset, key, time, *, label=True, headers=(), **features):
+    value = {"features": features or {"a": 1.0}, "label": label, "customer": key}
+    return Message(Position("t", 0, offset), None, json.dumps(value).encode(), headers, time)
+
+
+class Keyed:
+    """What a worker does with a learner of keys, and a message for each `(key, seconds)`."""
+
+    def __init__(self, folder, *, model=None, most=9, **options):
+        self.folder = folder
+        self.epoch, checkpoint = folder.claim(KEY)
+        lineage = () if checkpoint is None else checkpoint.models
+        self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.secret)
+        settings = WorkerOptions(topic="t", group="g", **options)
+        self.models = KeyedModels(self.store, most, allow_pickle=True, expire=settings.expire)
+        made = LBP(budget=3) if model is None else model
+        self.learner = KeyedLearner(made, CODEC, Metrics("t", 0), settings, self.models)
+        self.learner.start({KEY: 0})
+        if checkpoint is not None:
+            self.learner.restore(checkpoint)
+        self.learner.epoch = self.epoch
+        if not self.learner.configuration:
+            self.learner.configuration = {"keyed": "customer", "keyed.prior": settings.prior}
+
+    def take(self, *messages):
+        sent = []
+        for one in messages:
+            sent += self.learner.take(one)
+        return sent
+
+    def save(self):
+        learner = self.learner
+        prepared = self.folder.prepare(KEY, learner.snapshot(), keyed=learner.models_state())
+        return prepared().id
+
+    def examples(self):
+        return {facts.key: facts.examples for facts in stored(self.folder)}
+
+
+def at(offset, key, seconds, **more):
+    return message(offset, key, NOW + 1000 * seconds, **more)
+
+
+def test_what_is_stored_of_each_key_is_listed_as_of_the_newest_checkpoint(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder, most=1)
+    one.take(at(0, "b", 1), at(1, "", 2), at(2, "b", 3, label=None), at(3, "a", 4), at(4, "b", 5))
+    one.save()
+    one.take(at(5, 7, 6), at(6, "b", 7), at(7, "ü", 8))
+    one.save()
+    one.take(at(8, "late", 9), at(9, "b", 10), at(10, "x", 11), at(11, "y", 12))
+    assert one.store.load("late") is not None
+    with closing(sqlite3.connect(one.store.path)) as db:
+        sizes = dict(db.execute("select key, sum(length(state)) from models group by key"))
+        counts = dict(db.execute("select key, count(*) from models group by key"))
+    assert counts["b"] == 3
+    assert [*stored(folder)] == [
+        KeyFacts(key, examples, NOW + 1000 * seconds, sizes[key], counts[key])
+        for key, examples, seconds in [
+            ("", 1, 2),
+            ("7", 1, 6),
+            ("a", 1, 4),
+            ("b", 3, 7),
+            ("ü", 1, 8),
+        ]
+    ]
+    assert stored(folder).facts("late") is None
+
+
+def test_nothing_of_a_deleted_key_is_left_in_the_folder_but_its_hash(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder, most=1, prior=False)
+    for n in range(4):
+        one.take(at(2 * n, "anna", n, illness=1.0), at(2 * n + 1, "bob", n))
+        one.save()
+    one.models.leave()
+
+    def found():
+        return [
+            word
+            for word in (b"anna", b"illness")
+            if any(word in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+        ]
+
+    assert found() == [b"anna", b"illness"]
+    assert stored(folder).delete("anna") == 4
+    one.save()
+    one.store.close()
+    assert found() == []
+    assert one.examples() == {"bob": 4}
+
+
+def test_a_worker_drops_a_deleted_key_wherever_it_has_it(tmp_path, clock):
+    """Changed in memory, written since, about to be written, or new."""
+    for most in (1, 2, 9):
+        folder = CheckpointFolder(tmp_path / str(most))
+        one = Keyed(folder, most=most)
+        one.take(*(at(n, key, n) for n, key in enumerate("abcd")))
+        one.save()
+        one.take(at(4, "a", 4), at(5, "e", 5))
+        clock.now = NOW / 1000 + 6
+        for key in "aeb":
+            stored(folder).delete(key)
+        one.take(at(6, "a", 6), at(7, "c", 7), at(8, "d", 8), at(9, "c", 9))
+        one.save()
+        assert one.examples() == {"c": 3, "d": 2}
+        assert one.models.count == 2
+        assert [one.models.get(key) for key in "abe"] == [None, None, None]
+        # Of what was sent before the checkpoint that obeyed, nothing is learnt again.
+        one.take(at(10, "a", 9), at(11, "b", 9, label=None), at(12, "a", 10), at(13, "a", 11))
+        one.save()
+        assert one.examples() == {"a": 2, "c": 3, "d": 2}
+        assert one.models.count == 3
+
+
+def test_what_was_sent_before_is_predicted_and_not_learnt_by_the_prior_either(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder, predictions="out")
+    one.take(at(0, "b", -9))
+    one.save()
+    stored(folder).delete("a")
+    one.save()
+    before = encode(one.learner.model)
+    [sent] = one.take(at(1, "a", 0))
+    assert json.loads(sent.value)["label"] is None
+    assert encode(one.learner.model) == before
+    assert (one.learner.metrics.unlabelled, one.models.get("a")) == (1, None)
+    one.take(at(2, "a", 1))
+    assert one.models.get("a").n_supports == 1
+    # A dead letter that is sent again has its first time in a header.
+    one.take(at(3, "a", 5, headers=[("drift.replayed.timestamp", b"%d" % NOW)]))
+    one.take(message(4, "a", None))
+    one.save()
+    assert one.examples() == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_deleted_key_comes_back_by_no_replay(tmp_path, back):
+    """The worker dies, or is rolled back: it learns its messages again, as a twin without the key.
+
+    So does the prior, which had learnt the key before.
+    """
+    log = [at(n, "abac"[n % 4], n, **{f"w{n % 3}": 1.0}) for n in range(30)]
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder)
+    first = one.save()
+    one.take(*log[:12])
+    one.save()
+    one.take(*log[12:20])
+    stored(folder).delete("a")
+    one.take(*log[20:22])
+    if back:
+        one.save()
+        plan(folder._files(KEY), first).write(None)
+    one.store.close()
+    two = Keyed(folder)
+    start = 0 if back else 12
+    assert two.learner.offsets == {KEY: start}
+    # The log's time as the deletion was obeyed: that of its last message, or of the checkpoint.
+    obeyed = NOW + 1000 * (21 if back else 0)
+    two.save()
+    two.take(*log[start:])
+    two.save()
+    own, prior = {}, LBP(budget=3)
+    for sent in log:
+        features, label, *_, key = CODEC.decode(sent.value)
+        is_first = start == 12 and sent.position.offset < 12
+        if key == "a" and not is_first and sent.timestamp <= max(obeyed, NOW + 11_000 * (not back)):
+            continue
+        prior.learn_one(features, label)
+        if key == "a" and is_first:
+            continue
+        if key in own:
+            own[key].learn_one(features, label)
+        else:
+            own[key] = deepcopy(prior)
+    assert {key: encode(two.models.get(key)) for key in "abc"} == {
+        key: encode(model) for key, model in own.items()
+    }
+    assert encode(two.learner.model) == encode(prior)
+
+
+KEYS = st.sampled_from("abcd")
+LEARN = st.tuples(KEYS, st.integers(0, 29))
+POINTS = [None, *MODELS_POINTS[1:], *CHECKPOINT_POINTS]
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(
+        st.tuples(st.lists(LEARN, max_size=6), KEYS, st.lists(LEARN, max_size=6), st.booleans())
+        | st.tuples(st.lists(LEARN, max_size=6), st.sampled_from(POINTS)),
+        max_size=6,
+    ),
+    st.integers(1, 4),
+)
+def test_whatever_is_written_while_keys_are_deleted_they_are_gone(tmp_path_factory, steps, most):
+    """With crashes and rollbacks: the others' models are those of a plain dict."""
+    folder = CheckpointFolder(tmp_path_factory.mktemp("c"))
+    expected = {}
+    one = Claimed(folder, most, expected)
+    one.prepare()()
+    for step in steps:
+        for learn in step[0]:
+            one.learn(*learn)
+        if len(step) == 2:
+            with Abort(step[1] or "message.taken"), suppress(Aborted):
+                one.prepare()()
+            one.store.close()
+            newer = folder.newest(KEY).id
+            expected.setdefault(newer, dict(one.twin))
+            one = Claimed(folder, most, expected)
+            continue
+        _, key, others, crashes = step
+        write = one.prepare()  # the rows of which may come after the deletion
+        stored(folder).delete(key)
+        for other, number in others:
+            if other != key:
+                one.learn(other, number)
+                continue
+            model = one.models.get(key) or LBP(budget=3)
+            model.learn_one(*example(number))
+            one.models.changed(key, model, time=number)
+            one.models.leave()
+        write()
+        if crashes:
+            one.store.close()
+            one = Claimed(folder, most, expected)
+        one.twin.pop(key, None)
+        one.prepare()()
+        for was in expected.values():
+            was.pop(key, None)
+        assert one.models.count == len(one.twin)
+    one.check()
+    for checkpoint in [f"{e}-{s}" for e, s in folder._files(KEY).listing().checkpoints][:-1]:
+        one.store.close()
+        expected[plan(folder._files(KEY), checkpoint).write(None)] = expected[checkpoint]
+        one = Claimed(folder, most, expected)
+        one.check()
+        for key in set("abcd") - one.twin.keys():
+            assert one.models.get(key) is None
+    one.store.close()
+
+
+def test_what_cannot_be_read_of_deletions_costs_a_checkpoint(tmp_path):
+    one = Keyed(CheckpointFolder(tmp_path))
+    one.save()
+    one.take(at(0, "a", 0))
+    one.store._db.execute("alter table deleted rename to elsewhere")
+    with pytest.raises(CheckpointError, match=r"models\.sqlite: no such table"):
+        one.save()
+    one.store._db.execute("alter table elsewhere rename to deleted")
+    one.save()
+    assert one.examples() == {"a": 1}
+
+
+# --- keys that expire -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [True, False])
+@pytest.mark.parametrize("most", [1, 9])
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_key_that_learns_nothing_for_too_long_begins_anew(tmp_path, most, prior, crash):
+    """By the time of the log: the same with one model in memory or all, through a crash."""
+    times = [0, 10, 20, 70, 71, 72, 130, 190, 192, 193, 310, 311]
+    log = [at(n, "abca"[n % 4], seconds) for n, seconds in enumerate(times)]
+    folder, settings = CheckpointFolder(tmp_path), {"most": most, "prior": prior, "expire": 60.0}
+    one = Keyed(folder, **settings)
+    one.save()
+    for n, sent in enumerate(log):
+        one.take(sent)
+        if n % 3 == 2:
+            one.save()
+        if crash and n in {4, 6, 9}:
+            one.store.close()
+            one = Keyed(folder, **settings)
+            one.take(*log[one.learner.offsets[KEY] : n + 1])
+    own, last, topic = {}, {}, LBP(budget=3)
+    for n, sent in enumerate(log):
+        features, label, *_, key = CODEC.decode(sent.value)
+        if times[n] - last.get(key, times[n]) > 60:
+            del own[key]
+        last[key] = times[n]
+        topic.learn_one(features, label)
+        if key in own:
+            own[key].learn_one(features, label)
+        else:
+            own[key] = deepcopy(topic) if prior else LBP(budget=3)
+            if not prior:
+                own[key].learn_one(features, label)
+    alive = {key for key in own if times[-1] - last[key] <= 60}
+    found = {key: one.models.get(key, log[-1].timestamp) for key in own}
+    assert {key: model and encode(model) for key, model in found.items()} == {
+        key: encode(own[key]) if key in alive else None for key in own
+    }
+
+
+def test_expired_keys_leave_memory_and_file(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder, most=2, expire=60.0)
+    one.take(*(at(n, key, n) for n, key in enumerate("bcdea")))
+    one.save()
+    one.take(at(5, "a", 63))
+    one.save()
+    assert one.examples() == {"a": 2, "b": 1, "c": 1, "d": 1, "e": 1}
+    one.take(at(6, "a", 64))
+    one.save()  # by the time of the checkpoint before: 63 s
+    assert one.examples() == {"a": 3, "e": 1}
+    one.take(at(7, "a", 65))
+    one.save()
+    assert one.models.count == 2
+    one.take(at(8, "a", 70))
+    one.save()
+    assert one.examples() == {"a": 5}
+    one.save()
+    assert (one.models.count, len(one.models)) == (1, 1)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drift(tmp_path, monkeypatch):
+    """The command line, beside the models of two customers."""
+    monkeypatch.chdir(tmp_path)
+    one = Keyed(CheckpointFolder("c"))
+    one.take(at(0, "c7", 0), at(1, "c7", 3600), at(2, "c8", 7200))
+    one.save()
+    one.store.close()
+    return lambda *given, **more: CliRunner().invoke(app, ["keys", "c", *given], **more)
+
+
+def test_the_command_lists_and_shows(drift):
+    answer = drift()
+    assert answer.exit_code == 0
+    first, second = answer.output.splitlines()
+    assert first.startswith("c/t-0  c7  2 examples  last 2026-09-21T15:13:20+00:00  ")
+    assert first.endswith(" bytes in 1 version")
+    assert second.startswith("c/t-0  c8  1 example  last 2026-09-21T16:13:20+00:00  ")
+    entry = json.loads(drift("--json").output.splitlines()[1])
+    assert entry.pop("size") > 100
+    assert entry == {
+        "folder": "c/t-0",
+        "key": "c8",
+        "examples": 1,
+        "time": "2026-09-21T16:13:20+00:00",
+        "versions": 1,
+    }
+    shown = drift("show", "c7").output
+    assert shown.startswith(first)
+    assert "budget=3" in shown
+    assert shown.endswith("1 support vector\n")
+
+
+def test_the_command_exports_a_model_for_python(drift, tmp_path):
+    answer = drift("export", "c7", "--to", "c7.model")
+    assert answer.output == "c7.model: the model of c7, for drift.models.from_bytes\n"
+    model = from_bytes((tmp_path / "c7.model").read_bytes())
+    assert model.predict_one({"a": 1.0}) is True
+    assert "give the file to write, --to FILE" in drift("export", "c7").output
+
+
+def test_the_command_deletes(drift):
+    answer = drift("delete", "c7", input="n\n")
+    assert answer.output.endswith("Delete c7? [y/N]: n\nnothing was changed\n")
+    assert len(drift().output.splitlines()) == 2
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 0
+    assert "c/t-0: 1 version deleted; what was sent of it up to now is not" in answer.output
+    assert (
+        "the prior has learnt its messages, too, these 2 examples and any before" in answer.output
+    )
+    assert len(drift().output.splitlines()) == 1
+    again = drift("delete", "c7", "--yes")
+    assert again.exit_code == 0
+    assert "no checkpoint has a model of c7; a worker may have a new one" in again.output
+
+
+def test_the_command_refuses_what_it_cannot_do(drift, tmp_path):
+    for words, why in (
+        (("delete",), "which key? drift keys c delete KEY"),
+        (("show", "c9"), "c has no model of 'c9'"),
+        (("sow", "c7"), "ACTION cannot be 'sow': did you mean 'show'?"),
+        (("show", "c7", "--key-file", "secret"), "secret: No such file"),
+    ):
+        answer = drift(*words)
+        assert answer.exit_code == 2
+        assert why in answer.output
+    (tmp_path / "secret").write_text("hunter2")
+    answer = drift("show", "c7", "--key-file", "secret")
+    assert "it is damaged, or not signed with this key" in answer.output
+    CheckpointFolder("one").claim(KEY)
+    CheckpointFolder("one").save(KEY, 1, LBP(3), {KEY: 0})
+    answer = CliRunner().invoke(app, ["keys", "one"])
+    assert "one/t-0 has no models of keys" in answer.output
+
+
+def test_a_pickled_model_is_exported_as_it_is_and_not_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = CheckpointFolder("c", allow_pickle=True)
+    one = Keyed(folder, model=naive_bayes.GaussianNB())
+    one.take(at(0, "c7", 0))
+    one.save()
+    monkeypatch.setattr("pickle.loads", None)
+    assert (
+        "GaussianNB, a pickle that was not loaded"
+        in CliRunner().invoke(app, ["keys", "c", "show", "c7"]).output
+    )
+    answer = CliRunner().invoke(app, ["keys", "c", "export", "c7", "--to", "m"])
+    assert answer.output == "m: the model of c7, for pickle.loads, which runs what is in it\n"
+    assert (tmp_path / "m").read_bytes() == one.store.load("c7").state
