@@ -1,7 +1,8 @@
 """Classifiers that follow a stream which drifts, on a budget of memory and time.
 
 Importing the package is cheap: it loads neither numpy nor River. Take what you need from
-`drift.models`, `drift.kernels`, `drift.features`, `drift.streams` and `drift.experiments`.
+`drift.models`, `drift.kernels`, `drift.features`, `drift.explain`, `drift.streams` and
+`drift.experiments`.
 """
 
 import sys

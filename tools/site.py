@@ -40,7 +40,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 #: Packages with a page of reference each.
 PACKAGES = (
-    *("models", "kernels", "features", "streams", "experiments"),
+    *("models", "kernels", "features", "explain", "streams", "experiments"),
     *("consumers", "engines", "testing", "errors"),
 )
 #: Models that are shown with what they inherit: that of all made the page three times as long.
