@@ -78,7 +78,7 @@ _WRITES = {
 }
 #: Share of requests with outputs that are refused while that lasts, and of answers that tell of an
 #: error though the broker has the outputs.
-_REFUSED, _DENIED = 0.2, 0.2
+_REFUSED, _DENIED = 0.4, 0.4
 #: The e-value at which a shadow takes the model's place: by chance, too, so that it comes often.
 _PROMOTE = 2.0
 #: Of models of keys: how many are in memory and how many leave it at once.
