@@ -34,17 +34,18 @@ def main() -> int:
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--s3", action="store_true", help="checkpoints in an S3-compatible store")
     parser.add_argument("--keyed", action="store_true", help="a model for each key")
+    parser.add_argument("--shadow", action="store_true", help="a second model beside the first")
     parser.add_argument("--keep", type=Path, help="leave checkpoints and logs in this folder")
     parser.add_argument("--folder", type=Path, help="add this run to those in the folder")
     parser.add_argument(
         "--total", type=int, default=0, help="go on, a seed after the other, up to so many faults"
     )
     options = parser.parse_args()
-    if options.keyed and (options.late or options.s3):
-        parser.error("--keyed takes neither --late nor --s3")
+    if options.keyed and (options.late or options.s3 or options.shadow):
+        parser.error("--keyed takes none of --late, --s3 and --shadow")
     if options.folder is None:
         return 0 if _report(parser, options).holds else 1
-    form = [name for name in ("late", "keyed", "s3") if getattr(options, name)]
+    form = [name for name in ("late", "keyed", "s3", "shadow") if getattr(options, name)]
     with RunFolder(options.folder).alone() as folder:
         runs = Runs(folder, " ".join(form) or "at once")
         is_due, holds = not options.total, runs.hold
@@ -106,6 +107,7 @@ def _run(broker: Broker | str, root: Path, options: argparse.Namespace) -> Repor
             late=options.late,
             s3=options.s3,
             keyed=options.keyed,
+            shadow=options.shadow,
             tell=lambda seconds, done: progress.update(task, completed=seconds, done=done),
         )
 

@@ -35,6 +35,7 @@ class Findings:
         self.unlabelled = 0
         self.poison = 0
         self.models = 0  # of keys
+        self.promotions = 0
         self.lost = 0
         self.doubled = 0
         self.predictions_again = 0
@@ -94,6 +95,7 @@ def read(address: str, topic: str, timeout: float = 120) -> list[Any]:
 def check(  # noqa: PLR0917
     options: WorkerOptions,
     model: Any,
+    shadow: Any,
     logs: list[list[Any]],
     last: Mapping[tuple[str, int], int],
     folder: CheckpointFolder,
@@ -108,6 +110,8 @@ def check(  # noqa: PLR0917
         The workers'.
     model
         As theirs was before it learnt anything.
+    shadow
+        The second one likewise; None where there is none.
     logs
         The records of what they learnt, a list for each topic.
     last
@@ -137,7 +141,7 @@ def check(  # noqa: PLR0917
         except KeyError as problem:
             findings.failures.append(f"{claim}: the order of checkpoint {problem} is missing")
         own = {place: log for place, log in parted.items() if claim[1] in {None, place[1]}}
-        twin = Twin(own, order.runs, options, deepcopy(model), keyed=claim[1] is not None)
+        twin = Twin(own, order.runs, options, deepcopy(model), shadow, keyed=claim[1] is not None)
         findings.order.count(order)
         _count(findings, twin)
         _check_end(findings, newest, twin, {place: last[place] for place in own})
@@ -211,9 +215,25 @@ def _check_state(findings: Findings, newest: Checkpoint, twin: Twin) -> None:
         findings.doubled += max(0, difference)
         if difference:
             findings.failures.append(f"{name}: {newest.metrics[name]} counted of {wanted}")
+    if twin.shadow is not None:
+        _check_shadow(findings, newest, twin)
     if twin.options.labels is not None:
         for name in twin.differences(newest.join[0] if newest.join else {}):
             findings.failures.append(f"{name} of what waits: not the twin's")
+
+
+def _check_shadow(findings: Findings, newest: Checkpoint, twin: Twin) -> None:
+    findings.promotions += twin.promotions
+    model, state = newest.shadow or (None, None)
+    if encode(model) != encode(twin.shadow):
+        findings.failures.append("the shadow is not the twin's")
+    promoted = newest.promotions[-1]["number"] if newest.promotions else 0
+    counts = state and [state["test"][name] for name in ("wins", "losses")]
+    wanted = [twin.bettor.won, twin.bettor.lost]
+    if (promoted, counts) != (twin.promotions, wanted):
+        findings.failures.append(
+            f"promoted {promoted} times of {twin.promotions}, then {counts} of {wanted}"
+        )
 
 
 def _check_predictions(

@@ -29,6 +29,8 @@ __all__ = ["Group"]
 _ROOT = Path(__file__).parents[2]
 _CLAIMED = re.compile(r"\('.*', (None|\d+)\): epoch (\d+), checkpoint")
 _FEWEST, _MOST = 2, 4
+#: Faults that all workers suffer while they last.
+_LASTING = ("full", "slow", "errors")
 #: Share of the faults that hit the worker that learns.
 _ACTIVE = 0.6
 #: Seconds until a worker that has ended is started again.
@@ -96,7 +98,7 @@ class Group:
         self._all: list[_Worker] = []
         self._later: list[tuple[float, Any, tuple[Any, ...]]] = []
         #: Files that have all workers do as they say for as long as they are there.
-        self._lasting = {kind: root / kind for kind in ("full", "slow", "takeover")}
+        self._lasting = {kind: root / kind for kind in (*_LASTING, "takeover")}
         checkpoints, self._keyed = folder(root, options["seed"]), options["keyed"]
         self._files = {
             str(claim[1]): files_in(checkpoints.folder(claim))
@@ -160,6 +162,10 @@ class Group:
             worker.process.wait()
         self._workers = []
 
+    def hold_outputs(self) -> None:
+        """Have the broker refuse all outputs, until `settle`."""
+        self._lasting["errors"].write_text("all", encoding="utf-8")
+
     def logged(self, text: str) -> int:
         """Count the lines of all logs that hold a text."""
         return sum(text in line for worker in self._all for line in worker.lines())
@@ -183,7 +189,7 @@ class Group:
         """Let a fault happen to a worker; left out where there is none to take."""
         awake = [w for w in self._workers if not w.frozen and not w.leaving]
         planned = len(awake) + sum(action == self._start for _, action, _ in self._later)
-        if fault.kind in {"full", "slow"}:
+        if fault.kind in _LASTING:
             self._last(fault)
         elif fault.kind == "add" or planned < _FEWEST:
             if planned >= _MOST:

@@ -20,6 +20,7 @@ KINDS = {
     "tear": 2.0,  # a kill, and damage to the newest checkpoint of what the worker had
     "full": 2.0,  # no checkpoint can be written
     "slow": 2.0,  # what a poll brings takes longer to learn than a worker may be silent
+    "errors": 2.0,  # the broker refuses outputs for a while, or has them and says otherwise
 }
 #: How often what happens to the broker.
 BROKER = {
@@ -89,7 +90,7 @@ def plan(
             lasts = session + rng.uniform(1.0, 3.0)
         elif kind == "takeover":
             lasts = silence + rng.uniform(1.0, 3.0)
-        elif kind in {"full", "slow"}:
+        elif kind in {"full", "slow", "errors"}:
             lasts = rng.uniform(1.0, 4.0)
         faults.append(Fault(now, kind, lasts, rng.random()))
         now += rng.uniform(*_EVERY)

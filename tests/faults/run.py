@@ -29,7 +29,9 @@ from tests.faults.feed import ENDS, Feed
 from tests.faults.group import Group
 from tests.faults.plan import Fault, plan
 from tests.faults.runner import (
+    DENIED,
     PLACE,
+    REFUSED,
     SESSION,
     SILENCE,
     claims,
@@ -37,6 +39,7 @@ from tests.faults.runner import (
     folder,
     journal,
     model,
+    shadow,
     worker_options,
 )
 from tools.kafka.broker import Broker, BrokerError
@@ -124,8 +127,9 @@ class Report:
         yield from (f"FAILED: {failure}" for failure in result.failures)
         yield from (f"BLUNT: {unseen}" for unseen in result.blunt)
         if self.holds:
+            shadow = f"; promotions {result.promotions:,}" if result.promotions else ""
             keys = f", and so do those of {result.models:,} keys" if result.models else ""
-            yield f"the model equals the twin's: {self.about}{keys}"
+            yield f"the model equals the twin's: {self.about}{keys}{shadow}"
 
 
 class _Test:
@@ -138,6 +142,7 @@ class _Test:
         *,
         late: bool,
         keyed: bool,
+        shadow: bool,
     ) -> None:
         self.broker = None if isinstance(broker, str) else broker
         self.address = broker if isinstance(broker, str) else broker.address
@@ -148,7 +153,7 @@ class _Test:
         if late:
             self.topics |= {"labels": f"{name}-labels", "orphans": f"{name}-orphans"}
         self.logs = [name, *([self.topics["labels"]] if late else [])]
-        self.late, self.keyed = late, keyed
+        self.late, self.keyed, self.shadow = late, keyed, shadow
         self.claims = claims(name, keyed=keyed)
         self.report = Report(Findings(), about=f"{type(model(seed)).__name__}, {clock(seed)}")
         self.folder = folder(root, seed)
@@ -166,6 +171,7 @@ class _Test:
             "address": self.address,
             "seed": self.seed,
             "keyed": self.keyed,
+            "shadow": self.shadow,
         }
         feed = Feed(
             self.address,
@@ -231,7 +237,7 @@ class _Test:
         broker = self.broker if kind.startswith("broker") else None
         if kind.startswith("broker") and broker is None:
             return
-        for _ in range(_TIMES):  # it may happen just when nothing is on its way
+        for _ in range(_TIMES):  # it may come too early or too late
             self._wait_between_checkpoints(group, feed)
             if not feed.is_alive():  # nothing comes that a worker could save
                 break
@@ -240,7 +246,11 @@ class _Test:
                 group.inject(Fault(0.0, kind, 0.0, 0.0))
             else:
                 self.report.faults[kind] += 1
+                refused = group.logged(REFUSED)
+                group.hold_outputs()  # so that some are on their way
+                self._watch(group, partial(self._has_said, group, REFUSED, refused))
                 broker.stop(kill=True)
+                group.settle()
             said = self._watch(group, partial(self._has_said, group, text, before))
             if broker is not None:
                 if said and self.long:
@@ -386,6 +396,8 @@ class _Test:
             "saves refused by a full disk": group.logged("no checkpoint, the next is tried later"),
             "fallbacks from damaged checkpoints": group.logged("; going back to "),
             "ways back to the checkpoint": group.logged(": going back to the checkpoint"),
+            "outputs refused": group.logged(REFUSED),
+            "outputs denied": group.logged(DENIED),
         }
 
     def _check_sharpness(self) -> None:
@@ -420,10 +432,11 @@ class _Test:
         numbers = {int(dict(r.headers)["number"]) for r in logs[0]}
         if numbers != set(range(self.n)):
             failures.append(f"the log has {len(numbers)} of {self.n} messages")
-        options = {**self.topics, "group": "any", "seed": self.seed}
+        options = {**self.topics, "group": "any", "seed": self.seed, "shadow": self.shadow}
         self.report.findings = check(
             worker_options(options),
             model(self.seed, late=self.late),
+            shadow(self.seed, late=self.late) if self.shadow else None,
             logs,
             self._last,
             CheckpointFolder(self.folder.path),
@@ -445,6 +458,7 @@ def run(
     late: bool = False,
     s3: bool = False,
     keyed: bool = False,
+    shadow: bool = False,
     tell: Callable[[float, int], None] = lambda _seconds, _done: None,
 ) -> Report:
     """Run one fault test.
@@ -467,12 +481,15 @@ def run(
         Checkpoints in an S3-compatible store, which loses answers.
     keyed
         A model for each key.
+    shadow
+        A second model beside the first, which often takes its place.
     tell
         Is told how far it is: seconds, and messages that are in checkpoints.
     """
     root.mkdir(parents=True, exist_ok=True)
     with _store(wanted=s3) as store:
-        report = _Test(broker, root, seed, examples, late=late, keyed=keyed).run(seconds, tell)
+        test = _Test(broker, root, seed, examples, late=late, keyed=keyed, shadow=shadow)
+        report = test.run(seconds, tell)
         if store is not None:
             report.events["answers of the store that were lost"] = store.lost
             if not store.lost:

@@ -7,6 +7,7 @@ import errno
 import json
 import logging
 import os
+import random
 import signal
 import sys
 import time
@@ -14,6 +15,9 @@ import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from kafka.errors import NotLeaderForPartitionError
+from kafka.producer.sender import Sender
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
@@ -31,7 +35,9 @@ from drift.models import LBP, RBP, Tracker
 from tests.faults.examples import PARTITIONS, codec
 
 __all__ = [
+    "DENIED",
     "PLACE",
+    "REFUSED",
     "SESSION",
     "SILENCE",
     "claim_steps",
@@ -42,12 +48,17 @@ __all__ = [
     "journal",
     "main",
     "model",
+    "shadow",
     "steps",
     "worker_options",
 ]
 
+log = logging.getLogger(__name__)
+
 #: Variable of the environment that names a store for the checkpoints, instead of a folder.
 PLACE = "DRIFT_FAULTS_CHECKPOINTS"
+#: What a worker says whose outputs are not taken, or are said not to be.
+REFUSED, DENIED = "outputs are refused", "outputs are denied"
 #: Linux' option of a process: the signal that it gets as its parent ends.
 _PDEATHSIG = 1
 #: Session timeout, seconds.
@@ -65,6 +76,11 @@ _WRITES = {
     *(f"checkpoint.{step}" for step in ("order-half-written", "half-written", "written")),
     "models.half-written",
 }
+#: Share of requests with outputs that are refused while that lasts, and of answers that tell of an
+#: error though the broker has the outputs.
+_REFUSED, _DENIED = 0.4, 0.4
+#: The e-value at which a shadow takes the model's place: by chance, too, so that it comes often.
+_PROMOTE = 2.0
 #: Of models of keys: how many are in memory and how many leave it at once.
 _MODELS, _LEAVE = 30, 10
 
@@ -89,9 +105,15 @@ def model(seed: int, *, late: bool = False) -> Any:
     return (Tracker(100, seed=11, late=late or None), RBP(200, seed=11), LBP(200))[seed % 3]
 
 
-def _configuration(seed: int) -> dict[str, Any]:
+def shadow(seed: int, *, late: bool = False) -> Any:
+    """Return the model beside it, where there is one."""
+    return model(seed + 1, late=late)
+
+
+def _configuration(seed: int, *, shadowed: bool) -> dict[str, Any]:
     """Return what its checkpoints have to agree on."""
-    return {"model": type(model(seed)).__name__, "seed": seed}
+    named = {"model": type(model(seed)).__name__, "seed": seed}
+    return named | ({"shadow": type(shadow(seed)).__name__} if shadowed else {})
 
 
 def clock(seed: int) -> str:
@@ -110,6 +132,7 @@ def worker_options(options: dict[str, Any]) -> WorkerOptions:
     return WorkerOptions(
         **{name: options[name] for name in names if name in options},
         **(silence if "labels" in options and seed % 2 else {}),
+        promote=_PROMOTE if options["shadow"] else None,
         prior=not seed % 2,
         max_models=_MODELS,
         timestamps=clock(seed),
@@ -123,10 +146,10 @@ def worker_options(options: dict[str, Any]) -> WorkerOptions:
     )
 
 
-def folder(path: Path, seed: int) -> CheckpointFolder:
+def folder(path: Path, seed: int, *, shadowed: bool = False) -> CheckpointFolder:
     """Return the group's checkpoints."""
     place = os.environ.get(PLACE, path / "checkpoints")
-    return CheckpointFolder(place, _configuration(seed), keep=3)
+    return CheckpointFolder(place, _configuration(seed, shadowed=shadowed), keep=3)
 
 
 def journal(path: Path, checkpoints: CheckpointFolder, claim: tuple[str, int | None]) -> Path:
@@ -181,6 +204,34 @@ def _redeliver() -> None:
     GroupConsumer.start = early  # type: ignore[method-assign]
 
 
+def _refuse(root: Path) -> None:
+    """Have requests with outputs fail by errors that pass, while a file "errors" is there.
+
+    Of a request that is refused the broker has nothing, of an answer that is denied it has all. A
+    file that is not empty has all requests refused.
+    """
+    create, complete = Sender._create_produce_requests, Sender._complete_batch
+    errors, draw = root / "errors", random.Random(os.getpid())
+
+    def is_hit(share: float) -> bool:
+        return errors.exists() and (draw.random() < share or errors.stat().st_size > 0)
+
+    def requests(self: Sender, collated: dict[int, list[Any]]) -> Any:
+        refused = [node for node, batches in collated.items() if batches and is_hit(_REFUSED)]
+        for batch in (batch for node in refused for batch in collated.pop(node)):
+            log.info(REFUSED)
+            self._complete_batch_with_exception(batch, NotLeaderForPartitionError("refused"))
+        return create(self, collated)
+
+    def answer(self: Sender, batch: Any, response: Any) -> None:
+        if response.error_code == 0 and is_hit(_DENIED):
+            log.info(DENIED)
+            response.error_code = NotLeaderForPartitionError.errno
+        complete(self, batch, response)
+
+    Sender._create_produce_requests, Sender._complete_batch = requests, answer
+
+
 def end_with(parent: int) -> None:
     """End with the process that started this one, however that ends, and though this is frozen."""
     if sys.platform == "linux":
@@ -198,12 +249,13 @@ def main(text: str) -> None:
     logging.getLogger("kafka").setLevel(options.get("level", "ERROR"))
     is_keyed = options["keyed"]
     _obey(root, [*steps(keyed=is_keyed), *claim_steps(keyed=is_keyed)])
+    _refuse(root)
     _redeliver()
     _keep_order(root / "order")
     ModelStore.at_once = _LEAVE
     worker = Worker(
         model(seed),
-        folder(root, seed),
+        folder(root, seed, shadowed=options["shadow"]),
         {
             "bootstrap_servers": options["address"],
             "reconnect_backoff_ms": 50,
@@ -211,6 +263,7 @@ def main(text: str) -> None:
         },
         worker_options(options),
         codec=codec(keyed=is_keyed),
+        shadow=shadow(seed) if options["shadow"] else None,
         consumer={
             "session_timeout_ms": int(1000 * SESSION),
             "heartbeat_interval_ms": int(1000 * SESSION / 5),

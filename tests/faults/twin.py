@@ -102,6 +102,33 @@ def _read(value: bytes | None, *, with_features: bool) -> dict[str, Any] | None:
     return tree if is_right else None
 
 
+class _Bettor:
+    """Who bets on each example that one of the two models alone has right that it is the shadow.
+
+    Each pot has ten shares, of which the half, a quarter and so on are staked each time. A second
+    pot is opened after 64 bets, the next ones after twice as many each.
+    """
+
+    def __init__(self) -> None:
+        self.won = self.lost = 0
+        self._pots, self._idle = [[0.05] * 10], 0.5
+
+    def bet(self, *, wins: bool) -> None:
+        self.won += wins
+        self.lost += not wins
+        for pot in self._pots:
+            for k, share in enumerate(pot):
+                pot[k] += (share if wins else -share) / 2 ** (k + 1)
+        number = len(self._pots)
+        if self.won + self.lost == 64 * 2 ** (number - 1):
+            self._pots.append([0.05 / (number * (number + 1))] * 10)
+            self._idle -= sum(self._pots[-1])
+
+    @property
+    def money(self) -> float:
+        return self._idle + sum(map(sum, self._pots))
+
+
 class _Kept(NamedTuple):
     """Features that wait: of which record, from when, with what was predicted."""
 
@@ -111,6 +138,7 @@ class _Kept(NamedTuple):
     features: dict[str, float]
     predicted: Any
     size: int
+    guess: Any  # the shadow's
 
 
 class Twin:
@@ -126,6 +154,8 @@ class Twin:
         Topic of the labels, and how long they wait.
     model
         One that has learnt nothing.
+    shadow
+        Another one beside it; None for none.
     keyed
         Whether each key has a model of its own.
     """
@@ -136,10 +166,16 @@ class Twin:
         runs: Iterable[Mapping[Place, int]],
         options: Any,
         model: Any,
+        shadow: Any = None,
         *,
         keyed: bool = False,
     ) -> None:
         self.options, self.model, self.keyed = options, model, keyed
+        self.shadow = deepcopy(shadow)
+        self.bettor = _Bettor()  # since the last promotion
+        self.promotions = 0
+        self._next: dict[Place, int] = {}  # offsets
+        self._since: dict[Place, int] = {}  # where they were at the last promotion
         self.own: dict[str, Any] = {}  # models by key
         self._first = deepcopy(model)
         self.predictions: dict[str, dict[str, Any]] = {}
@@ -160,6 +196,7 @@ class Twin:
         for run in runs:
             for time, record in self._of(run):
                 self._take(time, record)
+                self._next[record.topic, record.partition] = record.offset + 1
 
     def _of(self, run: Mapping[Place, int]) -> list[tuple[int, Any]]:
         """Return the records of a run in their order: features before a label of their time."""
@@ -198,7 +235,7 @@ class Twin:
         elif self.keyed:
             self._learn_own(tree["key"], tree["features"], label, predicted)
         else:
-            self._learn(tree["features"], label, predicted)
+            self._learn(tree["features"], label, predicted, self._guess(tree["features"]))
 
     def _predict(self, record: Any, tree: dict[str, Any]) -> Any:
         x, model = tree["features"], self.own.get(tree.get("key", ""), self.model)
@@ -212,10 +249,38 @@ class Twin:
         }
         return predicted
 
-    def _learn(self, x: dict[str, float], label: bool, predicted: Any) -> None:  # noqa: FBT001
-        self.model.learn_one(x, label)
+    def _guess(self, x: dict[str, float]) -> Any:
+        return None if self.shadow is None else self.shadow.predict_one(x)
+
+    def _learn(
+        self,
+        x: dict[str, float],
+        label: bool,  # noqa: FBT001
+        predicted: Any,
+        guess: Any,
+        *,
+        knew: bool = True,
+    ) -> None:
+        """Learn by both, and let them change places; `knew` is whether the shadow has guessed."""
+        self._update(x, label)
         self.learnt += 1
         self.mistakes += predicted != label
+        if self.shadow is None or not knew or (predicted == label) is (guess == label):
+            return
+        self.bettor.bet(wins=guess == label)
+        if guess == label and self.bettor.money >= self.options.promote:
+            self.model, self.shadow = self.shadow, self.model
+            self.bettor, self._since = _Bettor(), dict(self._next)
+            self.promotions += 1
+
+    def _update(self, x: dict[str, float], label: bool) -> None:  # noqa: FBT001
+        self.model.learn_one(x, label)
+        if self.shadow is not None:
+            self.shadow.learn_one(x, label)
+
+    def _learn_kept(self, kept: _Kept, label: bool) -> None:  # noqa: FBT001
+        knew = kept.offset >= self._since.get(kept.place, 0)
+        self._learn(kept.features, label, kept.predicted, kept.guess, knew=knew)
 
     def _learn_own(self, key: str, x: dict[str, float], label: bool, predicted: Any) -> None:  # noqa: FBT001
         """Learn by the model of a key, which begins as the topic's where that learns, too."""
@@ -240,17 +305,18 @@ class Twin:
         name, x = tree.get("id"), tree["features"]
         if name is None:
             return
+        guess = self._guess(x)
         if name in self.early:
             _, label, _ = self.early.pop(name)
             self.done[name] = time
             self.counts["learnt"] += 1
-            self._learn(x, label, predicted)
+            self._learn(x, label, predicted, guess)
         elif name in self.waiting or name in self.silent or name in self.done:
             self.counts["repeated"] += 1
         else:
             size = len(record.value) + sum(len(k) + len(v) for k, v in record.headers)
             place = record.topic, record.partition
-            self.waiting[name] = _Kept(place, record.offset, time, x, predicted, size)
+            self.waiting[name] = _Kept(place, record.offset, time, x, predicted, size, guess)
             self._evict()
 
     def _evict(self) -> None:
@@ -274,7 +340,7 @@ class Twin:
             kept = self.waiting.pop(name)
             self.done[name] = time
             self.counts["learnt"] += 1
-            self._learn(kept.features, label, kept.predicted)
+            self._learn_kept(kept, label)
         elif name in self.silent:
             kept = self.silent.pop(name)
             self.done[name] = time
@@ -282,7 +348,7 @@ class Twin:
                 self.counts["confirmed"] += 1
             else:
                 self.counts["corrected"] += 1
-                self.model.learn_one(kept.features, label)  # counted once, by its silence
+                self._update(kept.features, label)  # counted once, by its silence
         elif name in self.done or name in self.early:
             self.counts["duplicate"] += 1
         else:
@@ -312,7 +378,7 @@ class Twin:
             self.counts["silent" if is_told else "expired"] += 1
             if is_told:
                 self.silent[name] = kept
-                self._learn(kept.features, options.silence, kept.predicted)
+                self._learn_kept(kept, options.silence)
         until -= 1000 * options.correct_for
         while self.silent and next(iter(self.silent.values())).time < until:
             del self.silent[next(iter(self.silent))]
