@@ -27,11 +27,6 @@ class Missing(Exception):  # noqa: N818 - no error: a scenario is skipped and sa
     """What a scenario or a contender needs is not there; the text says what."""
 
 
-#: Rows of a block when blocks are shuffled: a day of Electricity. Neighbours stay together, except
-#: one pair in 50, so the previous label stays informative; days, seasons, shifts and cycles go.
-BLOCK = 50
-
-
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Labelled rows in order: an array where features are dense, else a sparse matrix."""
@@ -71,31 +66,6 @@ class Stream:
         start, stop, _ = slice(start, stop).indices(len(self))
         shifts = tuple(shift - start for shift in self.shifts if start < shift < stop)
         return replace(self, X=self.X[start:stop], y=self.y[start:stop], shifts=shifts)
-
-    def scaled(self) -> Stream:
-        """Return rows of mean square norm 1, dense ones standardised by the rows up to each.
-
-        Rows of text are, each by itself, divided by their norm. It is what River's StandardScaler
-        does, for models that do not scale by themselves; those with a kernel want one width.
-        """
-        if not self.dense:
-            norms = np.sqrt(self.X.multiply(self.X).sum(axis=1))
-            return replace(
-                self, X=csr_array(self.X.multiply(1 / np.where(norms, norms, 1)[:, None]))
-            )
-        count = np.arange(1, len(self) + 1)[:, None]
-        mean = self.X.cumsum(axis=0) / count
-        variance = np.maximum((self.X**2).cumsum(axis=0) / count - mean**2, 0)
-        centred = np.where(variance > 1e-9 * mean**2, self.X - mean, 0)
-        X = centred / np.sqrt(np.where(variance > 0, variance, 1) * self.X.shape[1])
-        return replace(self, X=np.clip(X, -5, 5))
-
-    def block_shuffled(self, length: int = BLOCK, seed: int = 0) -> Stream:
-        """Return the rows in blocks, the blocks in random order, the rows of each as they were."""
-        starts = np.arange(0, len(self), length)
-        np.random.default_rng(seed).shuffle(starts)
-        order = np.concatenate([np.arange(s, min(s + length, len(self))) for s in starts])
-        return replace(self, X=self.X[order], y=self.y[order], shifts=())
 
 
 def stories(n: int = 20_000) -> Stream:

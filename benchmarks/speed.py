@@ -21,7 +21,6 @@ from typing import Any
 from benchmarks.bars import judged
 from benchmarks.data import Missing
 from benchmarks.machine import load_average, machine, write_json
-from benchmarks.page import update
 from benchmarks.report import show_scenario, show_table
 from benchmarks.scenarios import SCENARIOS, Settings
 from drift.experiments.jobs import code_fingerprint
@@ -37,9 +36,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="run what has results, too")
     parser.add_argument("--output", type=Path, help="results/speed.json, or speed-quick.json")
     parser.add_argument("--figures", type=Path, help="folder of the figures: the output's")
-    parser.add_argument(
-        "--page", type=Path, help="page to put the tables into: benchmarks/results.md"
-    )
     parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
     chosen = parser.parse_args()
     chosen.output = chosen.output or Path("results", f"speed{'-quick' * chosen.quick}.json")
@@ -102,8 +98,6 @@ def main() -> int:
         show_scenario(name, results[name])
     show_table("To reach", judged(results))
     draw(results, chosen.figures or chosen.output.parent)
-    if chosen.page:
-        update(chosen.page, results)
     return int(any("failed" in results[name] for name in names))
 
 

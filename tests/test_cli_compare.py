@@ -178,11 +178,14 @@ def test_logistic_regression_is_the_arenas(labels, name):
     scaler, model = compare_command._model("lr", stream).steps.values()
     assert type(scaler).__name__ == "StandardScaler"
     assert type(model).__name__ == name
-    arenas = MODELS["logistic regression"].make(multiclass=len(labels) > 2)
+    arenas = MODELS["logistic regression"].make(stream)
     assert repr(getattr(model, "classifier", model)) == repr(arenas)
 
 
-@pytest.mark.parametrize("name", [*drift_models(), *compare_command._RIVER])
+@pytest.mark.parametrize(
+    "name",
+    [*drift_models(), *(k for k, v in compare_command._RIVALS.items() if MODELS[v].available)],
+)
 def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
     stream = read_stream("sales.csv", "three")
     for word in (name, name.upper()):

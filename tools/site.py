@@ -31,10 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = {
     "index.md": "README.md",
     **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
-    **{
-        name: name
-        for name in ("benchmarks/README.md", "benchmarks/results.md", "datasets/README.md")
-    },
+    **{name: name for name in ("benchmarks/README.md", "datasets/README.md")},
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]

@@ -20,11 +20,14 @@ class Arena(Experiment):
     """
 
     streams: tuple[str, ...] | None = option(
-        "Some of the streams, also insects abrupt, keystroke, sms, covertype, elecNormNew, "
-        "airlines, nomao and gas-drift, which are fetched; default: all others.",
-        None,
+        "Some of the streams, or a list of them: development, held-out; default: all.", None
     )
-    models: tuple[str, ...] | None = option("Some of the models; default: all.", None)
+    models: tuple[str, ...] | None = option(
+        "Some of the models; default: all, MOA's if CapyMOA and Java are installed.", None
+    )
+    delays: tuple[int, ...] | None = option(
+        "Rows by which labels are late, 0: at once; default: 0, 100 and 1,000.", None, least=0
+    )
     quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
     tables: bool = option("Run nothing: tables and page of what the folder has.", default=False)
     page: Path | None = option(

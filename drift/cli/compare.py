@@ -35,8 +35,8 @@ _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 _READING = ("time", "drop", "calendar", "encoding", "separator", "rows")
 #: Columns beyond which a file is a text's.
 _WORDS = 1000
-#: River's models by short names, as the arena calls them.
-_RIVER = {
+#: Models of River and MOA by short names, as the arena calls them.
+_RIVALS = {
     "arf": "ARF",
     "hat": "Hoeffding adaptive tree",
     "ht": "Hoeffding tree",
@@ -44,6 +44,11 @@ _RIVER = {
     "lr": "logistic regression",
     "nb": "naive Bayes",
     "srp": "SRP",
+    "moa_arf": "MOA ARF",
+    "moa_hat": "MOA HAT",
+    "moa_plastic": "MOA PLASTIC",
+    "moa_sgbt": "MOA SGBT",
+    "moa_srp": "MOA SRP",
 }
 
 
@@ -57,7 +62,8 @@ class _Options:
     target: str | None = option("The column of the labels.", None)
     models: tuple[str, ...] = option(
         "What to compare: tracker or another of `drift models`, 'LBP(budget=500)'; River's arf, "
-        "hat, ht, knn, lr, nb, srp; module:Class for your own.",
+        "hat, ht, knn, lr, nb, srp; MOA's moa_arf, moa_hat, moa_plastic, moa_sgbt, moa_srp; "
+        "module:Class for your own.",
         ("tracker", "lbp", "lr"),
     )
     time: str | None = option(
@@ -212,8 +218,8 @@ def _model(asked: Any, stream: Stream) -> Any:
     if not isinstance(name, str) or ":" in name or "." in name:
         return build(table)  # which refuses other names
     known = drift_models()
-    [name] = in_order("model", [name], [*_RIVER, *known, "OneVsRest", "Averaged"])
-    if name in _RIVER:
+    [name] = in_order("model", [name], [*_RIVALS, *known, "OneVsRest", "Averaged"])
+    if name in _RIVALS:
         return _rival(stream, **table | {"class": name})
     if name in set(known) - {"MIRA"} and "budget" in inspect.signature(known[name]).parameters:
         table = {"budget": _BUDGET, **table}  # that of MIRA is of one of its caches alone
@@ -238,11 +244,11 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
 
 
 def _rival(stream: Stream, **table: Any) -> Any:
-    """Return one of River's models as the arena has it, for any number of classes."""
+    """Return a model of River's or MOA's as the arena has it, for any number of classes."""
     short, labels = table.pop("class"), set(stream.labels)
-    family = _lazy.MODELS[_RIVER[short]]
+    family = _lazy.MODELS[_RIVALS[short]]
     try:
-        model = family.make(multiclass=len(labels) > 2, **table)
+        model = family.make(stream, **table)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{short}: {error}") from None
     if short == "lr" and len(labels) == 2 and not labels <= {False, True}:

@@ -10,6 +10,7 @@ import numpy as np
 
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.standings import Standings
+from drift.experiments.arena.streams import KINDS
 from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.statistics import ranks_of
 from drift.experiments.comparison.tables import costs, grouped, own_rows
@@ -235,7 +236,7 @@ def ranks(results: Results) -> Figure:
 
 
 def arena_cost(results: Results) -> Figure:
-    """Error against time, of real streams and of generated ones.
+    """Error against time, of each kind of streams.
 
     Parameters
     ----------
@@ -244,8 +245,8 @@ def arena_cost(results: Results) -> Figure:
     """
     standings, panels = results.once(Standings.of), []
     ours = [name for name, family in MODELS.items() if family.ours]
-    for kind in ("real", "generated"):
-        streams, rows = standings.costs(real=kind == "real")
+    for kind in KINDS:
+        streams, rows = standings.costs(kind)
         title = f"mean of {len(streams)} {kind} streams"
         panels += [_panel_of(rows, "microseconds", ours, title)] if rows else []
     return error_against_cost("Error against time", panels, every=True, narrow=True)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_array
+from sklearn import datasets
 
 from drift.cli import app
 from drift.errors import DataError, ParameterError
@@ -29,7 +31,7 @@ from drift.experiments.results import Table
 from drift.streams import Documents, Stream
 
 #: Tables without times and memory.
-TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_generated.csv", "losses.csv")
+TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_held-out.csv", "losses.csv")
 ARENA = {"streams": ["phishing", "segments"], "models": ["Tracker", "PA"], "jobs": 1}
 
 
@@ -39,8 +41,9 @@ def short(monkeypatch):
 
 
 def test_the_list_is_as_long_as_it_should_be():
-    assert sum(bool(entry.source) for entry in STREAMS.values()) >= 15
-    assert len(STREAMS) >= 20
+    kinds = Counter(entry.kind for entry in STREAMS.values())
+    assert kinds["real"] >= 15
+    assert kinds["held-out"] >= 14
     assert len(MODELS) >= 15
     assert all(len(family.grid) <= 8 for family in MODELS.values())
     assert not any(family.grid for name, family in MODELS.items() if name.startswith("Tracker"))
@@ -66,7 +69,8 @@ def test_a9a_has_its_columns_as_texts(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, entry in STREAMS.items() if not entry.source and "noise" not in name]
+    "name",
+    [name for name, entry in STREAMS.items() if not entry.source and "noise" not in name],
 )
 def test_generated_streams_are_the_same_each_time(name, monkeypatch):
     monkeypatch.setattr("drift.experiments.arena.streams.ROWS", 80)
@@ -93,11 +97,39 @@ def test_a_checkerboard_turns_by_half(monkeypatch):
     assert changed / 400 == pytest.approx(0.1, abs=0.05)  # half of those that are drawn again
 
 
-@pytest.mark.parametrize("name", MODELS)
+def test_held_out_columns_and_words_by_hand(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRIFT_DATA", str(tmp_path))
+    with pytest.raises(DataError, match="steel"):
+        STREAMS["steel"].make()
+    (tmp_path / "heldout").mkdir()
+    table = {"X": np.array([[1.5, 2], [np.nan, 0]]), "y": np.array(["0", "1"])}
+    table |= {"cat": np.array([False, True]), "names": np.array(["a", "b"])}
+    words = {"indptr": [0, 2, 3], "indices": [1, 0, 1], "data": np.float32([0.5, 1, 2])}
+    words |= {"y": np.array(["ham", "spam"]), "vocab": np.array(["you", "won"])}
+    for name, arrays in [("turbofan", table), ("steel", table), ("sms", words)]:
+        np.savez(tmp_path / "heldout" / f"{name}.npz", **arrays)
+    assert list(STREAMS["steel"].make()) == [({"a": 1.5, "b": "2"}, "0"), ({"b": "0"}, "1")]
+    assert STREAMS["turbofan"].make().labels == [False, True]
+    assert list(STREAMS["sms"].make()) == [({"won": 0.5, "you": 1.0}, False), ({"won": 2.0}, True)]
+
+
+def test_moons_turn_and_clusters_change(monkeypatch):
+    monkeypatch.setattr("drift.experiments.arena.streams.ROWS", 400)
+    points = np.array([list(x.values()) for x, _ in STREAMS["moons turning"].make()])
+    still, labels = datasets.make_moons(400, noise=0.25, random_state=0)
+    turned = (still - [0.5, 0.25]) @ [1, 1j] * np.exp(2j * np.pi * np.arange(400) / 399)
+    np.testing.assert_allclose(points @ [1, 1j], turned)
+    assert STREAMS["moons turning"].make().labels == (labels == 1).tolist()
+    clusters = STREAMS["clusters abrupt"].make()
+    assert [drift.row for drift in clusters.drifts] == [100, 200, 300]
+    assert len(clusters.classes) == 4
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].available])
 @pytest.mark.parametrize("multiclass", [False, True])
 def test_models_learn(name, multiclass):
     pairs = [({"a": float(i % 3), "b": 1.0}, i % 3 if multiclass else i % 3 > 0) for i in range(30)]
-    for contender in contenders_of(name, multiclass=multiclass, sparse=False).values():
+    for contender in contenders_of(name, Stream(pairs), sparse=False).values():
         model = contender.make()
         for x, y in pairs:
             model.learn_one(x, y)
@@ -170,8 +202,8 @@ def test_tables_and_page(tmp_path):
     assert {row["delay"] for row in results.rows("table")} == {None, "20", "100"}
     for record in results.records:
         if record["model"] == "Tracker":
-            entrant = contenders_of("Tracker", multiclass=record["stream"] == "segments",
-                                    sparse=False)["Tracker"]  # fmt: skip
+            stream = STREAMS[record["stream"]].make()
+            entrant = contenders_of("Tracker", stream, sparse=False)["Tracker"]
             late = replace(entrant, late=record["delay"] is not None)
             assert record["parameters"] == late.identity
     with (tmp_path / "errors.csv").open() as file:
@@ -194,7 +226,7 @@ def test_tables_and_page(tmp_path):
     headings = re.findall("^## (.*)", text, re.MULTILINE)
     assert headings[0] == "Where drift loses"
     lost = len({row["stream"] for row in results.rows("losses")})
-    assert f"They are {lost} of 2 real streams and 0 of 0 generated streams." in text
+    assert f"They are 0 of 0 held-out, {lost} of 2 real, 0 of 0 generated streams." in text
     (figure,) = re.findall(r"!\[.*\]\((.*)\)", text)
     assert (tmp_path / figure).exists()
     for model in ("Tracker", "PA, tuned"):
@@ -239,7 +271,7 @@ def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
         "no change": {"rcv1 GCAT": 0.5, "rcv1 shifts": 0.7, "spam": 0.3},
         "ARF": {"rcv1 GCAT": 0.3, "spam": 0.3},
     }
-    pairs = {row["other"]: row for row in Standings(rows(errors)).pairs(real=True)}
+    pairs = {row["other"]: row for row in Standings(rows(errors)).pairs("real")}
     assert pairs["ARF"]["n"] == 2
     assert pairs["ARF"]["median_difference"] == pytest.approx((-0.1 - 0.2) / 2)
     beside = [pairs["ARF"][name] for name in ("error", "theirs")]
@@ -267,7 +299,7 @@ def test_delays_are_compared_after_the_first_labels():
     (lost,) = standings.losses("100")
     assert (lost["rival"], lost["theirs"]) == ("PA", 0.2)
     assert lost["gap"] == pytest.approx(0.24)
-    assert "| spam | 100 | 44.00 | PA | 20.00 | 24.00 |" in page_of(standings)
+    assert "| spam | real | 100 | 44.00 | PA | 20.00 | 24.00 |" in page_of(standings)
 
 
 def test_the_page_says_what_became_of_each_run():
@@ -282,13 +314,12 @@ def test_the_page_says_what_became_of_each_run():
     records += rows({"ARF": {"weather": 0.2}})
     records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
     text = page_of(Standings(records))
-    at_once, late = text.split("### Real streams, labels 100 rows late")
+    at_once, late = text.split("### Real development streams, labels 100 rows late")
     assert "| Tracker | **10.00** | 8.00 |" in at_once
     assert "SRP" not in at_once
     assert "| Tracker | **25.00** | **25.00** |\n\nNot run here: ARF." in late
-    assert "| phishing | 1,250 | 8.65 | random patches | River | 8.00 |" in late
-    assert "| gas-drift |  |  |  |  | - |" in late
-    _, others = text.split("### Others: real streams, labels at once")
+    assert "| phishing | 1,250 | 8.65 | random patches | 8.00 |" in late
+    _, others = text.split("### Others: real development streams, labels at once")
     assert "| model | weather | phishing |" in others
     assert "| EFDT | - | **7.00** |\n| SRP | limit | failed |" in others
     few = [one for one in records if one["model"] != "EFDT" and one["status"] != "failed"]
@@ -308,7 +339,7 @@ def test_costs_are_of_streams_that_all_have_ended_on():
     records = rows(errors)
     records[0]["microseconds"] = 8.0
     standings = Standings(records)
-    streams, actual = standings.costs(real=True)
+    streams, actual = standings.costs("real")
     assert streams == ["a9a", "spam"]
     assert [(row["model"], row["error"]) for row in actual] == [
         ("ARF", 0.1),
@@ -316,7 +347,7 @@ def test_costs_are_of_streams_that_all_have_ended_on():
         ("LBP", 0.25),
     ]
     assert actual[1]["microseconds"] == pytest.approx(4.0)  # the geometric mean of 8 and 2
-    assert standings.costs(real=False)[0] == ["checkerboard"]
+    assert standings.costs("generated")[0] == ["checkerboard"]
     own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
     figure = Results(own, records, {}, {}, 1.0).plot("img/arena-cost")
     named = [{text.get_text() for text in panel.texts} for panel in figure.axes]
@@ -337,7 +368,7 @@ def test_the_quick_form_says_what_it_is(tmp_path, monkeypatch):
     text = (tmp_path / "arena.md").read_text("utf-8")
     assert "first 1,000 rows of\nsome streams" in text
     assert "20,000" not in text
-    assert "### Real streams, labels 100 rows late" in text
+    assert "### Real development streams, labels 100 rows late" in text
     assert "published" not in text
     tables = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
     assert not [line for line in tables if "| - |" in line]
@@ -412,7 +443,7 @@ def test_copies_of_a_source_count_once():
         "LBP": {"rcv1 GCAT": 0.1, "rcv1 shifts": 0.4, "spam": 0.2, "checkerboard": 0.5},
         "PA": {"rcv1 GCAT": 0.1, "rcv1 shifts": 0.4, "spam": 0.2, "checkerboard": 0.5},
     }
-    (pair,) = Standings(rows(errors)).pairs(real=True)
+    (pair,) = Standings(rows(errors)).pairs("real")
     assert (pair["model"], pair["other"], pair["n"]) == ("Tracker", "LBP", 2)
     assert pair["median_difference"] == pytest.approx((-0.05 - 0.1) / 2)
 

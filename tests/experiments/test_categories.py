@@ -48,11 +48,12 @@ def error(contender, stream, first=250, last=450):
 
 def bound(name):
     """Allowed errors of drift's models, except the Tracker: they keep few supports."""
-    return 0.05 if name in {"Tracker", "Tracker 100", *command._RIVER} else 0.1
+    return 0.05 if name in {"Tracker", "Tracker 100", *command._RIVALS} else 0.1
 
 
 # The two ensembles are the arena's own models, which are tried below.
-COMPARED = [*drift_models(), *sorted(set(command._RIVER) - {"arf", "srp"})]
+ALONE = sorted(n for n, arenas in command._RIVALS.items() if MODELS[arenas].available)
+COMPARED = [*drift_models(), *(name for name in ALONE if name not in {"arf", "srp"})]
 
 
 @pytest.mark.parametrize("name", slow_without_a_compiler(COMPARED, drift_models()))
@@ -61,10 +62,12 @@ def test_every_name_of_compare_finds_a_text_that_tells_the_label(name):
     assert error(Contender(command._model(name, stream)), stream) < bound(name)
 
 
-@pytest.mark.parametrize("name", slow_without_a_compiler(MODELS, OF_DRIFT))
+@pytest.mark.parametrize(
+    "name", slow_without_a_compiler([n for n in MODELS if MODELS[n].available], OF_DRIFT)
+)
 def test_every_name_of_the_arena_finds_a_text_that_tells_the_label(name):
     stream = read_stream(FRAME.assign(sold=FRAME["sold"] == "yes"), "sold")
-    contender = contenders_of(name, multiclass=False, sparse=False)[name]
+    contender = contenders_of(name, stream, sparse=False)[name]
     assert error(contender, stream) < (0.1 if name in OF_DRIFT and "Tracker" not in name else 0.05)
 
 

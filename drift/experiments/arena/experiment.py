@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.markdown import Markdown
 
-from drift._checks import in_order
+from drift._checks import check_integer, in_order
 from drift.errors import DriftError, ParameterError
 from drift.experiments.arena.kept import runs_of_page, update
 from drift.experiments.arena.models import MODELS, contenders_of
@@ -24,7 +25,7 @@ from drift.experiments.arena.standings import (
     select,
     settled,
 )
-from drift.experiments.arena.streams import STREAMS
+from drift.experiments.arena.streams import GROUPS, KINDS, STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
@@ -60,6 +61,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     *,
     streams: Iterable[str] | None = None,
     models: Iterable[str] | None = None,
+    delays: Iterable[int] | None = None,
     quick: bool = False,
     tables: bool = False,
     page: str | PathLike[str] | None = None,
@@ -71,14 +73,19 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
 ) -> Results:
     """Run every model on every stream: at its defaults with three delays, and over its grid.
 
+    Grids are for development streams alone, with labels at once.
+
     Parameters
     ----------
     output
         Folder that keeps the runs: a call computes only those that it lacks.
     streams, models
-        Names in `drift.experiments.arena.streams.STREAMS` and
-        `drift.experiments.arena.models.MODELS`; None: all but the streams that are fetched.
-        Streams whose data are not there are left out with a warning.
+        Names in `drift.experiments.arena.streams.STREAMS`, or of its two lists, development and
+        held-out, and in `drift.experiments.arena.models.MODELS`; None: all, MOA's models if
+        CapyMOA and Java are installed. Streams whose data are not there are left out with a
+        warning.
+    delays
+        Rows by which labels are late; 0: at once. None: 0, 100 and 1,000.
     quick
         A few of them, and 1,000 rows each: about a minute.
     tables
@@ -122,17 +129,19 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> [(row["model"], row["rows"]) for row in table if row["delay"] is None]
     [('PA', 999), ('PA, tuned', 999), ('no change', 999), ('majority', 999)]
     """
-    listed = [name for name, entry in STREAMS.items() if not entry.fetched]
     if streams is None:
-        streams = _QUICK_STREAMS if quick else listed
+        streams = _QUICK_STREAMS if quick else STREAMS
     if models is None:
-        models = _QUICK_MODELS if quick else MODELS
+        models = _QUICK_MODELS if quick else (m for m in MODELS if MODELS[m].available)
     if page is not None:
         if quick:
             raise ParameterError("page: has runs on whole streams: leave out quick, or the page")
         runs_of_page(page, ARENA.tables["runs"].columns)  # refused before hours of runs, not after
-    wanted, families = in_order("stream", streams, STREAMS), in_order("model", models, MODELS)
+    asked = in_order("stream", streams, [*STREAMS, *GROUPS])
+    wanted = [name for name, one in STREAMS.items() if name in asked or one.group in asked]
+    families = in_order("model", models, MODELS)
     settings = {"models": families, "quick": quick, "time_limit": time_limit}
+    late = _delays(delays, quick=quick)
     known: dict[str, Record] = {}
     if tables:
         with held(output) as folder:
@@ -161,8 +170,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
                     f"{stream.sha256}: fetch it again, or give another folder"
                 )
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
-            delays = _QUICK_DELAYS if quick else _DELAYS
-            yield _runs(stream, STREAMS[name], families, delays, time_limit)
+            yield _runs(stream, STREAMS[name], families, late, time_limit)
 
     results = conduct(
         ARENA,
@@ -178,6 +186,12 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     return _shown(results, page)
 
 
+def _delays(delays: Iterable[int] | None, *, quick: bool) -> tuple[int | None, ...]:
+    if delays is None:
+        return _QUICK_DELAYS if quick else _DELAYS
+    return tuple(check_integer("delays", delay, least=0) or None for delay in delays)
+
+
 def _shown(results: Results, page: str | PathLike[str] | None) -> Results:
     if page is not None:
         update(page, results)
@@ -191,7 +205,6 @@ def _runs(
     delays: Iterable[int | None],
     time_limit: float,
 ) -> Iterator[tuple[str, Run]]:
-    multiclass = len({label for _, label in stream}) > 2
     deviating = replace(stream, examples=list(_deviations(stream)))
     for delay in delays:
         order = order_of(stream, delay)
@@ -199,11 +212,11 @@ def _runs(
             delay=None if delay is None else str(delay), time_limit=float(time_limit)
         )
         for name in families:
-            if entry.sparse and MODELS[name].deviations:
+            if entry.sparse and (MODELS[name].deviations or MODELS[name].tables):
                 continue
             features = deviating if MODELS[name].deviations else stream
-            contenders = contenders_of(name, multiclass=multiclass, sparse=entry.sparse)
-            if delay is not None:
+            contenders = contenders_of(name, features, sparse=entry.sparse)
+            if delay is not None or entry.heldout:
                 contenders = {name: contenders[name]}
             several = MODELS[name].ensemble and delay is None and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several else settings
@@ -228,6 +241,10 @@ def _timeless(results: Results) -> list[Record]:
     return [{name: row[name] for name in _TIMELESS} for row in results.rows("table")]
 
 
+def _pairs(kind: str, results: Results) -> list[Record]:
+    return results.once(Standings.of).pairs(kind)
+
+
 def _all_runs(results: Results) -> list[Record]:
     groups = grouped(results.records, "delay")
     rows = QUICK_SETTLED if results.settings["quick"] else SETTLED
@@ -250,10 +267,7 @@ ARENA = Kind(
     tables={
         "errors": Table(_timeless, _TIMELESS),
         "table": Table(lambda results: results.once(Standings.of).rows, COLUMNS),
-        "pairs_real": Table(lambda results: results.once(Standings.of).pairs(real=True), PAIRS),
-        "pairs_generated": Table(
-            lambda results: results.once(Standings.of).pairs(real=False), PAIRS
-        ),
+        **{f"pairs_{kind}": Table(partial(_pairs, kind), PAIRS) for kind in KINDS},
         "losses": Table(lambda results: results.once(Standings.of).losses(), LOSSES),
         "runs": Table(_all_runs, _RUN_COLUMNS),
     },

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.experiments.arena.retrained import Retrained
 from drift.experiments.comparison.contender import Contender
+from drift.experiments.moa import available, moa
 from drift.experiments.river_models import river
 from drift.kernels import RBF, Linear, Polynomial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from drift.streams.stream import Stream
 
 __all__ = ["MODELS", "Family", "contenders_of"]
 
@@ -22,8 +25,8 @@ _BUDGET = 300
 class Family(NamedTuple):
     """A model and a grid of other settings. Hindsight chooses the best.
 
-    `make` takes whether there are more than two classes, and a setting but for "scaled", which says
-    whether features are standardised.
+    `make` takes the stream that is to be learnt, and a setting but for "scaled", which says whether
+    features are standardised.
     """
 
     make: Callable[..., Any]
@@ -36,41 +39,59 @@ class Family(NamedTuple):
     deviations: bool = False
     #: The page has it behind the others, in tables of its own.
     aside: bool = False
+    #: Runs on tables alone: texts have too many features.
+    tables: bool = False
 
     @property
     def ours(self) -> bool:
         """Whether it is a model of drift's."""
         return isinstance(self.make, partial) and self.make.func is _of_drift
 
+    @property
+    def available(self) -> bool:
+        """Whether the library that it comes from is installed."""
+        is_moas = isinstance(self.make, partial) and self.make.func is _of_moa
+        return available() or not is_moas
 
-def _plain(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: ARG001, FBT001
+
+def _plain(path: str, _: Stream, **parameters: Any) -> Any:
     """Return a model of River's for any number of classes."""
     return river(path, **parameters)
 
 
-def _binary(path: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+def _binary(path: str, stream: Stream, **parameters: Any) -> Any:
     """Return a binary model, for more classes one for each."""
     model = river(path, **parameters)
-    return river("multiclass.OneVsRestClassifier", classifier=model) if multiclass else model
+    several = _are_several(stream)
+    return river("multiclass.OneVsRestClassifier", classifier=model) if several else model
 
 
-def _logistic(multiclass: bool, rate: float = 0.01) -> Any:  # noqa: FBT001
+def _logistic(stream: Stream, rate: float = 0.01) -> Any:
     """Return River's logistic regression, or softmax regression."""
-    name = "SoftmaxRegression" if multiclass else "LogisticRegression"
+    name = "SoftmaxRegression" if _are_several(stream) else "LogisticRegression"
     return river(f"linear_model.{name}", optimizer=river("optim.SGD", lr=rate))
 
 
-def _bagging(path: str, multiclass: bool) -> Any:  # noqa: ARG001, FBT001
+def _bagging(path: str, _: Stream) -> Any:
     tree = river("tree.HoeffdingTreeClassifier")
     return river(path, model=tree, n_models=10, seed=0)
 
 
-def _of_drift(name: str, multiclass: bool, **parameters: Any) -> Any:  # noqa: FBT001
+def _of_drift(name: str, stream: Stream, **parameters: Any) -> Any:
     """Return a model of drift's; of one that is binary, for more classes one for each."""
     models = import_module("drift.models")
     model = getattr(models, name)(**parameters)
-    handles = name in {"Tracker", "MRBP", "PassiveAggressive"} or not multiclass
+    handles = name in {"Tracker", "MRBP", "PassiveAggressive"} or not _are_several(stream)
     return model if handles else models.OneVsRest(model)
+
+
+def _of_moa(learner: str, stream: Stream, **parameters: Any) -> Any:
+    return moa(learner, stream, **parameters)
+
+
+def _are_several(stream: Stream) -> bool:
+    """Whether there are more than two classes."""
+    return len(stream.classes) > 2
 
 
 _KERNELS = (
@@ -83,7 +104,8 @@ _BY_KERNEL = tuple({"kernel": kernel} for kernel in _KERNELS)
 _BY_SCALER = ({"scaled": True},)
 _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
 
-#: By name. "ADWIN" is added to those that start afresh where it finds a change.
+#: By name. "ADWIN" is added to those that start afresh where it finds a change. MOA's have the
+#: defaults of CapyMOA: 100 trees in each of the three ensembles.
 MODELS: dict[str, Family] = {
     "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
     "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
@@ -129,25 +151,31 @@ MODELS: dict[str, Family] = {
     "ADWIN bagging": Family(
         partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True, aside=True
     ),
+    "MOA SGBT": Family(partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True),
+    "MOA ARF": Family(partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True),
+    "MOA SRP": Family(partial(_of_moa, "StreamingRandomPatches"), raw=True, tables=True),
+    "MOA HAT": Family(partial(_of_moa, "HoeffdingAdaptiveTree"), raw=True, tables=True),
+    "MOA PLASTIC": Family(partial(_of_moa, "PLASTIC"), raw=True, tables=True),
 }
 
 
-def contenders_of(name: str, *, multiclass: bool, sparse: bool) -> dict[str, Contender]:
-    """Contenders of a family on a kind of stream: its defaults, and ``name @ k`` for the grid.
+def contenders_of(name: str, stream: Stream, *, sparse: bool) -> dict[str, Contender]:
+    """Contenders of a family on a stream: its defaults, and ``name @ k`` for the grid.
 
     Parameters
     ----------
     name
         In `MODELS`.
-    multiclass
-        Whether the stream has more than two classes.
+    stream
+        What they learn.
     sparse
         Whether its rows are texts, which nothing standardises.
 
     Examples
     --------
     >>> from drift.experiments.arena.models import contenders_of
-    >>> list(contenders_of("PA", multiclass=False, sparse=False))
+    >>> from drift.experiments.arena.streams import STREAMS
+    >>> list(contenders_of("PA", STREAMS["phishing"].make(), sparse=False))
     ['PA', 'PA @ 0', 'PA @ 1', 'PA @ 2']
     """
     family = MODELS[name]
@@ -155,13 +183,13 @@ def contenders_of(name: str, *, multiclass: bool, sparse: bool) -> dict[str, Con
     settings |= {f"{name} @ {k}": one for k, one in enumerate(family.grid)}
     return {
         key: Contender(
-            partial(_made, family, multiclass, **{"scaled": not (sparse or family.raw)} | setting),
+            partial(_made, family, stream, **{"scaled": not (sparse or family.raw)} | setting),
             adwin=name.endswith("ADWIN"),
         )
         for key, setting in settings.items()
     }
 
 
-def _made(family: Family, multiclass: bool, *, scaled: bool, **setting: Any) -> Any:  # noqa: FBT001
-    model = family.make(multiclass, **setting)
+def _made(family: Family, stream: Stream, *, scaled: bool, **setting: Any) -> Any:
+    model = family.make(stream, **setting)
     return river("preprocessing.StandardScaler") | model if scaled else model

@@ -108,9 +108,9 @@ class Standings:
         there = {row["stream"] for row in self.rows}
         return [name for name in STREAMS if name in there]
 
-    def of_kind(self, *, real: bool) -> list[str]:
-        """Names of the real streams, or of the generated ones, in the arena's order."""
-        return [name for name in self.streams if bool(STREAMS[name].source) is real]
+    def of_kind(self, kind: str) -> list[str]:
+        """Names of the streams of a kind, one of `KINDS`, in the arena's order."""
+        return [name for name in self.streams if STREAMS[name].kind == kind]
 
     @cached_property
     def models(self) -> list[str]:
@@ -125,14 +125,14 @@ class Standings:
         name = model.partition(",")[0]
         return name in MODELS and MODELS[name].aside
 
-    def pairs(self, *, real: bool) -> list[Record]:
-        """Compare `OWN` with each model that does not stand aside, on real or generated streams.
+    def pairs(self, kind: str) -> list[Record]:
+        """Compare `OWN` with each model that does not stand aside, on streams of a kind.
 
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
         the number of these pairs alone; beside it stand the mean errors of both.
         """
         all_pairs: list[Record] = []
-        streams = self.of_kind(real=real)
+        streams = self.of_kind(kind)
         for other in (one for one in self.models if one != OWN and not self.aside(one)):
             shared = {
                 s: errors
@@ -154,26 +154,27 @@ class Standings:
             row["holm"] = p
         return all_pairs
 
+    def best(self, stream: str, delay: str | None = None) -> tuple[str, float] | None:
+        """Name and error of the best rival at its defaults; None where none has ended well."""
+        errors = {
+            model: error
+            for model in self.models
+            if not model.startswith(OWN) and not model.endswith(", tuned")
+            if (error := self.error(stream, model, delay)) is not None
+        }
+        return min(errors.items(), key=lambda one: one[1]) if errors else None
+
     def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
         """Streams on which a rival at its defaults is better, by at least so much; worst first."""
         losses = []
         for stream in self.streams:
-            ours = self.error(stream, OWN, delay)
-            rivals = {
-                model: error
-                for model in self.models
-                if not model.startswith(OWN) and not model.endswith(", tuned")
-                if (error := self.error(stream, model, delay)) is not None
-            }
-            if ours is None or not rivals:
-                continue
-            best = min(rivals, key=rivals.__getitem__)
-            if ours - rivals[best] >= least:
-                row = {"stream": stream, "error": ours, "rival": best, "theirs": rivals[best]}
-                losses.append(row | {"gap": ours - rivals[best]})
+            ours, best = self.error(stream, OWN, delay), self.best(stream, delay)
+            if ours is not None and best is not None and ours - best[1] >= least:
+                row = {"stream": stream, "error": ours, "rival": best[0], "theirs": best[1]}
+                losses.append(row | {"gap": ours - best[1]})
         return sorted(losses, key=lambda row: -row["gap"])
 
-    def costs(self, *, real: bool) -> tuple[list[str], list[Record]]:
+    def costs(self, kind: str) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
         The models are those that ended well on half of the streams or more, but for those that
@@ -182,10 +183,10 @@ class Standings:
 
         Parameters
         ----------
-        real
-            Whether to take real streams, or generated ones.
+        kind
+            Of the streams, one of `KINDS`.
         """
-        streams = self.of_kind(real=real)
+        streams = self.of_kind(kind)
         ended = {
             model: evaluated
             for model in self.models

@@ -1,4 +1,7 @@
-"""The arena's streams: a list that was fixed before the first run, and is not chosen by results."""
+"""The arena's streams, on two lists that are not chosen by results: development and held out.
+
+On the first, constants of the Tracker were chosen. On the second none was, and none may be.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift.errors import ParameterError, UnavailableError
-from drift.experiments.arena.fetched import covertype, of_openml, of_river, sms
+from drift.errors import DataError, ParameterError, needing
 from drift.experiments.river_models import river
 from drift.streams import RCV1_TARGETS, ShiftingStream, load, read_stream
 from drift.streams.stream import Drift, Stream
@@ -20,12 +22,18 @@ from drift.streams.stream import Drift, Stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from drift.streams import Documents
 
-__all__ = ["ROWS", "STREAMS", "Entry"]
+__all__ = ["GROUPS", "KINDS", "ROWS", "STREAMS", "Entry"]
 
 #: Rows of a stream at most; of Electricity all are taken.
 ROWS = 20_000
+#: Kinds of streams, as tables have them; the last two are the development streams.
+KINDS = ("held-out", "real", "generated")
+#: The lists.
+GROUPS = ("development", "held-out")
 
 
 class Entry(NamedTuple):
@@ -36,10 +44,18 @@ class Entry(NamedTuple):
     source: str = ""
     #: Texts: rows of few features among many, of unit norm or counts, which nothing scales.
     sparse: bool = False
-    #: Fetched over the network, and run where it is requested by name alone.
-    fetched: bool = False
-    #: `Stream.sha256` of what was measured, once it is known: another one is refused.
-    sha256: str = ""
+    #: No constant was chosen on it, nor may be.
+    heldout: bool = False
+
+    @property
+    def group(self) -> str:
+        """The list that it is on, one of `GROUPS`."""
+        return GROUPS[self.heldout]
+
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`."""
+        return KINDS[0] if self.heldout else KINDS[1] if self.source else KINDS[2]
 
 
 def _bundled(name: str) -> Stream:
@@ -93,10 +109,52 @@ def _adult() -> Stream:
     return replace(stream, examples=[(dict(columns[i] for i in x), y) for x, y in stream])
 
 
-def _file(name: str, target: str) -> Stream:
+def _path(*names: str) -> Path:
     if "DRIFT_DATA" not in os.environ:
         raise ParameterError("set DRIFT_DATA to the folder of the data")
-    return read_stream(Path(os.environ["DRIFT_DATA"], "streams", name), target, rows=ROWS)
+    return Path(os.environ["DRIFT_DATA"], *names)
+
+
+def _file(name: str, target: str) -> Stream:
+    return read_stream(_path("streams", name), target, rows=ROWS)
+
+
+def _arrays(name: str) -> dict[str, NDArray[Any]]:
+    path = _path("heldout", f"{name}.npz")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except (OSError, ValueError) as error:
+        raise DataError(path, None, f"is no file of arrays ({error})") from error
+
+
+def _columns(name: str, target: str | None = None) -> Stream:
+    """Rows of numbers, and of codes of categories, which are texts here; NaN is missing."""
+    arrays = _arrays(name)
+    names, is_text = arrays["names"].tolist(), arrays["cat"].tolist()
+    pairs = []
+    for row, label in zip(arrays["X"][:ROWS].tolist(), arrays["y"].tolist(), strict=False):
+        cells = zip(names, row, is_text, strict=True)
+        x = {
+            key: str(int(value)) if text else value for key, value, text in cells if value == value
+        }
+        pairs.append((x, label if target is None else label == target))
+    return Stream(pairs)
+
+
+def _words(name: str, target: str | None = None) -> Stream:
+    """Texts as numbers by word."""
+    arrays = _arrays(name)
+    ends, words = arrays["indptr"].tolist(), arrays["vocab"][arrays["indices"]].tolist()
+    values, labels = arrays["data"].tolist(), arrays["y"][:ROWS]
+    labels = (labels if target is None else labels == target).tolist()
+    rows = zip(ends, ends[1:], labels, strict=False)
+    return Stream([(dict(zip(words[i:j], values[i:j], strict=True)), y) for i, j, y in rows])
+
+
+def _decided(name: str, label: Callable[[Any], bool]) -> Stream:
+    """One of River's data sets of regression or of several labels, with one label made of those."""
+    return Stream([(x, label(y)) for x, y in river(f"datasets.{name}")])
 
 
 def _synth(name: str, **parameters: Any) -> Any:
@@ -156,6 +214,53 @@ def _checkerboard(noise: float = 0.0) -> Stream:
     return Stream(_noisy(examples, noise))
 
 
+def _turning_moons() -> Stream:
+    """Two half moons of scikit-learn's that make a whole turn."""
+    points, labels = _sklearn("make_moons", n_samples=ROWS, noise=0.25)
+    angles = np.linspace(0, 2 * np.pi, ROWS)
+    cos, sin = np.cos(angles), np.sin(angles)
+    x, y = points[:, 0] - 0.5, points[:, 1] - 0.25
+    return _of_arrays(np.column_stack([cos * x - sin * y, sin * x + cos * y]), labels)
+
+
+def _clusters() -> Stream:
+    """Four problems of scikit-learn's, one after the other: clusters of four classes."""
+    about = {"n_features": 20, "n_informative": 8, "n_classes": 4}
+    parts = [
+        _sklearn("make_classification", n_samples=ROWS // 4, seed=seed, **about)
+        for seed in range(4)
+    ]
+    X, y = (np.concatenate(column) for column in zip(*parts, strict=True))
+    drifts = tuple(Drift(ROWS // 4 * k) for k in (1, 2, 3))
+    return replace(_of_arrays(X, y), drifts=drifts)
+
+
+def _spheres() -> Stream:
+    """Whether a point in ten dimensions is outside of a sphere: nothing drifts."""
+    return _of_arrays(*_sklearn("make_hastie_10_2", n_samples=ROWS))
+
+
+def _sklearn(name: str, seed: int = 0, **parameters: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    with needing("scikit-learn", "data"):
+        from sklearn import datasets  # noqa: PLC0415 - optional
+    made: tuple[NDArray[Any], NDArray[Any]]
+    made = getattr(datasets, name)(random_state=seed, **parameters)
+    return made
+
+
+def _of_arrays(X: NDArray[Any], y: NDArray[Any]) -> Stream:
+    labels = y.astype(int) if len(np.unique(y)) > 2 else y > 0
+    rows = zip(X.tolist(), labels.tolist(), strict=True)
+    return Stream([({f"x{k}": v for k, v in enumerate(row)}, label) for row, label in rows])
+
+
+def _friedman() -> Stream:
+    """Whether a function of Friedman's, whose terms change twice, is above its usual mean."""
+    changes = tuple(ROWS * part // 20 for part in (7, 14, 18))
+    made = _synth("FriedmanDrift", drift_type="lea", position=changes, seed=0)
+    return Stream([(x, y > 14) for x, y in made.take(ROWS)], "", tuple(map(Drift, changes)))
+
+
 def _concepts(name: str, parameter: str, *numbers: int) -> list[Callable[[], Any]]:
     return [partial(_synth, name, **{parameter: k}, seed=i) for i, k in enumerate(numbers)]
 
@@ -163,6 +268,8 @@ def _concepts(name: str, parameter: str, *numbers: int) -> list[Callable[[], Any
 _sea = partial(_concepts, "SEA", "variant")
 _agrawal = partial(_concepts, "Agrawal", "classification_function")
 _mixed = partial(_concepts, "Mixed", "classification_function")
+_stagger = partial(_concepts, "STAGGER", "classification_function")
+_sine = partial(_concepts, "Sine", "classification_function")
 _text = partial(Entry, sparse=True)
 
 _REAL: dict[str, Entry] = {
@@ -185,20 +292,6 @@ _REAL: dict[str, Entry] = {
     "bananas": Entry(partial(_bundled, "Bananas"), "bananas"),
     "segments": Entry(partial(_bundled, "ImageSegments"), "segments"),
     "shuttle": Entry(partial(_bundled, "Shuttle"), "shuttle"),
-}
-#: Beside the list: whether these can be fetched is not the arena's to say. Those that others have
-#: published results on are whole, but that covertype has 100,000 rows, as in `published`.
-_FETCHED: dict[str, Entry] = {
-    "insects abrupt": Entry(
-        lambda: of_river("Insects", ROWS, variant="abrupt_balanced"), "insects", fetched=True
-    ),
-    "keystroke": Entry(lambda: of_river("Keystroke", ROWS), "keystroke", fetched=True),
-    "sms": _text(lambda: sms(ROWS), "sms", fetched=True),
-    "covertype": Entry(partial(covertype, 100_000), "covertype", fetched=True),
-    "elecNormNew": Entry(partial(of_openml, "elecNormNew", 151), "electricity", fetched=True),
-    "airlines": Entry(partial(of_openml, "airlines", 1169), "airlines", fetched=True),
-    "nomao": Entry(partial(of_openml, "nomao", 1486), "nomao", fetched=True),
-    "gas-drift": Entry(partial(of_openml, "gas-drift", 1476), "gas-drift", fetched=True),
 }
 _GENERATED: dict[str, Callable[[], Stream]] = {
     "sea abrupt": partial(_abrupt, _sea(0, 1, 2, 3)),
@@ -239,18 +332,46 @@ _GENERATED: dict[str, Callable[[], Stream]] = {
 }
 
 
-def _named(name: str, entry: Entry) -> Stream:
-    stream = replace(entry.make(), name=name)
-    if entry.sha256 not in {"", stream.sha256}:
-        raise UnavailableError(
-            f"{name} is not what was measured: its sha256 is {stream.sha256}, not {entry.sha256}. "
-            "Delete the file that was fetched, and have it fetched again"
+_HELDOUT: dict[str, Entry] = {
+    "steel": Entry(partial(_columns, "steel"), "steel"),
+    "turbofan": Entry(partial(_columns, "turbofan", "1"), "turbofan"),
+    "shoppers": Entry(partial(_columns, "shoppers", "1"), "shoppers"),
+    "nslkdd": Entry(partial(_columns, "nslkdd"), "nslkdd"),
+    "unsw": Entry(partial(_columns, "unsw"), "unsw"),
+    "tweets": _text(partial(_words, "tweets"), "tweets"),
+    "sms": _text(partial(_words, "sms", "spam"), "sms"),
+    "flares": Entry(
+        partial(_decided, "SolarFlare", lambda flares: flares["c-class-flares"] > 0), "flares"
+    ),
+    "yeast": Entry(partial(_decided, "Yeast", lambda classes: classes["Class1"]), "yeast"),
+    "stocks": Entry(partial(_decided, "SP500Stocks", lambda index: index > 0), "stocks"),
+    "stagger abrupt": Entry(partial(_abrupt, _stagger(0, 1, 2, 0))),
+    "sine recurring": Entry(partial(_abrupt, _sine(0, 1, 0, 1))),
+    "sine gradual": Entry(partial(_gradual, _sine(2)[0], _sine(2, 3)[1])),
+    "trees abrupt": Entry(
+        partial(
+            _abrupt,
+            [
+                partial(_synth, "RandomTree", seed_tree=k, seed_sample=k, n_classes=3)
+                for k in range(4)
+            ],
         )
-    return stream
+    ),
+    "waveform": Entry(partial(_throughout, partial(_synth, "Waveform", seed=0, has_noise=True))),
+    "friedman abrupt": Entry(_friedman),
+    "clusters abrupt": Entry(_clusters),
+    "moons turning": Entry(_turning_moons),
+    "spheres": Entry(_spheres),
+}
 
 
-_ALL = _REAL | _FETCHED | {name: Entry(make) for name, make in _GENERATED.items()}
-#: By name, the real ones first.
+def _made(name: str, entry: Entry) -> Stream:
+    return replace(entry.make(), name=name)
+
+
+_ALL = _REAL | {name: Entry(make) for name, make in _GENERATED.items()}
+_ALL |= {name: entry._replace(heldout=True) for name, entry in _HELDOUT.items()}
+#: By name: the real ones of development, the generated ones, and those held out.
 STREAMS: dict[str, Entry] = {
-    name: entry._replace(make=partial(_named, name, entry)) for name, entry in _ALL.items()
+    name: entry._replace(make=partial(_made, name, entry)) for name, entry in _ALL.items()
 }

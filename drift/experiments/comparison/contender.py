@@ -118,7 +118,7 @@ class Contender:
     @property
     def is_of_drift(self) -> bool:
         """Whether it, or a part, is one of drift's models."""
-        return any(type(part).__module__.startswith("drift.") for part in parts(self.make()))
+        return any(type(part).__module__.startswith("drift.models") for part in parts(self.make()))
 
     @property
     def description(self) -> str:

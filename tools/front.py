@@ -1,0 +1,80 @@
+"""Put the table of errors into the README, from the runs beside the page of the arena.
+
+    python tools/front.py
+
+`drift arena --page docs/arena.md` adds runs to docs/arena-runs.parquet. All held-out streams on
+which the Tracker has run are shown, and the development streams that are named here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drift.experiments.arena import ARENA
+from drift.experiments.arena.kept import runs_of_page
+from drift.experiments.arena.models import MODELS
+from drift.experiments.arena.standings import OWN, Standings
+from drift.experiments.arena.streams import STREAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
+#: Two of each kind: tables of few columns, many columns and classes, text, generated.
+DEVELOPMENT = (
+    *("electricity", "weather", "insects", "letter"),
+    *("rcv1 shifts", "spam", "agrawal abrupt", "hyperplane"),
+)
+#: Models of drift's.
+OURS = [name for name, family in MODELS.items() if family.ours]
+HEADINGS = {
+    True: "no constant of the Tracker was chosen on these",
+    False: "used to build it: expect less on your data",
+}
+
+
+def block(standings: Standings) -> str:
+    """Return the tables, of held-out streams first."""
+    heldout = [name for name in standings.streams if STREAMS[name].heldout]
+    parts = []
+    for names, is_heldout in ((heldout, True), (DEVELOPMENT, False)):
+        rows = list(rows_of(standings, names))
+        if rows:
+            heading = f"| {HEADINGS[is_heldout]} | rows | `Tracker` | best other | its name |"
+            parts += ["\n".join([heading, "|---|---|---|---|---|", *rows])]
+    return "\n".join(f"\n{part}\n" for part in parts) + "\n"
+
+
+def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
+    """Yield a row of a table for each stream on which the Tracker has run."""
+    for name in names:
+        ours = standings.error(name, OWN)
+        errors = {
+            model: error
+            for model in standings.models
+            if not model.endswith(", tuned") and model not in OURS
+            if (error := standings.error(name, model)) is not None
+        }
+        if ours is None or not errors:
+            continue
+        best = min(errors, key=errors.__getitem__)
+        cells = [f"{100 * error:.1f}" for error in (ours, errors[best])]
+        least = min(cells, key=float)
+        shown = [f"**{cell}**" if cell == least else cell for cell in cells]
+        rows = standings.asked[name, OWN, None]["rows"]
+        yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} |"
+
+
+def readme(text: str) -> str:
+    """Return the README with its table made anew."""
+    page = ROOT / "docs" / "arena.md"
+    standings = Standings(runs_of_page(page, ARENA.tables["runs"].columns))
+    return BLOCK.sub(lambda match: match[1] + block(standings) + match[2], text)
+
+
+if __name__ == "__main__":
+    README.write_text(readme(README.read_text("utf-8")), "utf-8")
