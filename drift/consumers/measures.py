@@ -136,33 +136,30 @@ class Measures:
         """
         predicted, chances, _ = answer
         loss = chance = confidence = math.nan
-        fade, counts = self._fade, self._seen
+        # River's EWMean starts at its first value, which would weigh as much as all others.
+        means, counts, kept = self._means, self._seen, 1.0 - FADING
         counts["error"] += 1
-        fade("error", predicted != label)
+        means["error"] = FADING * (predicted != label) + kept * means["error"]
         if predicted is not None:
             positive = True if self.positive is None else self.positive
             is_so, said_so = label == positive, predicted == positive
             counts["positive"] += 1
-            fade("positive", is_so)
-            fade("claimed", said_so)
-            fade("hit", is_so and said_so)
+            means["positive"] = FADING * is_so + kept * means["positive"]
+            means["claimed"] = FADING * said_so + kept * means["claimed"]
+            means["hit"] = FADING * (is_so and said_so) + kept * means["hit"]
             if chances:
                 chance, confidence = chances.get(label, 0.0), chances.get(predicted, 0.0)
                 loss = _log_loss(chance)
                 counts["log_loss"] += 1
-                fade("log_loss", loss)
+                means["log_loss"] = FADING * loss + kept * means["log_loss"]
         if delay is None:
             delay = math.nan
         else:
             counts["delay"] += 1
-            fade("delay", delay)
+            means["delay"] = FADING * delay + kept * means["delay"]
         self._rows.append(_Row(label, predicted, chance, confidence, delay))
         self._learnt += 1
         return loss
-
-    def _fade(self, name: str, value: float) -> None:
-        # River's EWMean starts at its first value, which would weigh as much as all others.
-        self._means[name] = FADING * value + (1.0 - FADING) * self._means[name]
 
     # --- measures ------------------------------------------------------------------------------
 

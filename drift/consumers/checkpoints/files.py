@@ -28,7 +28,7 @@ from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from drift.consumers.checkpoints.objects import AnyPath
@@ -139,21 +139,28 @@ class PartitionFolder:
         self._remove(f"epoch-{old:08d}" for old in listing.epochs if old < epoch)
         self._remove(name for old, name in listing.temporary if old < epoch)
 
-    def prune(self, retention: Retention, known: dict[Any, float | None]) -> None:
+    def prune(
+        self,
+        retention: Retention,
+        checkpoints: Iterable[tuple[int, int]],
+        known: dict[Any, float | None],
+    ) -> None:
         """Remove the checkpoints that are not kept.
 
         Parameters
         ----------
         retention
             Which are kept.
+        checkpoints
+            Those that there are, in ascending order; the last one has just been written.
         known
-            When those before the last ones were written, by their file; what is missing is added.
+            When they were written, by their file; what is missing is added.
         """
-        files = [self.file(*which) for which in self.listing().checkpoints]
+        files = [self.file(*which) for which in checkpoints]
         times: list[float | None] = []
         for file in reversed(files):
             # The last ones are looked at each time, as a disk may damage them; the others once.
-            is_last = len(times) - times.count(None) < retention.keep
+            is_last = 0 < len(times) - times.count(None) < retention.keep
             if is_last or file not in known:
                 try:
                     known[file] = written_at(file)
@@ -178,9 +185,15 @@ class PartitionFolder:
         with open(self.path / name, "xb", opener=_private) as file:
             file.write(data)
 
-    def append_order(self, epoch: int, sequence: int, line: bytes) -> None:
-        """Append the order of what the next checkpoint has learnt."""
-        orders = self.listing().orders
+    def append_order(
+        self,
+        epoch: int,
+        sequence: int,
+        line: bytes,
+        orders: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """Append the order of what the next checkpoint has learnt; None has `orders` listed."""
+        orders = self.listing().orders if orders is None else orders
         last = max((one for one in orders if one[0] == epoch), default=None)
         if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
             last = epoch, sequence
@@ -199,7 +212,7 @@ class PartitionFolder:
             os.fsync(appended.fileno())
         self._forget_orders(orders)
 
-    def _forget_orders(self, orders: list[tuple[int, int]]) -> None:
+    def _forget_orders(self, orders: Sequence[tuple[int, int]]) -> None:
         """Remove the oldest order files beyond the bounds."""
         size, kept = 0, 0
         for one in reversed(orders):
@@ -212,13 +225,13 @@ class PartitionFolder:
     def _order(self, epoch: int, sequence: int) -> Any:
         return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"
 
-    def write(self, epoch: int, sequence: int, data: bytes) -> None:
-        """Write a checkpoint's file atomically."""
+    def write(self, epoch: int, sequence: int, data: bytes) -> Listing:
+        """Write a checkpoint's file atomically; list those that there were before."""
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
         with _saying_why(temporary):
             try:
                 _write(temporary, data)
-                self.owned(epoch)  # writing may have taken long
+                listing = self.owned(epoch)  # writing may have taken long
                 reached("checkpoint.checked")
                 temporary.replace(self.file(epoch, sequence))
             except OSError:
@@ -229,6 +242,7 @@ class PartitionFolder:
                     temporary.unlink()
             reached("checkpoint.renamed")
             _sync(self.path)
+        return listing
 
 
 class PartitionObjects(PartitionFolder):
@@ -243,20 +257,27 @@ class PartitionObjects(PartitionFolder):
     def _create(self, name: str, data: bytes) -> None:
         (self.path / name).create(data)
 
-    def append_order(self, epoch: int, sequence: int, line: bytes) -> None:
+    def append_order(
+        self,
+        epoch: int,
+        sequence: int,
+        line: bytes,
+        orders: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
         """Do nothing: objects cannot be appended to."""
         reached("checkpoint.order-half-written")
 
-    def write(self, epoch: int, sequence: int, data: bytes) -> None:
-        """Put a checkpoint's object."""
+    def write(self, epoch: int, sequence: int, data: bytes) -> Listing:
+        """Put a checkpoint's object; list those that there were before."""
         file = self.file(epoch, sequence)
         with _saying_why(file):
             for step in ("half-written", "written", "synced"):
                 reached(f"checkpoint.{step}")
-            self.owned(epoch)
+            listing = self.owned(epoch)
             reached("checkpoint.checked")
             file.create(data)
         reached("checkpoint.renamed")
+        return listing
 
 
 def files_in(path: AnyPath) -> PartitionFolder:

@@ -419,8 +419,8 @@ class CheckpointFolder:
         """
         reached("checkpoint.begun")
         files, epoch = self._files(claim_id), checkpoint.epoch
-        written = files.owned(epoch).checkpoints
-        sequence = max((s for e, s in written if e == epoch), default=0) + 1
+        before = files.owned(epoch)
+        sequence = max((s for e, s in before.checkpoints if e == epoch), default=0) + 1
         configuration = checkpoint.configuration or self.configuration or {}
         checkpoint = replace(checkpoint, sequence=sequence, configuration=configuration)
         models = [checkpoint.model, *(checkpoint.shadow or ())[:1]]
@@ -435,10 +435,11 @@ class CheckpointFolder:
             check_readable(encoded)
             data = to_bytes(whole, secret=self.secret, encoded=encoded)
             line = order_line(checkpoint.id, previous, runs, digest=checkpoint.digest)
-            files.append_order(epoch, sequence, line)
-            files.write(epoch, sequence, data)
+            files.append_order(epoch, sequence, line, before.orders)
+            written = [*files.write(epoch, sequence, data).checkpoints, (epoch, sequence)]
             reached("checkpoint.recorded")
-            files.prune(self.retention, self._times)
+            self._times[files.file(epoch, sequence)] = checkpoint.time
+            files.prune(self.retention, written, self._times)
             reached("checkpoint.pruned")
             return whole
 
