@@ -297,6 +297,8 @@ class CheckpointFolder:
         """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
         if self._takes_any:  # except what a worker has added
             now = {**without(checkpoint.configuration, "codec"), **now}
+        if checkpoint.is_blank:
+            return replace(checkpoint, configuration=now)
         replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
         agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
         shadow = checkpoint.shadow if has_shadow else None

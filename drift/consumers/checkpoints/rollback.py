@@ -211,6 +211,7 @@ class Rollback:
         }
         payload, offsets_of = back.payload, None
         if self.keep_offsets:
+            header.pop("blank", None)  # it has what waits
             header |= {name: now[name] for name in (*_WHERE, "join", "skips") if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}
