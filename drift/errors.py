@@ -11,6 +11,7 @@
     ├── MessageError (ValueError)            a message that cannot be learnt, with its field
     │   └── SkippedError                     one that is to be left out
     ├── ConsumerError                        a worker cannot continue without losing or doubling
+    │   └── NothingLearntError               none of a group's first messages can be learnt
     ├── UnavailableError                     broker or folder cannot be reached: it may pass
     ├── CheckpointError                      a checkpoint that cannot be written, read or used
     │   ├── DamagedCheckpointError           its bytes are not those that were written
@@ -25,10 +26,10 @@ that code which knows nothing of drift can catch them. A refusal leaves the mode
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "LabelError",
     "MessageError",
     "MissingExtraError",
+    "NothingLearntError",
     "ParameterError",
     "SkippedError",
     "UnavailableError",
@@ -167,6 +169,31 @@ class SkippedError(MessageError):
 
 class ConsumerError(DriftError):
     """A worker cannot continue without losing or doubling examples; the message says what to do."""
+
+
+class NothingLearntError(ConsumerError):
+    """None of the first messages of a group can be learnt.
+
+    Parameters
+    ----------
+    topic
+        The topic.
+    failures
+        The messages, and why each cannot be learnt.
+    """
+
+    def __init__(self, topic: str, failures: Sequence[tuple[Any, Exception]]) -> None:
+        self.topic = topic
+        self.failures = failures
+        _, first = failures[0]
+        super().__init__(
+            f"none of the first {len(failures)} messages of {topic} can be learnt, the first as "
+            f"{first}. Nothing was saved, and no dead letter sent: correct [codec], and try it by "
+            "drift consume --dry-run 20"
+        )
+
+    def __reduce__(self) -> tuple[type[NothingLearntError], tuple[str, Any]]:
+        return type(self), (self.topic, self.failures)
 
 
 class UnavailableError(DriftError):

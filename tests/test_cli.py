@@ -329,6 +329,17 @@ def test_output_that_nobody_reads_ends_it_quietly():
     assert "ipe" not in shown.stderr
 
 
+def test_what_is_a_number_of_seconds_has_units_everywhere():
+    for words in pages():
+        command = app
+        for word in words:
+            command = command.get_command(None, word)
+        for one in command.params:
+            if re.search(r"\bseconds\b", getattr(one, "help", None) or "", re.IGNORECASE):
+                is_text = words == ("compare",) and one.name in {"moment", "delay"}  # columns, too
+                assert one.metavar == ("TEXT" if is_text else "DURATION"), (words, one.name)
+
+
 def test_help_says_lists_defaults_and_what_serve_uses():
     def words(command):
         shown = CliRunner().invoke(app, [command, "--help"]).stdout

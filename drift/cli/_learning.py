@@ -56,6 +56,7 @@ class Learning(Client):
                 **(_named.configuration(shadow, "shadow") if shadow else {}),
             },
             keep=options.keep,
+            keep_ten_minutes=options.keep_ten_minutes,
             keep_hourly=options.keep_hourly,
             keep_daily=options.keep_daily,
             secret=read_secret(options.key_file, self.secrets),

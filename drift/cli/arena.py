@@ -34,7 +34,7 @@ class Arena(Experiment):
         "Page to add the runs to: docs/arena.md, with arena-runs.parquet and img beside it.", None
     )
     time_limit: float = option(
-        "Seconds of processor time after which a run ends.", 600.0, least=0.0
+        "Seconds of processor time after which a run ends.", 600.0, least=0.0, duration=True
     )
 
     @property

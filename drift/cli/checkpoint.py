@@ -18,18 +18,19 @@ from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
-from drift.consumers.checkpoints.adoption import adopt, newest, skip, stored
+from drift.consumers.checkpoints.adoption import adopt, newest, partitions, skip, stored
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan, when
 from drift.consumers.records import Position
-from drift.errors import ConsumerError, ParameterError
+from drift.errors import CheckpointError, ConsumerError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.rollback import Rollback as Plan
 
 __all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Skip", "Verify"]
@@ -81,18 +82,40 @@ class _Signed(Command):
 
 @dataclass(kw_only=True)
 class Verify(_Signed):
-    """Check a checkpoint's checksum, signature and model; runs nothing that is in the file."""
+    """Check a checkpoint's checksum, signature and model; runs nothing that is in the file.
 
-    file: str = option("The file of a checkpoint.", argument=True)
+    Of a folder, all of them are checked.
+    """
+
+    file: str = option("A checkpoint's file, or a folder of them.", argument=True)
 
     def _run(self) -> None:
-        secret = read_secret(self.key_file)
-        with naming(self.file):
-            description = verify(load(self.file), secret=secret)
-        kind = description.header["payload"]
-        unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
-        signed = "" if secret is None else ", signed with this key"
-        click.echo(f"{self.file}: sound{signed}{unread}")
+        secret, path = read_secret(self.key_file), place(self.file)
+        if not path.is_dir():
+            click.echo(_verified(path, secret))
+            return
+        bad = count = 0
+        for partition in partitions(path):
+            for which in partition.listing().checkpoints:
+                count += 1
+                try:
+                    with suppress(FileNotFoundError):  # the worker has removed it
+                        click.echo(_verified(partition.file(*which), secret))
+                except CheckpointError as problem:
+                    click.echo(problem)
+                    bad += 1
+        if bad:
+            raise CheckpointError(f"{bad} of {counted(count, 'checkpoint')} cannot be used")
+
+
+def _verified(path: AnyPath, secret: bytes | None) -> str:
+    """Return a line that says that a checkpoint is sound."""
+    with naming(path):
+        description = verify(load(path), secret=secret)
+    kind = description.header["payload"]
+    unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
+    signed = "" if secret is None else ", signed with this key"
+    return f"{path}: sound{signed}{unread}"
 
 
 @dataclass(kw_only=True)
@@ -241,7 +264,9 @@ class Rollback(_Signed, Client):
     """
 
     folder: str = option("The checkpoints, or those of one model.", argument=True)
-    to: str = option("The checkpoint's id, or a time (UTC): the last one written by then.")
+    to: str = option(
+        "The checkpoint's id, or a time (UTC): the last one written by then, or by a day's end."
+    )
     keep_offsets: bool = option("Keep the offsets of the newest checkpoint.", default=False)
     group: str | None = option("The workers' group; default: the one in the checkpoint.", None)
     yes: bool = option("Do not ask.", default=False)

@@ -114,6 +114,7 @@ class _Options:
         None,
         least=0,
         above=True,
+        duration=True,
     )
     predictions: bool = option("Keep all predictions.", default=False)
 

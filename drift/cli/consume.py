@@ -18,15 +18,19 @@ from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
 from drift.consumers.options import check_codec
-from drift.errors import ConsumerError, UnavailableError
+from drift.errors import ConsumerError, NothingLearntError, UnavailableError
 
 if TYPE_CHECKING:
     from drift.cli._settings import Settings
+    from drift.consumers.dry_run import DryRun
     from drift.consumers.records import Message
 
 __all__ = ["Consume"]
 
 log = logging.getLogger("drift.consumers")
+
+#: Messages that are shown where none can be learnt.
+_SHOWN = 20
 
 
 @dataclass(kw_only=True)
@@ -74,7 +78,12 @@ class Consume(Learning):
                 worker.run(signals=False)  # leaves the group
                 raise
             with exporter:
-                worker.run()
+                try:
+                    worker.run()
+                except NothingLearntError as error:
+                    messages = [message for message, _ in error.failures[:_SHOWN]]
+                    _print(_lazy.DryRun(settings.codec, messages, options.labels))
+                    raise
             log.info("stopped")
 
     def _try_out(self, count: int) -> None:
@@ -94,8 +103,7 @@ class Consume(Learning):
         if not messages:
             raise UnavailableError(f"{options.topic} has no messages yet: send some")
         run = _lazy.DryRun(settings.codec, messages, options.labels)
-        for line in run.lines():
-            click.echo(line)
+        _print(run)
         if not run.examples:
             raise ConsumerError(
                 f"none of {counted(len(messages), 'message')} can be learnt: correct [codec]"
@@ -119,3 +127,8 @@ class Consume(Learning):
             producer=settings.producer,
             shadow=shadow and _named.build(shadow),
         )
+
+
+def _print(run: DryRun) -> None:
+    for line in run.lines():
+        click.echo(line)

@@ -29,7 +29,8 @@ class Serve(Learning):
     unused = frozenset(
         {
             *("predictions", "orphans", "events", "alarm_level"),
-            *("checkpoint_every", "checkpoint_seconds", "keep", "keep_hourly", "keep_daily"),
+            *("checkpoint_every", "checkpoint_seconds"),
+            *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
             *("metrics_port", "metrics_address"),
         }
     )

@@ -44,7 +44,9 @@ class Watch(Client):
     positive: object | None = option(
         "Label that recall and precision are of; default: that of the --config file.", None
     )
-    seconds: float | None = option("Seconds after which to end; default: at Ctrl-C.", None)
+    seconds: float | None = option(
+        "Seconds after which to end; default: at Ctrl-C.", None, duration=True
+    )
 
     interrupted = ""
 

@@ -224,6 +224,7 @@ _HELP = {
     "examples": "Examples learnt",
     "unlabelled": "Examples predicted before they had a label",
     "mistakes": "Examples learnt whose prediction was wrong",
+    "blind": "Mistakes whose prediction was null, as no label was known; only errors count them",
     **{f"windowed_{name}": f"{text}, last 1,000 examples" for name, text in _MEASURES.items()},
     **{
         f"faded_{name}": f"{text}, exponentially weighted"

@@ -112,6 +112,8 @@ class LateLearner(Learner):
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; `read_again` reads the features that it does not store."""
         super().restore(checkpoint)
+        if checkpoint.is_blank:
+            return
         state, values = checkpoint.join or ({}, b"")
         try:
             self.join = Join.restore(state, values, self.options, self.offsets)

@@ -189,6 +189,9 @@ class Learner:
         What the checkpoints say of model and shadow.
     skips : dict
         Messages that are not to be learnt, and why.
+    trial : list or None
+        Of a group that has learnt nothing: the messages so far that cannot be learnt, and why. They
+        become dead letters, and there is something to save, once one can be. None from then on.
     digest : int
         Of every eighth example that was learnt, and what the model predicted of it: models with
         another digest differ, though they learnt the same messages.
@@ -229,18 +232,32 @@ class Learner:
         self.configuration: dict[str, Any] = {}
         self.digest = 0
         self.skips: dict[Position, str] = {}
+        self.trial: list[tuple[Message, Exception]] | None = None
+        self._kinds: set[type] = set()  # of labels
         self._jump = 1000 * options.max_jump
         self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
         self._unsaid = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Continue from a checkpoint.
+        """Continue from a checkpoint; of one without any message, at its offsets alone.
 
         Raises
         ------
         ConfigurationError
             If it has labels from a topic of their own, and this one has not, or the other way.
         """
+        self.checkpoint, self.offsets = checkpoint.id, dict(checkpoint.offsets)
+        self.leader_epochs = dict(checkpoint.leader_epochs)
+        self.clocks = dict(checkpoint.clocks)
+        self.identity = {**checkpoint.identity, **self.identity}
+        self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
+        self.metrics.checkpointed(checkpoint.time)
+        if not checkpoint.is_blank:
+            self._restore_model(checkpoint)
+        elif self.model is None:
+            self.model = checkpoint.model
+
+    def _restore_model(self, checkpoint: Checkpoint) -> None:
         if (checkpoint.models is not None) != is_keyed(self.codec):
             models = "one model" if checkpoint.models is None else "a model for each key"
             raise ConfigurationError(
@@ -253,11 +270,7 @@ class Learner:
                 "labels from a topic of their own: continue so, or start with another folder and "
                 "group"
             )
-        self.model, self.checkpoint = checkpoint.model, checkpoint.id
-        self.offsets, self.digest = dict(checkpoint.offsets), checkpoint.digest
-        self.leader_epochs = dict(checkpoint.leader_epochs)
-        self.clocks = dict(checkpoint.clocks)
-        self.identity = {**checkpoint.identity, **self.identity}
+        self.model, self.digest = checkpoint.model, checkpoint.digest
         self.configuration = dict(checkpoint.configuration)
         if "codec" not in self.configuration:
             self.configuration |= codec_settings(self.codec)
@@ -267,7 +280,6 @@ class Learner:
                 *(self.claim_id, checkpoint.id, written(self.configuration, "codec")),
             )
         self.promotions = [dict(one) for one in checkpoint.promotions]
-        self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
         if checkpoint.shadow is not None:
             try:
                 self.shadow = Shadow.restore(*checkpoint.shadow)
@@ -277,7 +289,6 @@ class Learner:
                 ) from problem
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
-        self.metrics.checkpointed(checkpoint.time)
 
     def snapshot(self) -> Checkpoint:
         """Return what a checkpoint has of it now, except late labels and models of keys.
@@ -297,6 +308,7 @@ class Learner:
             promotions=self.promotions,
             digest=self.digest,
             skips=[at for at in self.skips if at.offset >= self.offsets.get(at[:2], 0)],
+            is_blank=self.trial is not None,
         )
 
     def take(self, message: Message) -> list[Outgoing]:
@@ -317,7 +329,8 @@ class Learner:
         why = self.skips.pop(message.position, None) if self.skips else None
         try:
             if why is None:
-                answer += self._learn(message, clock.time)
+                sent = self._learn(message, clock.time)
+                answer += sent if self.trial is None else self.end_trial() + sent
             else:
                 answer += self._give_up(message, MessageError("message", why))
         except NO_FAULT_OF_IT:
@@ -331,7 +344,7 @@ class Learner:
         self.clocks[place] = clock
         self.runs.note(sort_key(clock.time, place, self.options.labels), place, offset)
         self.leader_epochs[place] = message.leader_epoch
-        self.since_checkpoint += 1
+        self.since_checkpoint += self.trial is None
         reached("message.taken")
         return answer
 
@@ -345,7 +358,12 @@ class Learner:
         """Continue at an offset, with nothing to learn before it, and save that."""
         self.offsets[place] = offset
         self.leader_epochs[place] = leader_epoch
-        self.since_checkpoint += 1
+        self.since_checkpoint += self.trial is None
+
+    def end_trial(self) -> list[Outgoing]:
+        """Return the dead letters of the messages that came before the first learnt."""
+        failures, self.trial = self.trial or [], None
+        return [one for message, error in failures for one in self._give_up(message, error)]
 
     def start(self, first: Mapping[TopicPartition, int]) -> None:
         """Start partitions that no checkpoint knows."""
@@ -409,6 +427,8 @@ class Learner:
         delay: float | None = None,
     ) -> None:
         """Learn a predicted example, by the shadow, too, and count it."""
+        if type(label) not in self._kinds:
+            self._note_kind(label)
         learns = self._update(features, label, weight)
         if self.metrics.examples % _DIGESTED == 0:
             self._note_learnt(features, label, weight, plain(answer.predicted))
@@ -419,6 +439,18 @@ class Learner:
         at = self.options.promote
         if at is not None and wins and self.shadow.test.second_is_better >= at:
             self._promote(f"e >= {at:g}")
+
+    def _note_kind(self, label: Label) -> None:
+        """Warn once where labels are texts and something else."""
+        was_mixed = str in self._kinds and len(self._kinds) > 1
+        self._kinds.add(type(label))
+        if str in self._kinds and len(self._kinds) > 1 and not was_mixed:
+            log.warning(
+                '%s: some labels are strings and others are not, as %r. "true" and true are two '
+                'classes, and so are "1" and 1: send one kind; classes = [true, false] in [codec] '
+                "refuses the other",
+                *(self.claim_id, label),
+            )
 
     def _note_learnt(self, *what: Any) -> None:
         """Take into the digest what was learnt, and what the model had predicted."""
@@ -546,6 +578,14 @@ class Learner:
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         if isinstance(error, SkippedError):
             self.metrics.skipped += 1
+            return []
+        if self.trial is not None:
+            if not self.trial:
+                log.warning(
+                    "%s cannot be learnt: %s. Nothing is sent or saved until a message can be",
+                    *(message.position, error),
+                )
+            self.trial.append((message, error))
             return []
         self.metrics.dead_letters += 1
         level, what = logging.WARNING, f"goes to {self.options.dead_letters}"

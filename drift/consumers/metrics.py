@@ -23,7 +23,9 @@ __all__ = ["Metrics", "WorkerMetrics"]
 
 _NONE: Features = {}
 
-_COUNTS = ("examples", "unlabelled", "mistakes", "dead_letters", "skipped")
+_COUNTS = ("examples", "unlabelled", "mistakes", "blind", "dead_letters", "skipped")
+#: Those that are younger than the others.
+_LATER = ("blind", "skipped")
 #: Counts that are set from outside, and known from then on.
 _SET = (
     *("updates", "orphans", "duplicates"),
@@ -57,8 +59,9 @@ class Metrics:
         Number of alarms by what has risen; a checkpoint keeps it.
     raised : list of Alarm
         Alarms not yet sent.
-    examples, unlabelled, mistakes, dead_letters, skipped : int
-        Counts of messages; a checkpoint keeps them.
+    examples, unlabelled, mistakes, blind, dead_letters, skipped : int
+        Counts of messages; a checkpoint keeps them. `blind` are mistakes whose prediction was None,
+        as the model knew no label yet: of all measures, only the error counts them.
     learn_seconds : float
         Time in predicting and learning, of this process.
     jumps : int
@@ -88,7 +91,7 @@ class Metrics:
     >>> metrics.windowed_error
     0.25
     >>> print(metrics.line())
-    topic=news partition=0 examples=4 unlabelled=0 mistakes=1 windowed_error=0.25
+    topic=news partition=0 examples=4 unlabelled=0 mistakes=1 blind=0 windowed_error=0.25
     windowed_recall=0.5 windowed_precision=0.375 windowed_f1=0.428571 windowed_base_rate=0.75
     learn_seconds=0 jumps=0 dead_letters=0 skipped=0 alarms=0
     """
@@ -112,7 +115,7 @@ class Metrics:
         self.raised: list[Alarm] = []
         self._alarms = Alarms(alarm_level) if alarm_level else None
         self._alarmed_before = dict(self.alarmed)
-        self.examples = self.unlabelled = self.mistakes = 0
+        self.examples = self.unlabelled = self.mistakes = self.blind = 0
         self.dead_letters = self.skipped = 0
         self.learn_seconds = 0.0
         self.jumps = 0
@@ -158,6 +161,7 @@ class Metrics:
         self.examples += 1
         wrong = bool(answer.predicted != label)  # not numpy's
         self.mistakes += wrong
+        self.blind += answer.predicted is None
         loss = self.measures.learnt(label, answer, delay)
         if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, features)):
             self.raised += raised
@@ -198,7 +202,7 @@ class Metrics:
         Examples
         --------
         >>> Metrics("news", 0).state()
-        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'dead_letters': 0, 'skipped': 0, ...}
+        {'examples': 0, 'unlabelled': 0, 'mistakes': 0, 'blind': 0, 'dead_letters': 0, ...}
         """
         counts = {name: getattr(self, name) for name in _COUNTS}
         return {
@@ -220,7 +224,7 @@ class Metrics:
             If the state is none of `state`; nothing is changed.
         """
         counts: dict[str, Any] = {name: state.get(name) for name in _COUNTS}
-        counts["skipped"] = state.get("skipped", 0)  # which is younger than the others
+        counts |= {name: state.get(name, 0) for name in _LATER}
         for name, count in counts.items():
             if type(count) is not int or count < 0:
                 raise ParameterError(f"state[{name!r}] must be a count, not {count!r:.40}")
@@ -243,7 +247,7 @@ class Metrics:
     def values(self) -> dict[str, float | None]:
         """Return the values of the log line by name; None if unknown."""
         counts = self._counts()
-        first = ("examples", "unlabelled", "mistakes")
+        first = ("examples", "unlabelled", "mistakes", "blind")
         measures = self.measures.windowed().items()
         return {
             **{name: counts.pop(name) for name in first},
@@ -261,6 +265,7 @@ class Metrics:
             "examples": self.examples,
             "unlabelled": self.unlabelled,
             "mistakes": self.mistakes,
+            "blind": self.blind,
             "supports": self.supports,
             "updates": self.updates,
             "lag": self.lag,

@@ -91,7 +91,7 @@ class _TopicOptions:
     )
     events: str | None = option("Topic for alarms.", None)
     checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
-    checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0)
+    checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0, duration=True)
     promote: float | None = option(
         "E-value at which the shadow takes the model's place; default: by `drift promote` alone.",
         None,

@@ -64,6 +64,7 @@ with needing("starlette or uvicorn", "serve"):
     from prometheus_client.core import GaugeMetricFamily as Gauge
     from starlette.applications import Starlette
     from starlette.datastructures import Headers
+    from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import Route
@@ -166,7 +167,8 @@ class Service:
                 Route("/readyz", self._readyz),
                 Route("/metrics", self._metrics),
                 Route("/openapi.json", self._openapi),
-            ]
+            ],
+            exception_handlers={HTTPException: _no_such_page},
         )
         if options.hosts or _is_local(options.host):
             self.app.add_middleware(_Hosts, known={"localhost", *options.hosts})
@@ -483,6 +485,14 @@ def _at_once() -> Iterator[None]:
     finally:
         sys.setswitchinterval(before[0])
         gc.set_threshold(*before[1])
+
+
+def _no_such_page(request: Request, problem: Exception) -> Response:
+    """Answer in JSON, too, where there is no such page, or not by that method."""
+    assert isinstance(problem, HTTPException)  # noqa: S101 - which it is registered for
+    what = f"{request.method} {request.url.path} is not served: see GET /openapi.json"
+    body = as_json({"error": one_line(what)})
+    return Response(body, problem.status_code, problem.headers, _JSON)
 
 
 def _refusal(problem: Exception, where: str = "") -> _Refusal:

@@ -27,7 +27,13 @@ from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import Gap
 from drift.consumers.shadow import Shadow
 from drift.consumers.takeover import TakeOver
-from drift.errors import CheckpointError, DriftError, FencedError, UnavailableError
+from drift.errors import (
+    CheckpointError,
+    DriftError,
+    FencedError,
+    NothingLearntError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,6 +54,8 @@ log = logging.getLogger("drift.consumers")
 _PATIENCE = 30.0
 #: Log a rebalance that left no partition for longer, in seconds.
 _LONG = 10.0
+#: Messages of a new group of which one has to be learnt.
+_TRIAL = 100
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
 _SHORT = 0.05
 #: Seconds for which takeovers are waited for before the worker polls again.
@@ -191,6 +199,11 @@ class Worker:
         options = self.options
         try:
             self._producer.check(filter(None, options.outputs))
+            if options.dead_letters is None:
+                log.warning(
+                    "no topic for dead letters: what cannot be learnt is logged, counted and lost; "
+                    "dead_letters in [worker] names one"
+                )
             if options.labels:
                 refuse_compacted((options.topic, options.labels), self._receiving)
             while not self._stopping.is_set():
@@ -301,6 +314,8 @@ class Worker:
                     for outgoing in learner.take(message):
                         self._producer.send(outgoing)
                     learnt += 1
+                    if learner.trial is not None:
+                        self._judge(learner)
                     if claim.attempt is not None:
                         claim.attempt.note(None)
                     if self._stopping.is_set() or time.monotonic() > until:
@@ -315,6 +330,15 @@ class Worker:
         learner.metrics.lag = sum(known) if known else None
         learner.note()
         return learnt
+
+    def _judge(self, learner: Learner) -> None:
+        """Refuse to go on where nothing can be learnt, unless another partition's messages can."""
+        if learner.trial is None or len(learner.trial) < _TRIAL:
+            return
+        if all(claim.learner.trial is not None for claim in self._claims.values()):
+            raise NothingLearntError(self.options.topic, learner.trial)
+        for outgoing in learner.end_trial():
+            self._producer.send(outgoing)
 
     @contextmanager
     def _whole(self, claim: ClaimedModel) -> Iterator[None]:
@@ -415,7 +439,8 @@ class Worker:
         }
         if first:
             learner.start(first)
-            if not self._save(claim):  # so that "latest" is decided once
+            # So that "latest" is decided once. What failed before is read again.
+            if learner.trial or not self._save(claim):
                 self._drop(claim_id)
                 return
         for place in places:
@@ -499,6 +524,8 @@ class Worker:
         claim_id = source.claim_id
         learner.epoch, learner.identity = epoch, identity
         learner.configuration = dict(self.folder.configuration or {})
+        if checkpoint is None or checkpoint.is_blank:
+            learner.trial = []
         if checkpoint is not None:
             learner.restore(checkpoint)
             learner.read_again(source, self.folder.path)
@@ -657,7 +684,8 @@ class Worker:
             return self._refuse_save(claim, error)
         if offsets is not None:
             self._note_trouble(claim.learner.claim_id)
-            self._consumer.commit(offsets)
+            if claim.learner.trial is None:
+                self._consumer.commit(offsets)
             metrics = claim.learner.metrics
             if log.isEnabledFor(logging.INFO):  # It takes longer than an example.
                 log.info("%s", metrics.line(), extra={"metrics": metrics})

@@ -368,8 +368,23 @@ def test_a_fault_is_reported_in_a_line(command, file, tmp_path):
     assert wrong.stderr.startswith(f"error: {file}: cut short or damaged: ")
     missing = run(command, tmp_path / "none.drift")
     assert missing.stderr == f"error: {tmp_path / 'none.drift'}: No such file or directory\n"
-    if command == "verify":
-        reason = "is a folder, not a checkpoint: drift checkpoint show"
-        assert run(command, tmp_path).stderr.startswith(f"error: {tmp_path}: {reason}")
-    else:
-        assert run(command, tmp_path).stderr.startswith(f"error: {tmp_path} has no checkpoint: ")
+    assert run(command, tmp_path).stderr.startswith(f"error: {tmp_path} has no checkpoint: ")
+
+
+def test_verify_checks_all_of_a_folder(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    for topic in ("a", "b"):
+        epoch, _ = folder.claim((topic, 0))
+        for offset in (1, 2):
+            folder.save((topic, 0), epoch, LBP(budget=3), {(topic, 0): offset})
+    files = sorted(tmp_path.rglob("checkpoint-*"))
+    assert len(files) == 4
+    sound = run("verify", tmp_path)
+    assert (sound.exit_code, sound.stdout) == (0, "".join(f"{one}: sound\n" for one in files))
+    assert run("verify", tmp_path / "a-0").stdout == f"{files[0]}: sound\n{files[1]}: sound\n"
+    files[1].write_bytes(files[1].read_bytes()[:-40])
+    damaged = run("verify", tmp_path)
+    lines = damaged.stdout.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [*map(str, files)]
+    assert "cut short or damaged" in lines[1]
+    assert (damaged.exit_code, damaged.stderr) == (2, "error: 1 of 4 checkpoints cannot be used\n")

@@ -240,6 +240,22 @@ def test_a_dry_run_without_an_example_ends_with_2(drift, broker):
     assert "error: empty has no messages yet: send some" in shown.stderr
 
 
+def test_a_worker_that_can_learn_nothing_shows_why_and_ends_with_2(drift, broker):
+    for name in ("t", "out", "dead"):
+        broker.create_topic(name)
+    produce(broker, "t", [b'{"sum": %d, "fraud": true}' % n for n in range(120)])
+    shown, _ = learn(drift, broker, "--from", "earliest", count=0)
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout.count("not learnt: features is absent") == 20
+    table = '\nWith this 20 of 20 become examples, 20 with a label:\n\n[codec]\nlabel = "fraud"\n'
+    assert shown.stdout.endswith(table)
+    assert "error: none of the first 100 messages of t can be learnt" in shown.stderr
+    shown, got = learn(
+        drift, broker, "--from", "earliest", count=120, toml=table.lstrip().partition("\n\n")[2]
+    )
+    assert (shown.exit_code, len(got)) == (0, 120), shown.output
+
+
 def test_a_first_start_has_to_say_where_and_changes_are_refused(drift, topics):
     shown, _ = learn(drift, topics, count=0)
     assert shown.exit_code == 2, shown.output

@@ -83,6 +83,12 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
     assert actual.producer == {"compression_type": "lz4", "linger_ms": 5}
 
 
+def test_durations_of_a_file_may_have_units(settings):
+    actual, _ = settings('[worker]\ncheckpoint_seconds = "2m"\nmax_idle = "10 min"\nmax_jump = 5')
+    options = actual.worker
+    assert (options.checkpoint_seconds, options.max_idle, options.max_jump) == (120.0, 600.0, 5)
+
+
 def test_the_test_brokers_variable_is_no_option(settings):
     actual, _ = settings(environ={"DRIFT_KAFKA": "x:1", "DRIFT_KAFKA_API_VERSION": "2.3"})
     assert actual.kafka == {"bootstrap_servers": "h:1", "api_version": (2, 3)}

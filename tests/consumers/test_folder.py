@@ -38,7 +38,7 @@ from tests.consumers import killed
 
 TP = ("news", 0)
 #: No checkpoint is kept for its hour: a test may run as one ends.
-LAST = {"keep_hourly": 0, "keep_daily": 0}
+LAST = {"keep_ten_minutes": 0, "keep_hourly": 0, "keep_daily": 0}
 POINTS = [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS]
 
 
@@ -214,7 +214,7 @@ def test_the_last_one_of_an_hour_and_of_a_day_is_kept_by_whoever_writes(root, mo
     hours = [0, 0.5, 0.9, 1.1, 2.5, 25, 26, 26.5, 26.9]
     at_times(monkeypatch, *(3600 * hour for hour in hours))
     for n in range(9):  # each by a process that did not write the one before
-        folder = CheckpointFolder(root, keep=2, keep_hourly=3, keep_daily=2)
+        folder = CheckpointFolder(root, keep=2, keep_ten_minutes=0, keep_hourly=3, keep_daily=2)
         save(folder, folder.claim(TP).epoch, n)
     kept = [n for n in names(folder) if n.startswith("checkpoint-")]
     # The last ones, the last of hours 2, 25 and 26, and the last of each day.
@@ -222,7 +222,7 @@ def test_the_last_one_of_an_hour_and_of_a_day_is_kept_by_whoever_writes(root, mo
 
 
 def test_what_cannot_be_read_now_is_not_removed(root, monkeypatch, caplog):
-    rule = {"keep": 1, "keep_hourly": 2, "keep_daily": 0}
+    rule = {"keep": 1, "keep_ten_minutes": 0, "keep_hourly": 2, "keep_daily": 0}
     folder = CheckpointFolder(root, **rule)
     at_times(monkeypatch, 10, 3700, 3800, 3900)
     epoch, _ = folder.claim(TP)
@@ -245,13 +245,13 @@ def test_what_cannot_be_read_now_is_not_removed(root, monkeypatch, caplog):
 
 
 def test_a_damaged_one_is_kept_for_no_hour(root, monkeypatch):
-    folder = CheckpointFolder(root, keep=1, keep_hourly=9, keep_daily=0)
+    folder = CheckpointFolder(root, keep=1, keep_ten_minutes=0, keep_hourly=9, keep_daily=0)
     at_times(monkeypatch, 10, 20, 3700)
     epoch, _ = folder.claim(TP)
     for n in (10, 20):
         save(folder, epoch, n)
     damage(folder, -1, lambda data: data[:-1])
-    save(CheckpointFolder(root, keep=1, keep_hourly=9, keep_daily=0), epoch, 30)
+    save(CheckpointFolder(root, keep=1, keep_ten_minutes=0, keep_hourly=9, keep_daily=0), epoch, 30)
     assert [s for _, s in folder._files(TP).listing().checkpoints] == [3]
 
 

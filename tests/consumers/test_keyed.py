@@ -128,7 +128,9 @@ BACK = st.tuples(st.just("back"), st.integers(0, 4))
 def test_models_are_those_of_a_dict_whatever_leaves_crashes_or_goes_back(
     tmp_path_factory, steps, most, keep
 ):
-    folder = CheckpointFolder(tmp_path_factory.mktemp("c"), keep=keep, keep_hourly=0, keep_daily=0)
+    folder = CheckpointFolder(
+        tmp_path_factory.mktemp("c"), keep=keep, keep_ten_minutes=0, keep_hourly=0, keep_daily=0
+    )
     expected = {}
     one = Claimed(folder, most, expected)
     one.prepare()()
@@ -207,7 +209,7 @@ def rows(folder):
 
 
 def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
-    folder = CheckpointFolder(tmp_path, keep=2, keep_hourly=0, keep_daily=0)
+    folder = CheckpointFolder(tmp_path, keep=2, keep_ten_minutes=0, keep_hourly=0, keep_daily=0)
     one = Claimed(folder, 9, {})
     one.learn("idle", 0)
     for n in range(6):
@@ -230,7 +232,7 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
 
 
 def test_behind_a_damaged_checkpoint_models_are_those_of_the_one_before(tmp_path):
-    folder = CheckpointFolder(tmp_path, keep=2, keep_hourly=0, keep_daily=0)
+    folder = CheckpointFolder(tmp_path, keep=2, keep_ten_minutes=0, keep_hourly=0, keep_daily=0)
     one = Claimed(folder, 1, {})
     for n, key in enumerate("abcab"):
         one.learn(key, n)

@@ -17,9 +17,9 @@ from drift.consumers.metrics import Metrics
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
-from drift.testing import Abort, Aborted
+from drift.testing import Abort, Aborted, produce
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
-from tests.consumers.stepping import close, kill, offsets, run, until
+from tests.consumers.stepping import close, kill, learner_of, offsets, run, until
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_order import in_time
 
@@ -364,7 +364,8 @@ def test_other_settings_are_refused_by_name(broker, tmp_path):
     for topic in ("f", "l", "out", "dead", "lost"):
         broker.create_topic(topic)
     one = worker(broker, tmp_path)
-    until(one, lambda: one.metrics.partitions)
+    produce(broker, "f", [b'{"id": 1, "features": {}}'])
+    until(one, lambda: learner_of(one) and learner_of(one).metrics.unlabelled)
     close(one)
     for n, (options, message) in enumerate(
         [

@@ -124,13 +124,13 @@ def test_metrics_survive_pickling():
 
 def test_the_line_for_the_log_leaves_out_what_is_not_known():
     assert Metrics("news").line() == (
-        "topic=news partition=all examples=0 unlabelled=0 mistakes=0 learn_seconds=0 jumps=0 "
-        "dead_letters=0 skipped=0 alarms=0"
+        "topic=news partition=all examples=0 unlabelled=0 mistakes=0 blind=0 learn_seconds=0 "
+        "jumps=0 dead_letters=0 skipped=0 alarms=0"
     )
     metrics = counted([True, False, False])
     metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
     assert metrics.line() == (
-        "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 windowed_error=0.333333 "
+        "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 blind=0 windowed_error=0.333333 "
         "windowed_recall=0 windowed_f1=0 windowed_base_rate=0.333333 windowed_log_loss=0.653886 "
         "windowed_roc_auc=0.5 windowed_calibration_error=0.083333 "
         "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0 "
@@ -147,6 +147,7 @@ def test_the_log_in_json_has_what_is_known():
         "examples": 3,
         "unlabelled": 0,
         "mistakes": 1,
+        "blind": 0,
         "windowed_error": 0.333333,
         "windowed_recall": 0.0,
         "windowed_f1": 0.0,
@@ -219,6 +220,7 @@ def test_prometheus_gets_every_count():
         ("drift_examples_total", *ONE): 4,
         ("drift_unlabelled_total", *ONE): 0,
         ("drift_mistakes_total", *ONE): 1,
+        ("drift_blind_total", *ONE): 0,
         ("drift_windowed_error", *ONE): 0.25,
         ("drift_faded_error", *ONE): pytest.approx(0.25, rel=1e-3),
         ("drift_windowed_recall", *ONE): 0,
@@ -246,6 +248,7 @@ def test_prometheus_gets_every_count():
         ("drift_examples_total", *other): 0,
         ("drift_unlabelled_total", *other): 0,
         ("drift_mistakes_total", *other): 0,
+        ("drift_blind_total", *other): 0,
         ("drift_model_examples", *other): 0,
         ("drift_learn_seconds_total", *other): 0,
         ("drift_dead_letters_total", *other): 0,
@@ -368,3 +371,15 @@ def test_without_prometheus_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"\.\[kafka\]"):
         importlib.reload(module)
+
+
+def test_mistakes_without_a_prediction_are_counted_apart():
+    metrics = Metrics("t", 0)
+    for predicted, label in ((None, True), (None, False), (True, False), (True, True)):
+        metrics.learnt(label, Answer(predicted, {True: 0.75, False: 0.25} if predicted else {}))
+    assert (metrics.mistakes, metrics.blind) == (3, 2)
+    assert metrics.known()["windowed_error"] == 0.75
+    assert metrics.known()["windowed_precision"] == 0.5
+    again = Metrics("t", 0)
+    again.restore({k: v for k, v in metrics.state().items() if k not in {"blind", "skipped"}})
+    assert (again.mistakes, again.blind, again.skipped) == (3, 0, 0)

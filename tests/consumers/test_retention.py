@@ -5,10 +5,14 @@ from hypothesis import strategies as st
 
 from drift.consumers.checkpoints.retention import Retention
 
-HOUR, DAY = 3600.0, 86_400.0
-NEAR = st.integers(0, 90 * 24 * 4).map(lambda quarter: 900.0 * quarter)
+TEN_MINUTES, HOUR, DAY = 600.0, 3600.0, 86_400.0
+NEAR = st.integers(0, 90 * 24 * 12).map(lambda number: 300.0 * number)
 RULES = st.builds(
-    Retention, keep=st.integers(1, 4), keep_hourly=st.integers(0, 30), keep_daily=st.integers(0, 9)
+    Retention,
+    keep=st.integers(1, 4),
+    keep_ten_minutes=st.integers(0, 9),
+    keep_hourly=st.integers(0, 30),
+    keep_daily=st.integers(0, 9),
 )
 
 
@@ -31,6 +35,7 @@ def twin(rule, times):
         i
         for i in range(len(times))
         if is_last(i)
+        or is_last_of(i, TEN_MINUTES, rule.keep_ten_minutes)
         or is_last_of(i, HOUR, rule.keep_hourly)
         or is_last_of(i, DAY, rule.keep_daily)
     }
@@ -53,4 +58,13 @@ def test_what_is_kept_does_not_depend_on_how_often_others_are_removed(rule, time
 
 def test_a_month_of_checkpoints_by_the_minute_is_few():
     kept = Retention().kept([60.0 * minute for minute in range(40 * 24 * 60)])
-    assert len(kept) == 24 + 29 + 2  # one is the last of its day, of its hour and of all
+    # One is the last of its day, hour and ten minutes, and of all.
+    assert len(kept) == 24 + 29 + 2 + 5
+
+
+def test_the_first_hour_can_be_gone_back_to():
+    times = [10.0 * n for n in range(360)]
+    assert [times[i] for i in sorted(Retention().kept(times))] == [
+        *(590.0, 1190.0, 1790.0, 2390.0, 2990.0),
+        *(3570.0, 3580.0, 3590.0),
+    ]

@@ -92,7 +92,13 @@ def test_the_last_one_by_then_is_the_newest_then(folder, to, target):
         ("1-9", CheckpointError, "no checkpoint 1-9: drift checkpoint list"),
         ("2026-11-20T11:59", CheckpointError, "no checkpoint from 2026-11-20 11:59:00+00:00 or"),
         ("1-3", CheckpointError, r"1-3 of 2026-11-20 12:10:00\+00:00 is the newest: there is"),
-        ("2026-11-21", CheckpointError, "is the newest: there is nothing to roll back"),
+        # A day is meant to its end.
+        ("2026-11-19", CheckpointError, "no checkpoint from 2026-11-19 23:59:59.999999+00:00 or"),
+        ("2026-11-19T00", CheckpointError, "no checkpoint from 2026-11-19 00:00:00+00:00 or"),
+        *(
+            (day, CheckpointError, "is the newest: there is nothing to roll back")
+            for day in ("2026-11-20", "20261120", "2026-W47-5", "2026-11-21")
+        ),
         ("yesterday", ParameterError, "'yesterday' is neither a time, as 2026-11-20T08:00, nor"),
     ],
 )

@@ -231,9 +231,16 @@ def test_what_a_model_of_the_users_raises_is_the_fault_of_what_it_was_given(capl
 
 
 def test_other_pages_and_methods_are_not_there(asked):
-    assert asked.get("/predict").status_code == 405
-    assert asked.post("/metrics").status_code == 405
-    assert asked.get("/").status_code == 404
+    for answer, status in (
+        (asked.get("/predict"), 405),
+        (asked.post("/metrics"), 405),
+        (asked.get("/"), 404),
+        (asked.get("/" + "x" * 999), 404),
+    ):
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+        assert " is not served" in answer.json()["error"] or len(answer.json()["error"]) == 300
+    assert asked.get("/predict").headers["allow"] == "POST"
+    assert asked.get("/x").json()["error"] == "GET /x is not served: see GET /openapi.json"
 
 
 JSON = st.recursive(

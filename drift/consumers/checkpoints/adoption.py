@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import Position
 
-__all__ = ["adopt", "check_secret", "newest", "rewrite", "skip", "stored"]
+__all__ = ["adopt", "check_secret", "newest", "partitions", "rewrite", "skip", "stored"]
 
 
 def newest(
@@ -45,12 +45,8 @@ def newest(
     CheckpointError
         At the end, if there are partitions of which no checkpoint can be used, or no partitions.
     """
-    folders = sorted(path for path in folder.iterdir() if path.is_dir())
-    known = [one for one in map(files_in, [folder, *folders]) if one.listing().checkpoints]
-    if not known:
-        raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
     damaged = []
-    for partition in known:
+    for partition in partitions(folder):
         found = next(stored(partition, warn), None)
         if found is None:
             damaged.append(f"{partition.path}: no checkpoint can be used")
@@ -58,6 +54,21 @@ def newest(
             yield partition, found.header
     if damaged:
         raise CheckpointError("; ".join(damaged))
+
+
+def partitions(folder: AnyPath) -> list[PartitionFolder]:
+    """Return the files of each model that has checkpoints in a folder, of one or of several.
+
+    Raises
+    ------
+    CheckpointError
+        If there is none.
+    """
+    folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    known = [one for one in map(files_in, [folder, *folders]) if one.listing().checkpoints]
+    if not known:
+        raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
+    return known
 
 
 def stored(

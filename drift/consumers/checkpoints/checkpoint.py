@@ -90,6 +90,8 @@ class Checkpoint:
         Of all that the model has learnt: see `drift.consumers.learner.Learner`.
     skips
         Messages that are to be left out, as `drift checkpoint skip` says.
+    is_blank
+        Whether a worker wrote it to note where it starts: any configuration continues it.
     is_signed
         Whether it was read from a file with a signature.
 
@@ -117,6 +119,7 @@ class Checkpoint:
     models: Sequence[Sequence[int]] | None = None
     digest: int = 0
     skips: Sequence[Position] = ()
+    is_blank: bool = False
     is_signed: bool = False
 
     @property
@@ -197,6 +200,8 @@ def to_bytes(
         header["promotions"] = [*checkpoint.promotions]
     if checkpoint.skips:
         header["skips"] = [*checkpoint.skips]
+    if checkpoint.is_blank:
+        header["blank"] = True
     if checkpoint.models is not None:
         header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # after the model, so that the header stays small
@@ -390,6 +395,7 @@ def from_bytes(
         models=header.get("models"),
         digest=header["digest"],
         skips=[Position(*one) for one in header.get("skips", [])],
+        is_blank=header.get("blank") is True,
         is_signed=description.signature is not None,
         **{name: header[name] for name in _AS_THEY_ARE},
     )

@@ -85,9 +85,10 @@ class CheckpointFolder:
         and labels. None to take any except for those. Names that begin with ``model``
         are the model's, those with ``shadow`` its shadow's: of a checkpoint with another one the
         shadow is left out. Where a shadow was promoted, either of the two may be ``model``.
-    keep, keep_hourly, keep_daily
+    keep, keep_ten_minutes, keep_hourly, keep_daily
         How many undamaged checkpoints are kept of each partition: the last ones, at least 1, and
-        the last one of each of these hours and days; see `drift.consumers.checkpoints.retention`.
+        the last one of each of these spans, hours and days; see
+        `drift.consumers.checkpoints.retention`.
     secret
         Sign checkpoints with this, and refuse those that are not.
     allow_pickle
@@ -129,13 +130,19 @@ class CheckpointFolder:
         configuration: Mapping[str, Any] | None = None,
         *,
         keep: int = Retention.keep,
+        keep_ten_minutes: int = Retention.keep_ten_minutes,
         keep_hourly: int = Retention.keep_hourly,
         keep_daily: int = Retention.keep_daily,
         secret: bytes | None = None,
         allow_pickle: bool = False,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        self.retention = Retention(keep=keep, keep_hourly=keep_hourly, keep_daily=keep_daily)
+        self.retention = Retention(
+            keep=keep,
+            keep_ten_minutes=keep_ten_minutes,
+            keep_hourly=keep_hourly,
+            keep_daily=keep_daily,
+        )
         self.path = place(path)
         self.configuration = configuration
         self._takes_any = configuration is None
@@ -297,6 +304,8 @@ class CheckpointFolder:
         """Return a checkpoint that agrees with the configuration, else ConfigurationError."""
         if self._takes_any:  # except what a worker has added
             now = {**without(checkpoint.configuration, "codec"), **now}
+        if checkpoint.is_blank:
+            return replace(checkpoint, configuration=now)
         replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
         agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
         shadow = checkpoint.shadow if has_shadow else None

@@ -1,4 +1,4 @@
-"""Which checkpoints are kept: the last ones, and one for each hour and day."""
+"""Which checkpoints are kept: the last ones, and one for each ten minutes, hour and day."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Retention"]
 
-_HOUR, _DAY = 3_600, 86_400
+_TEN_MINUTES, _HOUR, _DAY = 600, 3_600, 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
     """Which checkpoints of a model are kept.
 
-    Hours and days are UTC. Those without a checkpoint do not count: a worker that was stopped for a
-    week keeps its checkpoints.
+    Spans of ten minutes, hours and days are UTC. Those without a checkpoint do not count: a worker
+    that was stopped for a week keeps its checkpoints.
 
     Parameters
     ----------
     keep
         Number of the last ones, damaged ones not counted; at least 1.
-    keep_hourly, keep_daily
-        Number of hours, and of days, of which the last one is kept.
+    keep_ten_minutes, keep_hourly, keep_daily
+        Number of spans of ten minutes, of hours, and of days, of which the last one is kept.
 
     Raises
     ------
@@ -36,12 +36,15 @@ class Retention:
 
     Examples
     --------
-    >>> hourly = Retention(keep=1, keep_hourly=2, keep_daily=0)
+    >>> hourly = Retention(keep=1, keep_ten_minutes=0, keep_hourly=2, keep_daily=0)
     >>> sorted(hourly.kept([0.0, 10.0, 3600.0, 7200.0, 7210.0]))
     [2, 4]
     """
 
     keep: int = option("Newest checkpoints to keep.", 3, least=1)
+    keep_ten_minutes: int = option(
+        "Spans of ten minutes whose last checkpoint is kept.", 6, least=0
+    )
     keep_hourly: int = option("Hours whose last checkpoint is kept.", 24, least=0)
     keep_daily: int = option("Days whose last checkpoint is kept.", 30, least=0)
 
@@ -62,7 +65,11 @@ class Retention:
         last = whole[-self.keep :]
         first = last[0] if len(last) == self.keep else 0
         found = {*range(first, len(times))}
-        for size, count in ((_HOUR, self.keep_hourly), (_DAY, self.keep_daily)):
+        for size, count in (
+            (_TEN_MINUTES, self.keep_ten_minutes),
+            (_HOUR, self.keep_hourly),
+            (_DAY, self.keep_daily),
+        ):
             ends = {int((times[i] or 0) // size): i for i in whole}
             found |= {ends[period] for period in sorted(ends, reverse=True)[:count]}
         return found

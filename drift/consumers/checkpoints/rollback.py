@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time as clock
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import moment
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Rollback", "plan", "when"]
 
+_DAY = timedelta(days=1, microseconds=-1)
+_ONLY_A_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
 #: Where a model continues: from the newest checkpoint, if the offsets are kept.
 _WHERE = ("offsets", "leader_epochs", "clocks", "identity")
 
@@ -46,7 +49,7 @@ def plan(
         The files of a model.
     to
         An identifier, as ``"3-17"``; or a time in ISO's form, UTC where it does not say otherwise:
-        the newest checkpoint that was written by then.
+        the newest checkpoint that was written by then. A day is meant to its end.
     keep_offsets
         Continue at the offsets of the newest checkpoint.
     warn
@@ -86,7 +89,7 @@ def _time(text: str) -> datetime | None:
     if dash and epoch.isdigit() and sequence.isdigit():
         return None
     try:
-        return moment(text)
+        return moment(text) + (_DAY if _ONLY_A_DAY.fullmatch(text) else timedelta())
     except ValueError:
         raise ParameterError(
             f"{text!r} is neither a time, as 2026-11-20T08:00, nor the id of a checkpoint, as 3-17"
@@ -211,6 +214,7 @@ class Rollback:
         }
         payload, offsets_of = back.payload, None
         if self.keep_offsets:
+            header.pop("blank", None)  # it has what waits
             header |= {name: now[name] for name in (*_WHERE, "join", "skips") if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}

@@ -1,0 +1,133 @@
+"""The pages on Debezium and CloudEvents: their configuration reads the messages that they show."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from drift.consumers import Example, JsonCodec
+from drift.consumers.dry_run import DryRun
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import WorkerOptions
+from drift.consumers.records import Message, Position
+from drift.models import LBP
+
+DOCS = Path(__file__).parents[2] / "docs"
+#: What the official SDK for Python, 2.2.0, makes of events: a line each.
+EVENTS = Path(__file__).parent / "data" / "cloudevents.jsonl"
+
+pytestmark = pytest.mark.sources
+
+
+def blocks(page, language):
+    text = (DOCS / page).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def codecs(page):
+    return [JsonCodec(**tomllib.loads(table)["codec"]) for table in blocks(page, "toml")]
+
+
+def messages(values):
+    values = [None if value == b"null" else value for value in values]
+    return [Message(Position("t", 0, n), None, value) for n, value in enumerate(values)]
+
+
+def outcome(codec, sent):
+    """What becomes of messages: examples, their number that is learnt, skipped and refused."""
+    options = WorkerOptions(topic="t", group="g", dead_letters="dead")
+    learner = Learner(LBP(3), codec, Metrics("t"), options)
+    for message in sent:
+        learner.take(message)
+    metrics = learner.metrics
+    counts = metrics.examples, metrics.unlabelled, metrics.skipped, metrics.dead_letters
+    return DryRun(codec, sent).examples, counts
+
+
+def test_debezium():
+    codec, _ = codecs("debezium.md")
+    changes, _ = blocks("debezium.md", "json")
+    sent = messages(changes.encode().splitlines())
+    row = {"amount": 31.5, "card=visa": 1}
+    expected = [
+        Example(row, None, 7, 1764255600112),
+        Example(row, label=True, id=7, timestamp=1764255660090),
+    ]
+    assert outcome(codec, sent) == (expected, (1, 1, 2, 0))
+    # Without skip, the last two are dead letters.
+    assert outcome(JsonCodec(**{**given(codec), "skip": ()}), sent) == (expected, (1, 1, 0, 2))
+
+
+def test_debezium_with_schemas():
+    codec, _ = codecs("debezium.md")
+    changes, _ = blocks("debezium.md", "json")
+    *whole, null = changes.splitlines()
+    sent = messages([*(b'{"schema":{},"payload":%s}' % one.encode() for one in whole), b"null"])
+    paths = {k: f"payload.{v}" for k, v in given(codec).items() if isinstance(v, str)}
+    rules = [one.replace("op", "payload.op") for one in codec.skip]
+    found, counts = outcome(JsonCodec(**{**given(codec), **paths, "skip": rules}), sent)
+    assert (len(found), counts) == (2, (1, 1, 2, 0))
+    assert null == "null"
+
+
+def test_debezium_flattened():
+    _, codec = codecs("debezium.md")
+    _, rows = blocks("debezium.md", "json")
+    sent = messages([*rows.encode().splitlines(), b"null"])
+    expected = [Example({"amount": 31.5, "card=visa": 1}, label=True, id=7)]
+    assert outcome(codec, sent) == (expected, (1, 0, 2, 0))
+
+
+@pytest.mark.parametrize("mode", ["binary", "structured"])
+def test_cloudevents(mode):
+    codec = dict(zip(("binary", "structured"), codecs("cloudevents.md"), strict=True))[mode]
+    lines = [json.loads(line) for line in EVENTS.read_text("utf-8").splitlines()]
+    sent = [
+        Message(
+            Position("t", 0, n),
+            None,
+            line["value"].encode(),
+            [(name, value.encode()) for name, value in line["headers"].items()],
+        )
+        for n, line in enumerate(one for one in lines if one["mode"] == mode)
+    ]
+    assert len(sent) == 3
+    expected = [
+        Example({"amount": 31.5, "card=visa": 1}, False, "p0", "2026-11-27T15:00:00Z"),
+        Example({"amount": 2900, "card=amex": 1}, True, "p1", "2026-11-27T15:00:01Z"),
+    ]
+    assert outcome(codec, sent) == (expected, (2, 0, 1, 0))
+
+
+def test_the_event_on_the_page_is_the_one_of_the_sdk():
+    [text], [structured] = blocks("cloudevents.md", "text"), blocks("cloudevents.md", "json")
+    lines = [json.loads(line) for line in EVENTS.read_text("utf-8").splitlines()]
+    [binary] = [one for one in lines if one["headers"].get("ce_id") == "p1"]
+    head, value = text.split("\n\n")
+    assert dict(line.split(": ", 1) for line in head.splitlines()) == binary["headers"]
+    assert json.loads(value) == json.loads(binary["value"])
+    [event] = [json.loads(one["value"]) for one in lines if '"id": "p1"' in one["value"]]
+    assert json.loads(structured) == {k: v for k, v in event.items() if k != "datacontenttype"}
+
+
+def test_the_page_on_messages_shows_what_a_dry_run_says():
+    [value], [before, after] = (
+        blocks("kafka_messages.md", "json"),
+        blocks("kafka_messages.md", "text"),
+    )
+    sent = [Message(Position("orders", 0, 0), None, value.encode(), (), 1_795_793_610_000)]
+    _, _, expected = before.partition("\n")
+    assert "\n".join(DryRun(JsonCodec(), sent).lines()) + "\n" == expected
+    codec = JsonCodec(**tomllib.loads(before.rpartition("\n\n")[2])["codec"])
+    _, _, expected = after.partition("\n")
+    assert "\n".join(DryRun(codec, sent).lines()) + "\n" == expected
+    first, _ = (tomllib.loads(table)["codec"] for table in blocks("kafka_messages.md", "toml"))
+    assert len(JsonCodec(**first).skip) == 3
+
+
+def given(codec):
+    default = vars(JsonCodec())
+    return {k: v for k, v in vars(codec).items() if k[0] != "_" and v != default[k]}
