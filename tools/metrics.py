@@ -16,8 +16,9 @@ HEAD = """\
 Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how to use them.
 
 A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * have the labels
-`model` (its class), `group` and `topic`, with models of keys also `partition`; `drift_alarms_total`
-also has `measure`. Exponential weights span some 10,000 examples.
+`model` (its class), `group` and `topic`, with models of keys also `partition`; `drift_lag` and
+`drift_lag_seconds` always have `partition`, and rows for the topic of late labels;
+`drift_alarms_total` also has `measure`. Exponential weights span some 10,000 examples.
 
 | metric | type | meaning |
 |---|---|---|

@@ -6,7 +6,9 @@ import json
 import logging
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from drift.consumers.trouble_log import OncePerMinute, others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,10 +63,43 @@ class _Json(_Plain):
         return json.dumps(entry)
 
 
+class _Limited(logging.StreamHandler[TextIO]):
+    """Prints warnings and errors of a kind once a minute: those of one line of code.
+
+    Where that names a partition first, those of the partition. What came meanwhile is counted, and
+    the last one printed with the count once the minute is over: another line comes at least at each
+    checkpoint.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limit = OncePerMinute()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._emit_others()
+        first = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        kind = record.pathname, record.lineno, first if isinstance(first, tuple) else None
+        if (
+            record.levelno < logging.WARNING
+            or hasattr(record, "limited")
+            or self._limit.admits(kind, record)
+        ):
+            super().emit(record)
+
+    def close(self) -> None:
+        self._emit_others(at_once=True)
+        super().close()
+
+    def _emit_others(self, *, at_once: bool = False) -> None:
+        for record, count in self._limit.over(at_once=at_once):
+            record.msg, record.args = f"{record.getMessage()}{others(count - 1)}", ()
+            super().emit(record)
+
+
 @contextmanager
 def logging_to_stderr(secrets: Secrets, *, as_json: bool = False) -> Iterator[None]:
     """Log drift's and kafka-python's lines to stderr for as long as it lasts."""
-    handler = logging.StreamHandler()
+    handler = _Limited()
     handler.setFormatter(_Json(secrets) if as_json else _Plain(secrets))
     levels = {"drift": logging.INFO, "kafka": logging.WARNING}
     before = {name: logging.getLogger(name).level for name in levels}
@@ -77,3 +112,4 @@ def logging_to_stderr(secrets: Secrets, *, as_json: bool = False) -> Iterator[No
         for name, level in before.items():
             logging.getLogger(name).removeHandler(handler)
             logging.getLogger(name).setLevel(level)
+        handler.close()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Example, JsonCodec
     from drift.consumers.join import JoinOptions
     from drift.consumers.options import WorkerOptions
+    from drift.consumers.reading import read_topic
     from drift.consumers.relearning import relearn
     from drift.consumers.worker import Worker
     from drift.models._state.kinds import register
@@ -27,6 +28,7 @@ __all__ = [
     "JsonCodec",
     "Worker",
     "WorkerOptions",
+    "read_topic",
     "register",
     "relearn",
 ]
@@ -40,6 +42,7 @@ _HOMES = {
     "JsonCodec": "drift.consumers.codec",
     "Worker": "drift.consumers.worker",
     "WorkerOptions": "drift.consumers.options",
+    "read_topic": "drift.consumers.reading",
     "register": "drift.models._state.kinds",
     "relearn": "drift.consumers.relearning",
 }

@@ -114,6 +114,26 @@ class FedLearner:
             if position[0] > self.learner.offsets[place]:
                 self.learner.skip_to(place, *position)
 
+    def lags(self) -> dict[TopicPartition, tuple[int, int | None]]:
+        """Return how far each partition is behind, as `Metrics.lags` has it."""
+        found = {}
+        for place in self.order:
+            offset = self.learner.offsets[place]
+            lag = self._consumer.lag(place, offset)
+            if lag is not None:
+                found[place] = lag, self._oldest(place, offset) if lag else None
+        return found
+
+    def _oldest(self, place: TopicPartition, offset: int) -> int | None:
+        """Return the time of the next message; of the one before, where it is still to come."""
+        if waiting := self.order.buffered(place):
+            time = waiting[0][0].time
+        elif offset >= (self._consumer.end(place) or 0):  # an open transaction has the rest
+            return None
+        else:
+            time = self.learner.clocks.get(place, Clock()).time
+        return time if time >= 0 else None
+
     def skip(self, place: TopicPartition, first: int) -> None:
         """Continue at an offset, after messages that were deleted."""
         if not self.order.buffered(place):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from drift.consumers.metrics import WorkerMetrics
+    from drift.consumers.metrics import Metrics, WorkerMetrics
 
 __all__ = ["Exporter"]
 
@@ -182,6 +182,7 @@ class Exporter:
                 if (value := values.get(name)) is not None:
                     metric.add_metric(labels, value)
             yield metric
+        yield from _lags(worker.models)
         alarms = Counter(
             "drift_alarms",
             "Alarms on a rise of error or log loss",
@@ -191,6 +192,27 @@ class Exporter:
             for measure, count in m.alarms_counted().items():
                 alarms.add_metric([*labels, measure], count)
         yield alarms
+
+
+def _lags(models: Iterable[Metrics]) -> Iterator[Metric]:
+    """Yield what waits in each partition, of labels, too."""
+    names = ["model", "group", "topic", "partition"]
+    messages = Gauge(
+        "drift_lag", "Messages up to the end of the partition, at the last fetch", labels=names
+    )
+    seconds = Gauge(
+        "drift_lag_seconds",
+        "Time for which the oldest of these messages has waited, by its timestamp",
+        labels=names,
+    )
+    for m in models:
+        waited = m.lag_seconds()
+        for place, (lag, _) in m.lags.items():
+            labels = [m.model or "", m.group, place[0], str(place[1])]
+            messages.add_metric(labels, lag)
+            seconds.add_metric(labels, waited[place])
+    yield messages
+    yield seconds
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -234,7 +256,6 @@ _HELP = {
     "model_examples": "Examples that the model has ever learnt, across restarts",
     "supports": "Support vectors of the model",
     "updates": "Examples that changed the model",
-    "lag": "Messages up to the end of the log, at the last fetch",
     "learn_seconds": "Time spent predicting and learning",
     "checkpoint_age_seconds": "Age of the newest checkpoint",
     "jumps": "Timestamps ignored as too far ahead (max_jump)",
@@ -261,6 +282,6 @@ _HELP = {
 }
 _GAUGES = {
     *("models", "models_in_memory"),
-    *("model_examples", "supports", "lag", "checkpoint_age_seconds", "pending", "promotions"),
+    *("model_examples", "supports", "checkpoint_age_seconds", "pending", "promotions"),
     *(name for name in _HELP if name.startswith(("windowed_", "faded_", "shadow"))),
 }

@@ -412,6 +412,7 @@ class KeyedLearner(Learner):
 
     def close(self) -> None:
         """Close the store of the models."""
+        super().close()
         self.models.close()
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:

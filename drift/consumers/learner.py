@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import marshal
-from collections import deque
 from functools import partial
 from heapq import nlargest
 from operator import itemgetter
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -23,6 +22,7 @@ from drift.consumers.options import codec_settings, final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
+from drift.consumers.trouble_log import LIMITED, OncePerMinute, others
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -33,7 +33,7 @@ from drift.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from drift.consumers.checkpoints.keyed_store import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
@@ -51,9 +51,6 @@ _, _dumps = library()
 
 #: Errors that no message is given up for.
 NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
-
-#: Lines about messages that cannot be learnt, in so many seconds; the others are counted.
-_LINES, _SECONDS = 10, 60.0
 
 #: A format of `marshal` that is the same for the same values.
 _MARSHAL = 2
@@ -235,8 +232,7 @@ class Learner:
         self.trial: list[tuple[Message, Exception]] | None = None
         self._kinds: set[type] = set()  # of labels
         self._jump = 1000 * options.max_jump
-        self._lines: deque[float] = deque(maxlen=_LINES)  # when the last ones were written
-        self._unsaid = 0
+        self._trouble = OncePerMinute()
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Continue from a checkpoint; of one without any message, at its offsets alone.
@@ -374,6 +370,7 @@ class Learner:
 
     def note(self) -> None:
         """Have the metrics show how far it is."""
+        self._say_again()
         shadow = {} if self.shadow is None else {"promotions": 0, **self.shadow.values()}
         if self.promotions:
             shadow["promotions"] = self.promotions[-1]["number"]
@@ -397,7 +394,8 @@ class Learner:
         return None
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Let go of what is open, and say what is left to say."""
+        self._say_again(at_once=True)
 
     def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
@@ -485,7 +483,8 @@ class Learner:
         """Continue after an exception of the shadow, which counts as its mistake."""
         assert self.shadow is not None  # noqa: S101 - it has raised
         self.shadow.errors += 1
-        self._say(logging.WARNING, f"the shadow raises, which counts as a mistake of it: {error}")
+        line = f"the shadow raises, which counts as a mistake of it: {error}"
+        self._say(logging.WARNING, ("shadow", type(error)), line)
         return False
 
     def _promote(self, by: str) -> None:
@@ -541,7 +540,10 @@ class Learner:
         if example.key is not None:
             body["key"] = example.key
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        return answer, [Outgoing(self.options.predictions, key, as_json(body), [], partition)]
+        wanted = self.options.headers
+        headers = [(name, value or b"") for name, value in message.headers if name in wanted]
+        sent = Outgoing(self.options.predictions, key, as_json(body), headers, partition)
+        return answer, [sent]
 
     def _alarm(self, message: Message) -> list[Outgoing]:
         """Say which measures have risen by a message, and return that for the topic of events."""
@@ -591,18 +593,19 @@ class Learner:
         level, what = logging.WARNING, f"goes to {self.options.dead_letters}"
         if self.options.dead_letters is None:
             level, what = logging.ERROR, "is left out, without a topic for it"
-        self._say(level, f"{message.position} {what}: {error}")
+        kind = type(error), getattr(error, "field", "").partition("[")[0]
+        self._say(level, kind, f"{message.position} {what}: {error}")
         if self.options.dead_letters is None:
             return []
         return [dead_letter(message, error, self.options.dead_letters)]
 
-    def _say(self, level: int, line: str) -> None:
-        """Log what becomes of a message that cannot be learnt; not of each of a flood."""
-        now = monotonic()
-        if len(self._lines) == _LINES and self._lines[0] > now - _SECONDS:
-            self._unsaid += 1
-            return
-        self._lines.append(now)
-        more = f" (and {self._unsaid} before it, unsaid)" if self._unsaid else ""
-        self._unsaid = 0
-        log.log(level, "%s%s", line, more)
+    def _say(self, level: int, kind: Hashable, line: str) -> None:
+        """Log what becomes of a message that cannot be learnt; of a flood, once a minute."""
+        self._say_again()
+        if self._trouble.admits(kind, (level, line)):
+            log.log(level, "%s", line, extra=LIMITED)
+
+    def _say_again(self, *, at_once: bool = False) -> None:
+        """Log what was left out, once its minute is over."""
+        for (level, line), count in self._trouble.over(at_once=at_once):
+            log.log(level, "%s%s", line, others(count - 1), extra=LIMITED)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from drift.consumers.alarms import Alarm
     from drift.consumers.answers import Answer
     from drift.consumers.options import WorkerOptions
+    from drift.consumers.records import TopicPartition
     from drift.types import Features, Label
 
 __all__ = ["Metrics", "WorkerMetrics"]
@@ -66,8 +67,11 @@ class Metrics:
         Time in predicting and learning, of this process.
     jumps : int
         Records of this process whose timestamp was too far from the time of their partition.
-    supports, updates, lag : int or None
+    supports, updates : int or None
         What the worker sets now and then; None while unknown.
+    lags : dict
+        By topic and partition, messages up to the end, and the time at which the oldest of them was
+        sent, in milliseconds since 1970; None where none can be read, or that is not known.
     late : dict
         The same of labels that come later, by its name in the log; empty where none do.
     shadow : dict
@@ -121,7 +125,7 @@ class Metrics:
         self.jumps = 0
         self.supports: int | None = None
         self.updates: int | None = None
-        self.lag: int | None = None
+        self.lags: dict[TopicPartition, tuple[int, int | None]] = {}
         self.late: dict[str, float] = {}
         self.shadow: dict[str, float] = {}
         self.keyed: dict[str, float] = {}
@@ -255,6 +259,22 @@ class Metrics:
             **counts,
         }
 
+    def lag_seconds(self) -> dict[TopicPartition, float]:
+        """Return for how long the oldest message of each partition has waited; 0 where none does.
+
+        Examples
+        --------
+        >>> metrics = Metrics("news")
+        >>> metrics.lags = {("news", 0): (0, None), ("news", 1): (7, 1_790_000_000_000)}
+        >>> metrics.lag_seconds()
+        {('news', 0): 0.0, ('news', 1): ...}
+        """
+        now = time.time()
+        return {
+            place: 0.0 if oldest is None else max(0.0, now - oldest / 1000)
+            for place, (_, oldest) in self.lags.items()
+        }
+
     def faded(self) -> dict[str, float]:
         """Return the faded measures, by their names in Prometheus."""
         return {f"faded_{name}": value for name, value in self.measures.faded().items()}
@@ -268,7 +288,8 @@ class Metrics:
             "blind": self.blind,
             "supports": self.supports,
             "updates": self.updates,
-            "lag": self.lag,
+            "lag": sum(lag for lag, _ in self.lags.values()) if self.lags else None,
+            "lag_seconds": max(self.lag_seconds().values(), default=None),
             "learn_seconds": self.learn_seconds,
             "jumps": self.jumps,
             "checkpoint_age_seconds": None if at is None else max(0.0, time.time() - at),

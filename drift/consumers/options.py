@@ -59,6 +59,9 @@ class _TopicOptions:
     )
     predictions: str | None = option("Topic for predictions.", None)
     dead_letters: str | None = option("Topic for messages that cannot be learnt.", None)
+    headers: tuple[str, ...] = option(
+        "Headers of messages that their predictions get, too.", ("traceparent", "tracestate")
+    )
     partition: int | None = option(
         "Learn this partition alone, with a group and a folder of its own; default: all.",
         None,
@@ -134,6 +137,8 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         ``"skip"`` them and say so in the log.
     predictions, dead_letters
         Topics to send to; None for none.
+    headers
+        Names of the headers of messages that their predictions get, too. Dead letters have all.
     partition
         Learn this partition alone, of `labels`, too; with a group and a folder of its own.
     max_jump, max_idle

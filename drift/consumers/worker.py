@@ -325,9 +325,7 @@ class Worker:
             log.warning("%s: %s", learner.claim_id, error)
             return learnt
         claim.resume()
-        lags = [self._consumer.lag(place, learner.offsets[place]) for place in claim.order]
-        known = [lag for lag in lags if lag is not None]
-        learner.metrics.lag = sum(known) if known else None
+        learner.metrics.lags = claim.lags()
         learner.note()
         return learnt
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
-from drift.consumers import Example, JsonCodec
-from drift.consumers import learner as module
+from drift.consumers import Example, JsonCodec, trouble_log
+from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions, check_codec, check_model
@@ -175,20 +175,50 @@ def test_probabilities_are_null_where_a_model_knows_none():
 
 
 @pytest.mark.parametrize("dead_letters", ["dead", None])
-def test_of_a_flood_of_poison_not_each_has_a_line(monkeypatch, caplog, dead_letters):
-    now = [100.0]
-    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+def test_of_a_flood_of_poison_each_kind_has_a_line_a_minute(monkeypatch, caplog, dead_letters):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(trouble_log, "time", SimpleNamespace(monotonic=lambda: clock.now))
     one = learner(LBP(3), dead_letters=dead_letters)
-    for offset in range(500):
-        assert len(one.take(message(b"{", offset))) == (dead_letters is not None)
-    assert len(caplog.records) == 10
+    odd = b'{"features": {"a%d": [[]]}, "label": true}'
+    for offset in range(0, 500, 2):
+        one.take(message(b"{", offset))
+        one.take(message(odd % offset, offset + 1))
+    assert [line.partition(" ")[0] for line in caplog.messages] == ["t:0:0", "t:0:1"]
     assert one.metrics.dead_letters == 500
-    now[0] += 61
+    clock.now += 59
+    one.note()
+    assert len(caplog.messages) == 2
+    clock.now += 1
+    one.note()
+    assert [line.partition(" ")[0] for line in caplog.messages[2:]] == ["t:0:498", "t:0:499"]
+    assert all(line.endswith(" (and 248 like it before)") for line in caplog.messages[2:])
     one.take(message(b"{", 500))
+    assert len(caplog.messages) == 4
+    one.close()
     assert caplog.messages[-1].startswith("t:0:500 ")
-    assert caplog.messages[-1].endswith("(and 490 before it, unsaid)")
+    assert "like it" not in caplog.messages[-1]
+    clock.now += 60
+    one.note()
     one.take(message(b"{", 501))
-    assert "unsaid" not in caplog.messages[-1]
+    assert caplog.messages[-1].startswith("t:0:501 ")
+
+
+@pytest.mark.parametrize("labels", [None, "labels"])
+def test_predictions_have_the_headers_that_are_chosen(labels):
+    """By default those of a trace, as they are; a dead letter has all."""
+    sent = [("traceparent", b"00-1-2-01"), ("tenant", b"x"), ("tracestate", None), ("tenant", b"y")]
+    good = b'{"features": {"a": 1}, "id": 7}'
+    for options, expected in (
+        ({}, [("traceparent", b"00-1-2-01"), ("tracestate", b"")]),
+        ({"headers": ("tenant",)}, [("tenant", b"x"), ("tenant", b"y")]),
+        ({"headers": ()}, []),
+    ):
+        options |= {"predictions": "out", "dead_letters": "dead", "labels": labels}
+        one = learner_of(LBP(3), JsonCodec(), WorkerOptions(topic="t", group="g", **options))
+        [prediction] = one.take(message(good)._replace(headers=sent, appended=True))
+        assert prediction.headers == expected
+        [letter] = one.take(message(b"{", 1)._replace(headers=sent))
+        assert letter.headers[:4] == [(name, value or b"") for name, value in sent]
 
 
 def test_a_model_that_fails_makes_a_dead_letter():

@@ -25,7 +25,7 @@ from drift.errors import MissingExtraError, ParameterError
 
 #: Model, group and topic of the first of the two models.
 ONE = ("RBP", "readers", "news")
-LABELS = ("model", "group", "topic", "measure")
+LABELS = ("model", "group", "topic", "partition", "measure")
 
 outcomes = st.lists(st.booleans(), max_size=40)
 windows = st.integers(1, 12)
@@ -128,12 +128,12 @@ def test_the_line_for_the_log_leaves_out_what_is_not_known():
         "jumps=0 dead_letters=0 skipped=0 alarms=0"
     )
     metrics = counted([True, False, False])
-    metrics.supports, metrics.updates, metrics.lag = 10, 12, 0
+    metrics.supports, metrics.updates, metrics.lags = 10, 12, {("news", 0): (0, None)}
     assert metrics.line() == (
         "topic=news partition=0 examples=3 unlabelled=0 mistakes=1 blind=0 windowed_error=0.333333 "
         "windowed_recall=0 windowed_f1=0 windowed_base_rate=0.333333 windowed_log_loss=0.653886 "
         "windowed_roc_auc=0.5 windowed_calibration_error=0.083333 "
-        "supports=10 updates=12 lag=0 learn_seconds=1.5 jumps=0 dead_letters=0 "
+        "supports=10 updates=12 lag=0 lag_seconds=0 learn_seconds=1.5 jumps=0 dead_letters=0 "
         "skipped=0 alarms=0"
     )
     assert repr(metrics) == f"<Metrics {metrics.line()}>"
@@ -177,7 +177,8 @@ def worker_of_two():
     first = counted([True, False, False, False])
     first.counts_of(RBP(6, 20))
     first.counts_of(RBP(7, 28))
-    first.lag, first.dead_letters = 9, 1
+    first.lags = {("news", 0): (9, int(1000 * time.time()) - 90_000), ("labels", 2): (1, None)}
+    first.dead_letters = 1
     first.checkpointed(at=time.time() - 60)
     worker.models = [first, Metrics('ne"w\\s\n')]
     return worker
@@ -236,7 +237,10 @@ def test_prometheus_gets_every_count():
         ("drift_model_examples", *ONE): 4,
         ("drift_supports", *ONE): 7,
         ("drift_updates_total", *ONE): 8,
-        ("drift_lag", *ONE): 9,
+        ("drift_lag", *ONE, "0"): 9,
+        ("drift_lag_seconds", *ONE, "0"): pytest.approx(90, abs=10),
+        ("drift_lag", "RBP", "readers", "labels", "2"): 1,
+        ("drift_lag_seconds", "RBP", "readers", "labels", "2"): 0,
         ("drift_learn_seconds_total", *ONE): 2,
         ("drift_checkpoint_age_seconds", *ONE): pytest.approx(60, abs=10),
         ("drift_dead_letters_total", *ONE): 1,

@@ -242,7 +242,7 @@ def test_a_shadow_that_raises_counts_as_wrong_there_and_continues(caplog):
     letters = [out for message in log for out in one.take(message) if out.topic != "out"]
     assert (letters, one.metrics.examples, one.metrics.dead_letters) == ([], 5, 0)
     assert (one.shadow.errors, one.shadow.model.learnt, one.shadow.metrics.mistakes) == (3, 4, 3)
-    assert "the shadow raises, which counts as a mistake of it: a five" in caplog.text
+    assert "the shadow raises, which counts as a mistake of it: a three" in caplog.text
 
 
 def test_prometheus_shows_both():

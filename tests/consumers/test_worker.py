@@ -194,7 +194,7 @@ def test_all_partitions_are_learnt_as_by_a_plain_loop(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
     [metrics] = one.metrics.models
-    assert (metrics.examples, metrics.lag) == (400 - 2 * len(POISON), 0)
+    assert (metrics.examples, metrics.values()["lag"]) == (400 - 2 * len(POISON), 0)
     close(one)
     assert one.metrics.forced_steps() == 0
     assert_exact(tmp_path)
@@ -640,12 +640,16 @@ def test_lag_is_that_of_all_partitions(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
     metrics = learner_of(one).metrics
-    assert metrics.lag == 0
+    assert metrics.lags == {("t", 0): (0, None), ("t", 1): (0, None)}
     one._consumer.consumer.config["max_poll_records"] = 1
     for partition, count in ((0, 3), (1, 4)):
         send(topics, log(partition, 200 + count)[200:])
     work(one, 1)
-    assert 0 < metrics.lag <= 6
+    assert 0 < metrics.values()["lag"] <= 6
+    # The oldest of each, as it waits in the worker.
+    for place, (lag, oldest) in metrics.lags.items():
+        following = log(place[1], 210)[learner_of(one).offsets[place]]
+        assert oldest == (following.timestamp if lag else None)
     close(one)
 
 

@@ -415,8 +415,9 @@ def decode_model(payload: bytes, kind: str, *, allow_pickle: bool) -> Any:
         raise CheckpointError(f"the model is stored as {kind!r:.40}, which drift does not know")
     if not allow_pickle:
         raise CheckpointError(
-            "the model is stored as a pickle, and loading one runs what is in it: allow pickle "
-            "(--allow-pickle) if you trust everybody who can write to the folder"
+            "the model is stored as a pickle, and loading one runs what is in it. If you trust "
+            "everybody who can write to the folder: CheckpointFolder(..., allow_pickle=True), or "
+            "--allow-pickle"
         )
     try:
         return pickle.loads(payload)

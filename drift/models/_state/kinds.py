@@ -96,7 +96,7 @@ def name_of(kind: type) -> str:
         return name
     raise CheckpointError(
         f"{name} is no class of drift's models: register it with drift.consumers.register, or "
-        "allow pickle in checkpoints (--allow-pickle)"
+        "allow pickle: CheckpointFolder(..., allow_pickle=True), or --allow-pickle"
     )
 
 

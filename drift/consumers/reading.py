@@ -1,0 +1,143 @@
+"""The examples of a topic in a notebook, in the order in which a worker learns them."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.claim import FedLearner, largest_record
+from drift.consumers.client.consumer import LoneConsumer
+from drift.consumers.client.errors import missing
+from drift.consumers.codec import JsonCodec
+from drift.consumers.late import learner_of
+from drift.consumers.options import WorkerOptions, check_codec
+from drift.consumers.records import Gap
+from drift.errors import ConsumerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from drift.consumers.codec import Codec
+    from drift.consumers.records import TopicPartition
+    from drift.types import Features, Label
+
+__all__ = ["read_topic"]
+
+
+class _Listener:
+    """A model that keeps what it is to learn."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Features, Label]] = []
+
+    def learn_one(self, x: Features, y: Label, **_: Any) -> None:
+        self.heard.append((x, y))
+
+    def predict_one(self, _: Features) -> Label:
+        return None
+
+
+def read_topic(
+    topic: str, kafka: Mapping[str, Any], *, codec: Codec | None = None, **options: Any
+) -> Iterator[tuple[Features, Label]]:
+    """Yield the labelled examples of a topic, in the order in which a worker learns them.
+
+    Partitions are merged by the times of their records. With ``labels="frauds"`` the labels are in
+    a topic of their own, and each example comes at the time of its label. The topics are read from
+    their beginnings to the ends that they have now. No group is joined, and nothing is committed. A
+    message that cannot be learnt is logged and left out.
+
+    Parameters
+    ----------
+    topic
+        The topic.
+    kafka
+        Options of kafka-python: ``bootstrap_servers``, security, ...
+    codec
+        What makes examples of messages; None for `JsonCodec`. Its weights are left out, and so are
+        its keys: to evaluate a model for each key, group by a feature.
+    options
+        Those of `WorkerOptions` that say what is learnt: `labels`, `partition`, `max_age`, `grace`,
+        `silence`, `after`, `timestamps`, `max_jump`, ...
+
+    Yields
+    ------
+    tuple of dict and label
+        Features and label, as River's ``progressive_val_score`` takes them.
+
+    Raises
+    ------
+    ConsumerError
+        If there is no such topic, or the timestamps of late labels are those of producers.
+    ParameterError
+        If an option cannot be, or the codec cannot read labels.
+
+    Examples
+    --------
+    ::
+
+        from river import evaluate, metrics
+        from drift.consumers import read_topic
+        from drift.models import Tracker
+
+        examples = read_topic("orders", {"bootstrap_servers": "localhost:9092"})
+        print(evaluate.progressive_val_score(examples, Tracker(300), metrics.Accuracy()))
+    """
+    codec = JsonCodec() if codec is None else codec
+    given = {"group": "-", "alarm_level": 0.0, "probabilities": False, **options}
+    settings = WorkerOptions(topic=topic, **given)
+    if settings.labels:
+        check_codec(codec, settings.silence)
+    topics = [*filter(None, (topic, settings.labels))]
+    consumer = LoneConsumer(topics, kafka, largest=largest_record(codec))
+    try:
+        yield from _read(consumer, topics, codec, settings)
+    finally:
+        consumer.close()
+
+
+def _read(
+    consumer: LoneConsumer, topics: list[str], codec: Codec, options: WorkerOptions
+) -> Iterator[tuple[Features, Label]]:
+    for name in topics:
+        if not consumer.partitions(name):
+            raise ConsumerError(missing(name))
+    places = [
+        (name, number)
+        for name in topics
+        for number in range(consumer.partitions(name))
+        if options.partition in {None, number}
+    ]
+    consumer.assign(places)
+    ends = {place: consumer.bound(place, "latest") for place in places}
+    listener = _Listener()
+    learner = learner_of(listener, codec, options)
+    learner.start({place: consumer.bound(place, "earliest") for place in places})
+    fed = FedLearner(learner, consumer)
+    for place in places:
+        fed.start(place)
+
+    def ended_at(place: TopicPartition) -> float:
+        done = learner.offsets[place] >= ends[place]
+        return math.inf if done else consumer.ended_at(place)
+
+    while any(learner.offsets[place] < end for place, end in ends.items()):
+        started = time.monotonic()
+        batches = []
+        try:
+            batches = [*consumer.poll(1.0)]
+        except Gap as gap:  # deleted meanwhile
+            for place in gap.offsets:
+                fed.skip(place, consumer.bound(place, "earliest"))
+        fed.add(
+            (place, [one for one in messages if one.position.offset < ends[place]])
+            for place, messages in batches
+        )
+        fed.idle(time.monotonic() - started)
+        for message in fed.order.take(ended_at):
+            learner.take(message)
+            yield from listener.heard
+            listener.heard.clear()
+        fed.resume()
+    learner.close()

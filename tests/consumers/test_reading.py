@@ -1,0 +1,128 @@
+"""`read_topic`: the examples that a worker learns, in its order; and the Python of the page."""
+
+import itertools
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from river import evaluate, metrics, preprocessing
+
+from drift.consumers import JsonCodec, WorkerOptions, read_topic
+from drift.consumers.records import Position
+from drift.errors import ConsumerError, MessageError, ParameterError
+from drift.models import LBP
+from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
+from tests.consumers.stepping import close, offsets, until
+from tests.consumers.topics import send
+from tests.consumers.twin_late import Twin
+from tests.consumers.twin_order import in_time
+
+pytest.importorskip("kafka")
+pytest.importorskip("confluent_kafka")
+
+from tests.consumers.test_worker import (  # after the check that there is a client
+    LOGS,
+    log,
+    loop,
+    topics,
+)
+
+__all__ = ["topics"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "kafka_messages.md"
+LATE = messages(logs())
+
+
+class Noting:
+    """Notes what it learns."""
+
+    def __init__(self):
+        self.learnt = []
+
+    def predict_one(self, x):
+        return None
+
+    def learn_one(self, x, y, w=None):
+        self.learnt.append((x, y))
+
+
+def plain(logs, options, codec):
+    """What a loop learns of logs in the order of their times."""
+    twin = Twin(options, Noting(), codec, with_scores=False)
+    for message in in_time(logs):
+        twin.take(message)
+    return twin.model.learnt
+
+
+@pytest.mark.parametrize("given", [JOIN, SILENCE], ids=["join", "silence"])
+def test_late_labels_come_as_a_plain_loop_learns_them(broker, given):
+    for topic, partitions in (("f", 2), ("l", 3)):
+        broker.create_topic(topic, partitions)
+    send(broker, [message for log in LATE.values() for message in log])
+    given = given | {"labels": "l", "timestamps": "create"}
+    codec = JsonCodec(weight="weight")
+    expected = plain(LATE, WorkerOptions(topic="f", group="g", **given), codec)
+    assert len(expected) > 25
+    assert list(read_topic("f", broker.client_args, codec=codec, **given)) == expected
+    with pytest.raises(ConsumerError, match="has the time of its producer, not of the log"):
+        next(read_topic("f", broker.client_args, labels="l"))
+
+
+def test_a_score_is_that_of_a_plain_loop_and_what_comes_later_is_not_read(topics):
+    examples = read_topic("t", topics.client_args)
+    first = next(examples)
+    send(topics, [late for partition in range(2) for late in log(partition, 210)[200:]])
+    score = evaluate.progressive_val_score(
+        itertools.chain([first], examples), LBP(budget=9), metrics.Accuracy()
+    )
+    _, expected = loop(tuple(in_time(LOGS)))
+    learnt, right = 0, 0
+    for message in in_time(LOGS):
+        if str(message.position) in expected:
+            label = JsonCodec().decode(message.value).label
+            learnt += expected[str(message.position)] is not None  # else River leaves it out
+            right += expected[str(message.position)] == label
+    assert (score.cm.n_samples, score.get()) == (learnt, pytest.approx(right / learnt))
+
+
+def test_of_one_partition_messages_come_as_they_are(topics, caplog):
+    expected = []
+    for message in LOGS["t", 1]:
+        with suppress(MessageError):
+            example = JsonCodec().decode(message.value)
+            expected.append((example.features, example.label))
+    assert list(read_topic("t", topics.client_args, partition=1)) == expected
+    assert "t:1:7 is left out" in caplog.text
+
+
+def test_what_cannot_be_read_is_refused(broker):
+    with pytest.raises(ConsumerError, match="no topic nothing"):
+        next(read_topic("nothing", broker.client_args))
+    with pytest.raises(ParameterError, match="say where it is, id in"):
+        next(read_topic("t", broker.client_args, labels="l", codec=JsonCodec(label="fraud")))
+    with pytest.raises(TypeError, match="pending_byte"):
+        next(read_topic("t", broker.client_args, pending_byte=3))
+
+
+def test_the_page_runs(broker, tmp_path, monkeypatch, capsys):
+    """Its pipeline learns in a worker and is stored, and a topic is evaluated in five lines."""
+    monkeypatch.chdir(tmp_path)
+    broker.create_topic("orders")
+    send(broker, [one._replace(position=Position("orders", 0, 0)) for one in log(0)])
+    text = PAGE.read_text("utf-8").replace(
+        '{"bootstrap_servers": "localhost:9092"}', repr(broker.client_args)
+    )
+    codes = re.findall(r"^```py\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    [pipeline] = [code for code in codes if "worker.run()" in code]
+    [evaluation] = [code for code in codes if "read_topic" in code]
+    names = {}
+    exec(pipeline.replace("worker.run()", ""), names)  # noqa: S102 - ours
+    one = names["worker"]
+    until(one, lambda: offsets(one) == {("orders", 0): 200})
+    close(one)
+    model = names["folder"].newest(("orders", None)).model
+    assert isinstance(model["StandardScaler"], preprocessing.StandardScaler)
+    assert model["LBP"].n_updates > 9
+    exec(evaluation, {})  # noqa: S102 - ours
+    assert re.fullmatch(r"Accuracy: \d\d\.\d\d%\n", capsys.readouterr().out)
