@@ -12,7 +12,8 @@ A round has 32,000 examples, and takes a minute on idle cores.
 
 has Tracker(300) on 8 features, all workers on that core and the broker on the others: labels in the
 messages or on a separate topic, some 1,250 examples later, predictions sent or not. A ratio is
-that to the older version's worker with the same task.
+that to the older version's worker with the same task. --without-trees leaves the trees out of this
+version's Tracker, which an older one's lacks, so that the ratio is that of the workers alone.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ WARM = 5000
 def worker_of(task: dict[str, Any], folder: str) -> Any:
     """Return the worker that a task describes."""
     seed = {"seed": 0} if task["model"] == "RBP" else {}
-    model = getattr(models, task["model"])(task["budget"], **seed)
+    model = getattr(models, task["model"])(task["budget"], **seed, **task.get("parameters", {}))
     kafka = {"bootstrap_servers": task["address"]}
     group = f"group-{uuid.uuid4().hex}"
     names: dict[str, Any] = {"start": "earliest", "predictions": task.get("predictions", "out")}
@@ -122,12 +123,15 @@ def pairs() -> dict[str, Part]:
     return {old: Part(NEW["RBP(1000)"][0], old)} | new
 
 
-def eight() -> dict[str, Part]:
-    """Return what takes part where both versions have each task."""
+def eight(parameters: dict[str, Any]) -> dict[str, Part]:
+    """Return what takes part where both versions have each task; parameters of this one's model."""
     return {
-        f"{version} version, {name}": Part(task, f"older version, {name}", bar)
+        f"{version} version, {name}": Part(task | more, f"older version, {name}", bar)
         for name, (task, wanted) in TASKS.items()
-        for version, bar in (("older", 1.0), ("this", wanted))
+        for version, more, bar in (
+            ("older", {}, 1.0),
+            ("this", {"parameters": parameters}, wanted),
+        )
     }
 
 
@@ -150,6 +154,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=32_000, help="of a round")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--eight", action="store_true", help="8 features, older and this version")
+    parser.add_argument("--without-trees", action="store_true", help="this version's Tracker")
     parser.add_argument("--core", type=int, help="that all workers run on, and the broker does not")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -160,7 +165,8 @@ def main() -> None:
     from benchmarks.consumer import fill, fill_eight  # noqa: PLC0415
     from tools.kafka.broker import Broker  # noqa: PLC0415
 
-    plan = eight() if given.eight else pairs()
+    parameters = {"trees": False} if given.without_trees else {}
+    plan = eight(parameters) if given.eight else pairs()
     if given.core is not None:
         os.sched_setaffinity(0, os.sched_getaffinity(0) - {given.core})
     rounds: list[dict[str, dict[str, float]]] = []

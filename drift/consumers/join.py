@@ -74,7 +74,7 @@ class JoinOptions:
     pending
         Most features that wait, most labels that wait, and most ids remembered.
     pending_bytes
-        Most bytes of waiting features, headers included, and of waiting labels.
+        Most bytes of waiting features, headers included, of waiting labels, and of ids remembered.
     silence
         The label of features that have none after `after` seconds; None to learn nothing then.
     after
@@ -92,7 +92,7 @@ class JoinOptions:
     grace: float = _option("How long a label waits for its features.", 60.0, least=0, duration=True)
     pending: int = _option("Most features that wait.", 100_000, least=1)
     pending_bytes: int = _option(
-        "Most bytes of features that wait, and of labels.", 64 << 20, least=1
+        "Most bytes of features that wait, of labels, and of ids.", 64 << 20, least=1
     )
     silence: object | None = _option("Label of features that get none.", None)
     after: float | None = _option(
@@ -165,6 +165,7 @@ class _Done:
 
     def __init__(self) -> None:
         self._known: set[Id] = set()
+        self._bytes = 0  # of the ids
         self._columns: deque[tuple[list[Id], list[int]]] = deque([([], [])])
         self._gone = 0  # of the first list
 
@@ -183,13 +184,19 @@ class _Done:
         names.append(name)
         times.append(time)
         self._known.add(name)
+        self._bytes += _size_of(name)
 
-    def forget(self, oldest: float, most: int) -> None:
-        """Forget the oldest ids beyond a time or a number."""
+    def forget(self, oldest: float, most: int, most_bytes: int) -> None:
+        """Forget the oldest ids beyond a time, a number or their bytes."""
         known = self._known
-        while known and (len(known) > most or self._columns[0][1][self._gone] < oldest):
+        while known and (
+            len(known) > most
+            or self._bytes > most_bytes
+            or self._columns[0][1][self._gone] < oldest
+        ):
             names, _ = self._columns[0]
             known.discard(names[self._gone])
+            self._bytes -= _size_of(names[self._gone])
             self._gone += 1
             if self._gone == _FULL:
                 self._gone = 0
@@ -205,6 +212,13 @@ class _Done:
             [*islice(chain.from_iterable(column), gone, None)]
             for column in zip(*columns, strict=True)
         ]
+
+
+def _size_of(name: Id) -> int:
+    """Return the bytes of an id."""
+    if not isinstance(name, str):
+        return 8
+    return len(name) if name.isascii() else len(name.encode())
 
 
 class Join:
@@ -353,7 +367,7 @@ class Join:
         oldest -= 1000 * options.correct_for
         while self._silent and next(iter(self._silent.values())).time < oldest:
             self._bytes -= self._silent.popitem(last=False)[1].size
-        self._done.forget(time - self._memory, options.pending)
+        self._done.forget(time - self._memory, options.pending, options.pending_bytes)
 
     # --- checkpoints ---------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from tests.consumers.twin_late import Lists
 
-IDS = st.one_of(st.integers(0, 7), st.sampled_from(["a", "1", "2"]))
+IDS = st.one_of(st.integers(0, 7), st.sampled_from(["a", "1", "sch\u00f6n"]))
 #: By how much time advances or falls back, as at the live edge of several partitions.
 STEPS = st.one_of(st.integers(0, 3_000), st.integers(0, 20_000), st.integers(-4_000, 0))
 EVENTS = st.tuples(
@@ -236,6 +236,17 @@ def test_labels_that_wait_have_room_for_as_many_bytes_as_was_said():
         assert (join.pending, join.counts["evicted"]) == ((n + 1, 0) if n < 15 else (15, 1))
     assert join.features(2, row(0)).message.position.offset == 2
     assert join._early_bytes == 20
+
+
+def test_ids_are_remembered_for_as_many_bytes_as_was_said():
+    join = Join(JoinOptions(pending_bytes=20))
+    for name in ("eight by", "sechs\u00df", 7):  # 8, 7 and 8 bytes
+        join.features(name, row(0))
+        assert join.label(name, early(0))[0] == "learnt"
+        assert [*join.silent(0)] == []
+    kinds = [join.label(name, early(0))[0] for name in ("eight by", "sechs\u00df", 7)]
+    assert kinds == ["early", "duplicate", "duplicate"]
+    assert [name in restored(join)._done for name in ("eight by", "sechs\u00df", 7)] == [0, 1, 1]
 
 
 def test_what_is_gone_from_the_log_is_lost_and_counted(monkeypatch):

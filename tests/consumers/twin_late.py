@@ -105,7 +105,12 @@ class Lists:
             patience += 1000 * options.correct_for
             while self.silent and self.silent[0][1].time + patience < time:
                 self.silent.pop(0)
-        while self.done and (len(self.done) > options.pending or self.done[0][1] + known < time):
+        while self.done and (
+            len(self.done) > options.pending
+            or sum(len(name.encode()) if isinstance(name, str) else 8 for name, _ in self.done)
+            > options.pending_bytes
+            or self.done[0][1] + known < time
+        ):
             self.done.pop(0)
         return result
 
