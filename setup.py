@@ -57,7 +57,10 @@ class Build(build_ext):
 
 
 # The tracker includes the column store's headers.
-modules = {"_store/columns": ["_store"], "_tracker/core": ["_store", "_tracker"]}
+modules = {
+    "_store/columns": ["_base", "_store"],
+    "_tracker/core": ["_base", "_store", "_tracker"],
+}
 
 setup(
     cmdclass={"build_ext": Build},

@@ -338,7 +338,8 @@ class Explainer:
         X
             DataFrame, list of dicts, 2-d numpy array or scipy sparse matrix.
         """
-        return [self.explain_one(dict(x)) for x in _template.batches.Table(X, zeros=True)]
+        rows = _template.batches.Table(X).rows
+        return [self.explain_one(dict(rows[i])) for i in range(len(rows))]
 
     def _predicted(self, x: Features) -> tuple[Label, list[Label]]:
         """Return the predicted label, and all."""

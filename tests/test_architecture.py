@@ -42,7 +42,10 @@ ALLOWED = {
 OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
     "plotly": {"drift.experiments.comparison.report"},
-    "narwhals": {"drift.models._template.batches", "drift.streams.sources"},
+    "narwhals": {
+        *("drift.models._template.batches", "drift.models._template.frames"),
+        "drift.streams.sources",
+    },
     "pandas": {"drift.experiments.results"},
     "kafka": {
         "drift.consumers.client",

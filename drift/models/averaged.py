@@ -177,6 +177,10 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         _, old, new = np.intersect1d(before, now, assume_unique=True, return_indices=True)
         self._sums[: len(sums), new] = sums[:, old]
 
+    @property
+    def _harmless(self) -> float:  # type: ignore[override]
+        return self.model._harmless
+
     def _read(self, x: Features) -> None:
         self.model._read(x)
 

@@ -11,7 +11,7 @@ import numpy as np
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._base.labels import check_class, check_classes
-from drift.models._base.rows import Classes
+from drift.models._store.classes import Classes
 from drift.models._store.shared_supports import SharedStore, SharedSupports
 from drift.models._template.multiclass import softmax
 from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
@@ -107,6 +107,10 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         for model in self.models.values():
             model._read(x)
 
+    @property
+    def _harmless(self) -> float:  # type: ignore[override]
+        return self.model._harmless
+
     def _score(self) -> Any:
         if self._shared is not None and self.model._sums_up:
             return self._shared.example_scores()[0] * self._factors()
@@ -181,7 +185,11 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         return model
 
     def _run_rows(
-        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
     ) -> None:
         model, margin = self.model, self.model._skip_margin
         if self._shared is None or not model._sums_up or (labels and margin == math.inf):

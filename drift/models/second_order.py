@@ -14,7 +14,7 @@ from drift.models._template.draws import Drawing
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._template.batches import Table
+    from drift.models._base.rows import Rows
     from drift.types import Features
 
 __all__ = ["LBSOP", "RBSOP", "SOP"]
@@ -45,8 +45,8 @@ class _SecondOrder(KernelClassifier):
         schur: float = self._inverse.schur(self._supports.self_kernel(), row, weights)
         return self.ridge / schur * score
 
-    def _decisions(self, table: Table) -> list[float]:
-        return [self.decision_function_one(x) for x in table]
+    def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
+        decisions.extend(self.decision_function_one(rows[i]) for i in range(len(rows)))
 
     def _row(self) -> tuple[Any, Any]:
         """Kernel between the point and each slot, and ``A`` times that."""

@@ -7,6 +7,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_choice, check_integer, check_numbers, check_seed, weight_of
+from drift.models._base.examples import LARGEST
 from drift.models._base.guard import alone
 from drift.models._base.labels import check_classes
 from drift.models._template.river import ONE, OnlineClassifier
@@ -115,6 +116,7 @@ class Tracker(OnlineClassifier):
     """
 
     _multiclass = True
+    _harmless = 0.999 * LARGEST
 
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
         self,
@@ -161,16 +163,15 @@ class Tracker(OnlineClassifier):
             forgotten = [f / self.budget for f in check_numbers("forgetting", self.forgetting)]
         return [min(share, 0.9) for share in forgotten]
 
-    @property
-    def _zeros(self) -> bool:  # type: ignore[override]
-        """Whether zeros are values: in sparse rows they are not."""
-        return not self._core.sparse
-
     def _unit_test_skips(self) -> set[str]:
         # A prediction moves the context, and a second one of the same rows finds another.
         many = {f"check_{name}_many_matches_{name}_one" for name in ("predict", "predict_proba")}
         skips: set[str] = super()._unit_test_skips()
         return skips | many if self.late else skips
+
+    @property
+    def _counts_predictions(self) -> bool:  # type: ignore[override]
+        return bool(self.late)
 
     @property
     def _guard(self) -> Guard:  # type: ignore[override]
@@ -269,7 +270,11 @@ class Tracker(OnlineClassifier):
         return super()._score_of(x, ticket) if ticket else self._core.peek(x)
 
     def _run_rows(
-        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
     ) -> None:
         self._core.learn_rows(rows, predictions, labels)
 

@@ -1,6 +1,7 @@
 """A batch is learnt exactly as the loop over its rows would, in whatever form it comes."""
 
 import pickle
+import tracemalloc
 from collections import ChainMap, Counter, OrderedDict, UserDict
 from functools import lru_cache
 
@@ -15,9 +16,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from streams import STREAMS, as_arrays, drifting_stream
 
-from drift.errors import LabelError
+from drift.errors import FeatureError, LabelError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, MIRA, MRBP, Tracker, compiled
+from drift.models import LBP, MIRA, MRBP, OneVsRest, Tracker, VotedPerceptron, compiled
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -58,12 +59,34 @@ FORMS = {
     "array": lambda X: X,
     "float32": lambda X: X.astype(np.float32),
     "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[::-1, ::2][::-1],
+    "other bytes": lambda X: X.astype(">f8"),
+    "frozen": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
     "csr": sparse.csr_array,
     "csc": sparse.csc_matrix,
     "coo": sparse.coo_matrix,
     "frame": pd.DataFrame,
+    "frame of objects": lambda X: pd.DataFrame(X, dtype=object),
     "sparse frame": lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X)),
     "dicts": lambda X: [dict(enumerate(row)) for row in X.tolist()],
+}
+
+
+def as_named(X):
+    names = [f"name {j}" for j in range(X.shape[1])]
+    return names, [dict(zip(names, row, strict=True)) for row in X.tolist()]
+
+
+NAMED_FORMS = {
+    "pandas": lambda X, names: pd.DataFrame(X, columns=pd.Index(names, dtype=object)),
+    "pandas, two types": lambda X, names: pd.DataFrame(
+        X, columns=pd.Index(names, dtype=object)
+    ).astype({names[0]: np.float32}),
+    "polars": lambda X, names: pl.DataFrame(X, schema=names),
+    "pyarrow": lambda X, names: pa.table(dict(zip(names, X.T, strict=True))),
+    "sparse pandas": lambda X, names: pd.DataFrame.sparse.from_spmatrix(
+        sparse.csr_matrix(X), columns=pd.Index(names, dtype=object)
+    ),
 }
 
 
@@ -98,6 +121,62 @@ def test_every_form_of_batch_equals_the_loop(case, form):
     assert list(many.predict_many(rows)) == decisions
     probabilities = np.asarray(many.predict_proba_many(rows))
     assert probabilities[:, 1].tolist() == [chance[True] for chance in chances]
+
+
+FEW = {
+    "LBP": lambda: LBP(9),
+    "MIRA": lambda: MIRA(0.01, 9, "fixed"),
+    "MRBP": lambda: MRBP(9, seed=1),
+    "OneVsRest": lambda: OneVsRest(LBP(9)),
+    "Tracker": lambda: Tracker(20),
+    "sparse Tracker": lambda: Tracker(20, scale="sparse"),
+    "VotedPerceptron": VotedPerceptron,
+}
+
+
+@pytest.mark.parametrize("form", NAMED_FORMS)
+@pytest.mark.parametrize("name", FEW)
+def test_frames_with_names_equal_the_loop(name, form):
+    """Names are no columns' numbers: they come and go with the supports that have them."""
+    whole = X.astype(np.float32).astype(float)
+    whole[::3, :2] = np.nan if "sparse" not in form else 0.0
+    names, rows = as_named(whole)
+    if "sparse" in form:
+        rows = [{feature: v for feature, v in x.items() if v} for x in rows]
+    one, many = FEW[name](), FEW[name]()
+    expected = loop(one, zip(rows, LABELS, strict=True))
+    predictions = []
+    for part in (slice(70), slice(70, 71), slice(71, None)):
+        backwards = list(range(len(names)))[:: -1 if part.start == 71 else 1]
+        batch = NAMED_FORMS[form](whole[part][:, backwards], [names[j] for j in backwards])
+        column = many.predict_learn_many(batch, LABELS[part])
+        predictions += column.to_pylist() if form == "pyarrow" else list(column)
+    assert predictions == expected
+    assert many.to_bytes() == one.to_bytes()
+    assert many.predict_proba_many(rows)[5].tolist() == [*one.predict_proba_one(rows[5]).values()]
+
+
+def test_a_dense_array_is_read_where_it_is():
+    X = np.random.default_rng(0).normal(size=(50_000, 20))
+    y, model = (X[:, 0] > 0.0).tolist(), LBP(3, kernel=Linear())
+    model.learn_many(X[:10], y[:10])
+    tracemalloc.start()
+    try:
+        model.learn_many(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < X.nbytes / 2
+
+
+@pytest.mark.parametrize("form", ["frame", "array", "dicts"])
+def test_a_bad_row_of_a_prediction_is_named(form):
+    model = LBP(3)
+    model.learn_many(FORMS[form](np.eye(3)), [True, False, True])
+    bad = FORMS[form](np.array([[1.0, 2.0, 0.0], [0.0, np.inf, 1.0]]))
+    for predict in (model.predict_many, model.predict_proba_many, model.decision_function_many):
+        with pytest.raises(FeatureError, match=r"^row 1: feature 1 is inf"):
+            predict(bad)
 
 
 @pytest.mark.usefixtures("tolerance")

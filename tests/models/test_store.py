@@ -54,7 +54,7 @@ examples = st.dictionaries(
 def in_row(x):
     """Return an example as the row of a matrix."""
     numbers, values = np.array(list(x), dtype=np.int32), np.array(list(x.values()), dtype=float)
-    return Row(Rows(np.array([0, len(x)], dtype=np.int64), numbers, values, 2**31), 0)
+    return Row(Rows(values, 2**31, np.array([0, len(x)], dtype=np.int64), numbers), 0)
 
 
 class TwoStores(RuleBasedStateMachine):

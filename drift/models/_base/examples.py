@@ -32,18 +32,13 @@ def in_order(names: list[Hashable]) -> list[Hashable]:
 
 
 def index_of(name: Hashable) -> int:
-    """Return the array column of a name, or -1.
+    """Return the column of an array that a dict would take for a name, or -1.
 
     >>> [index_of(name) for name in (7, 7.0, True, "7", (7,), float("inf"))]
     [7, 7, 1, -1, -1, -1]
     """
-    if isinstance(name, (str, bytes, tuple)):
-        return -1
-    try:
-        index = int(name)  # type: ignore[call-overload]
-    except (TypeError, ValueError, OverflowError):
-        return -1
-    return int(index) if index == name and index >= 0 else -1
+    index = hash(name)  # an int is its own hash
+    return index if index >= 0 and name == index else -1
 
 
 def content_of(x: Mapping[Hashable, Any]) -> Example:

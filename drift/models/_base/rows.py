@@ -1,51 +1,80 @@
-"""A batch's arguments to the store: rows of an array, and hypotheses over its slots."""
+"""Rows of an array, a sparse matrix or a numeric data frame, each of them an example."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["INDEXED_WIDTH", "Classes", "Row", "Rows"]
+__all__ = ["INDEXED_WIDTH", "Row", "Rows", "suspects"]
 
-#: Arrays with at most this many columns get a table from their columns to the store's, 4 bytes a
-#: column; wider ones, such as hashes to 2^31, are looked up by name.
+#: Rows of at most this many columns are read with a table from their columns to a model's, of some
+#: bytes a column; wider ones, such as hashes to 2^31, are looked up by name.
 INDEXED_WIDTH = 1 << 20
 
 
-class Rows(NamedTuple):
-    """A CSR matrix whose column `j` is the feature `j`, or ``names[j]`` if there are names."""
+class Rows:
+    """The rows of a matrix. Compiled code reads them where they are; a NaN is an absent value.
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
-    width: int
-    names: Sequence[Hashable] | None = None
+    Parameters
+    ----------
+    values
+        A 2-d array of float64 or float32 with any strides, or a row's values after another's.
+    width
+        Number of columns.
+    indptr, indices
+        Of a sparse matrix: where each row starts in `values`, and the column of each value. A
+        column stands in a row at most once.
+    names
+        Features of the columns, all different; None for their numbers.
+    """
+
+    __slots__ = ("indices", "indptr", "names", "values", "view", "width")
+
+    def __init__(
+        self,
+        values: NDArray[np.floating[Any]],
+        width: int,
+        indptr: NDArray[np.int64] | None = None,
+        indices: NDArray[np.int32] | None = None,
+        names: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.values = values
+        self.width = width
+        self.indptr = indptr
+        self.indices = indices
+        self.names = names
+        self.view: Any = None  # of compiled code, which keeps its pointers here
 
     def __len__(self) -> int:
-        return len(self.indptr) - 1
+        return len(self.values) if self.indptr is None else len(self.indptr) - 1
+
+    def __getitem__(self, i: int) -> Row:
+        return Row(self, i)
 
     def row(self, i: int) -> dict[Hashable, float]:
         """Return one row as a dict."""
-        part = slice(self.indptr[i], self.indptr[i + 1])
-        columns: Sequence[Hashable] = self.indices[part].tolist()
+        columns: Sequence[Hashable]
+        if self.indptr is None or self.indices is None:
+            values, columns = self.values[i], range(self.width)
+        else:
+            part = slice(self.indptr[i], self.indptr[i + 1])
+            values, columns = self.values[part], self.indices[part].tolist()
         if self.names is not None:
             columns = [self.names[j] for j in columns]  # type: ignore[call-overload]
-        return dict(zip(columns, self.data[part].tolist(), strict=True))
+        return dict(zip(columns, values.tolist(), strict=True))
 
 
 class Row(Mapping[Hashable, float]):
-    """A row of an array as an example, which the compiled store reads without a copy.
+    """A row as an example, which compiled code reads without a dict.
 
     Parameters
     ----------
     rows
-        The array's rows.
+        The rows.
     i
         Number of the row.
     """
@@ -73,32 +102,16 @@ class Row(Mapping[Hashable, float]):
         return self._dict().items()
 
 
-class Classes(NamedTuple):
-    """Hypotheses over the slots of one store.
+def suspects(rows: Rows | list[Any], largest: float) -> list[int]:
+    """Numbers of the rows that a model might refuse, as compiled code finds them.
 
-    Parameters
-    ----------
-    numbers
-        Number of each class by its label, in their order.
-    weights
-        A row for each, as for `ColumnStore.class_scores`.
-    factors
-        Factor of each one's scores; doubles.
-    calibration
-        Calibration of these scores.
-    margin
-        At least 0. An example causes no update if its class has more than this, beyond rounding.
-    rivals
-        True: more than each other class by the margin. False: a score above the margin, and those
-        of all other classes below minus the margin.
-    supports_may_update
-        Whether an example that equals a support may cause an update in any case.
+    They are those with an infinite value, or with a sum of squares that may be above `largest`; of
+    dicts those, too, in which not all values are floats, ints or bools.
     """
-
-    numbers: dict[Any, int]
-    weights: Any
-    factors: Any
-    calibration: Any
-    margin: float
-    rivals: bool = False
-    supports_may_update: bool = False
+    found = []
+    for i in range(len(rows)):
+        x = rows.row(i) if isinstance(rows, Rows) else rows[i]
+        plain = type(x) is dict and {*map(type, x.values())} <= {float}
+        if not (plain and sum(v * v for v in x.values() if v == v) <= largest):
+            found.append(i)
+    return found

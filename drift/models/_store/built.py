@@ -33,8 +33,9 @@ try:
     from drift.models._store import columns
 
     check_version(columns)
-    from drift.models._store.columns import Calibration, ColumnStore, Guard
+    from drift.models._store.columns import Calibration, ColumnStore, Guard, suspects
 except ImportError:  # built without a C compiler
+    from drift.models._base.rows import suspects
     from drift.models._store.plain import Calibration, ColumnStore, Guard  # type: ignore[assignment]
 
     if is_main_process():
@@ -54,6 +55,7 @@ __all__ = [
     "column_type",
     "compiled",
     "is_main_process",
+    "suspects",
 ]
 
 #: Whether the compiled column store is in use.

@@ -5,10 +5,13 @@ from typing import Any, Self
 
 from drift.kernels import Kernel
 from drift.models._base.guard import Part
-from drift.models._base.rows import Classes, Rows
+from drift.models._base.rows import Rows
+from drift.models._store.classes import Classes
 from drift.types import Features
 
 __version__: str
+
+def suspects(rows: Rows | list[Any], largest: float) -> list[int]: ...
 
 class Guard:
     def acquire(self) -> int: ...
@@ -51,13 +54,17 @@ class ColumnStore:
     ) -> tuple[float, float]: ...
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None: ...
     def scan_classes(
-        self, rows: Rows, predictions: list[Any], labels: list[Any] | None, classes: Classes
+        self,
+        rows: Rows | list[Any],
+        predictions: list[Any],
+        labels: list[Any] | None,
+        classes: Classes,
     ) -> None: ...
     def self_kernel(self) -> float: ...
-    def score_rows(self, rows: Rows) -> list[float]: ...
+    def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None: ...
     def learn_rows(
         self,
-        rows: Rows,
+        rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any],
         signs: Any,

@@ -17,7 +17,7 @@ cimport cython
 from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -34,7 +34,7 @@ from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, culprit, in_order, index_of
 from drift.models._base.guard import IN_USE, Kind, copied, kind_of, store_class
 from drift.models._base.rounding import TIE
-from drift.models._base.rows import INDEXED_WIDTH, Row
+from drift.models._base.rows import INDEXED_WIDTH, Row, Rows
 from drift.models._store import calibration
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, FAR, LANES, SAME, SPARSE
@@ -44,6 +44,7 @@ cdef object SERIAL = itemgetter(1)
 
 include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
+include "../_base/rows.pxi"
 include "columns_guard.pxi"
 include "columns_calibration.pxi"
 include "columns_window.pxi"

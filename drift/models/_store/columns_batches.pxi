@@ -1,5 +1,45 @@
 # Computations for many rows of a batch, or for many classes, in one call.
 
+cdef inline double sum_of_squares(dict x) except? -1.0:
+    """Of an example's values, NaN left out; infinite where one is neither float, int nor bool."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject *name
+    cdef PyObject *value
+    cdef double v, squares = 0.0
+    while PyDict_Next(x, &position, &name, &value):
+        if not drift_is_plain(name, value):
+            return INFINITY
+        try:
+            v = drift_number(value)
+        except OverflowError:
+            return INFINITY
+        if v == v:
+            squares += v * v
+    return squares
+
+
+def suspects(rows, double largest):
+    """Numbers of the rows that a model might refuse; see `drift.models._base.rows`."""
+    cdef RowsView view = None
+    cdef list found = []
+    cdef int i, k
+    cdef double squares
+    if type(rows) is Rows:
+        view = view_of(rows)
+    for i in range(<int>len(rows)):
+        if view is not None:
+            view.take(i)
+            squares = 0.0
+            for k in range(view.count):
+                squares += view.numbers[k] * view.numbers[k] if view.numbers[k] == view.numbers[k] else 0.0
+        else:
+            x = rows[i]
+            squares = sum_of_squares(x) if type(x) is dict else INFINITY
+        if not squares <= largest:
+            found.append(i)
+    return found
+
+
 cdef bint is_no_update(
     const double *scores, const double *errors, const double *factors, int count, int label, double margin, bint rivals
 ) noexcept:
@@ -36,10 +76,13 @@ cdef int best_class(const double *scores, const double *factors, int count) noex
 cdef class Batches(Scores):
     """Scores of rows up to the next update, and of classes that share the supports."""
 
-    cdef int read_next(self, RowsView view, int i) except -1:
+    cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""
         cdef Py_ssize_t slot = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
         cdef int k, n_dense = 0
+        if view is None:
+            self.read((<list>rows)[i])
+            return 0
         self.read_row_at(view, i)
         if self.count * slot < DRIFT_WORTH or i == view.size - 1:
             return 0
@@ -52,9 +95,16 @@ cdef class Batches(Scores):
             self.read_row_at(view, i)
         return 0
 
+    cdef RowsView open_batch(self, rows):
+        """Prepare the look-up of rows; None for a list of mappings."""
+        if type(rows) is not Rows:
+            return None
+        self.index(rows)
+        return view_of(rows)
+
     cdef int open_window(self, RowsView view, int first) except -1:
         """Sum the dense columns of the next rows, from `first` on."""
-        cdef Window window = Window(view.rows, first, self.padded(), self.wide)
+        cdef Window window = Window(view, first, self.padded(), self.wide)
         cdef int i
         self.window = None
         for i in range(first, min(first + DRIFT_WINDOW, view.size)):
@@ -69,22 +119,19 @@ cdef class Batches(Scores):
         self.window = window
         return 0
 
-    cdef void close_window(self, RowsView view, int done) noexcept:
+    cdef void close_window(self, int left) noexcept:
         """Release the window, and with it the batch, if at most one row is left."""
-        if done >= view.size - 1:
+        if left <= 1:
             self.window = None
 
-    def score_rows(self, rows):
-        """Score of each row of a `drift.models._base.rows.Rows`."""
-        cdef RowsView view = RowsView(rows)
+    def score_rows(self, rows, list scores):
+        """Append the score of each row of a `drift.models._base.rows.Rows`, or of each example of a list."""
+        cdef RowsView view = self.open_batch(rows)
         cdef int i
-        cdef list scores = []
-        self.index(rows.width)
-        for i in range(view.size):
-            self.read_next(view, i)
+        for i in range(<int>len(rows)):
+            self.read_next(rows, view, i)
             scores.append(self.score())
-        self.close_window(view, view.size)
-        return scores
+        self.close_window(0)
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
     def learn_rows(self, rows, list predictions, list labels, signs, model):
@@ -93,19 +140,19 @@ cdef class Batches(Scores):
         Appends the prediction, one of ``model._labels``, once the row is learnt. `signs` are the
         labels' signs, int8.
         """
-        cdef RowsView view = RowsView(rows)
+        cdef RowsView view = self.open_batch(rows)
         cdef Buffer sign = buffer_of(signs)
-        cdef int i
+        cdef int i, n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
-        self.index(rows.width)
-        for i in range(<int>len(predictions), view.size):
-            self.read_next(view, i)
+        cdef dict content = content_of(model)
+        for i in range(<int>len(predictions), n):
+            self.read_next(rows, view, i)
             value, label_sign = self.score(), (<int8_t *>sign.view.buf)[i]
-            pair, y = model._labels, labels[i]
+            pair, y = content["_labels"], labels[i]
             if not self.needs_no_update(y, label_sign, value, margin, model):
-                self.run_step(Row(rows, i), y, label_sign, value, model)
+                self.run_step(rows[i], y, label_sign, value, model)
             predictions.append(pair[1 if value > 0.0 else 0])
-        self.close_window(view, view.size)
+        self.close_window(0)
 
     def class_scores(self, weights, scores, roundings):
         """Score the point under several sets of coefficients, with one kernel row.
@@ -142,15 +189,15 @@ cdef class Batches(Scores):
         Parameters
         ----------
         rows
-            A `drift.models._base.rows.Rows`.
+            A `drift.models._base.rows.Rows`, or a list of examples.
         labels
             Label of each row; None: predict rows up to the first tie within rounding.
         classes
-            A `drift.models._base.rows.Classes`.
+            A `drift.models._store.classes.Classes`.
         """
-        cdef RowsView view = RowsView(rows)
+        cdef RowsView view = self.open_batch(rows)
         cdef Buffer weight = buffer_of(classes.weights), factor = buffer_of(classes.factors)
-        cdef int i, c, label, count = <int>len(classes.factors)
+        cdef int i, c, label, n = <int>len(rows), count = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
         cdef bint supports_may_update = labels is not None and classes.supports_may_update
@@ -160,10 +207,9 @@ cdef class Batches(Scores):
         cdef Buffer work = buffer_of(bytearray(2 * count * sizeof(double)))
         cdef double *scores = doubles(work, 2 * count)
         cdef double *factors = doubles(factor, count)
-        self.index(rows.width)
-        for i in range(<int>len(predictions), view.size):
+        for i in range(<int>len(predictions), n):
             label = -1 if labels is None else numbers.get(labels[i], count)
-            self.read_next(view, i)
+            self.read_next(rows, view, i)
             if not self.score_classes(weight, count, scores, scores + count):
                 break
             if label < 0:
@@ -177,7 +223,7 @@ cdef class Batches(Scores):
                     scores[c] *= factors[c]
                 calibration.update_classes(scores, count, label, 1.0)
             predictions.append(names[label])
-        self.close_window(view, <int>len(predictions))
+        self.close_window(n - <int>len(predictions))
 
     cdef bint may_be_support(self) noexcept:
         """Whether a support may equal the point, whose kernel row was just computed."""

@@ -85,9 +85,9 @@ cdef class Changes(Batches):
         Columns are summed in the order of their creation. So they are created in the order of the
         names, which does not depend on the example.
         """
-        cdef int k, n = self.n_unknown, largest = 0
+        cdef int k, j, n = self.n_unknown, largest = 0
         cdef double value
-        if self.by_index:
+        if self.by_index and self.row_names is None:
             for k in range(n):
                 largest = max(largest, self.indices[self.unknown[k]])
                 self.keys[k] = (<uint64_t>self.indices[self.unknown[k]] << 32) | <uint64_t>self.unknown[k]
@@ -97,7 +97,9 @@ cdef class Changes(Batches):
                 self.put(self.new_column(<int32_t>(self.keys[k] >> 32)), slot, value / self.divisor)
             return 0
         for k in range(n):
-            fresh[<object>self.read_names[self.unknown[k]]] = self.numbers[self.unknown[k]]
+            j = self.unknown[k]
+            name = self.name_of(self.indices[j]) if self.by_index else <object>self.read_names[j]
+            fresh[name] = self.numbers[j]
         for name in in_order(list(fresh)):
             self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
         return 0

@@ -12,25 +12,6 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     sum.total = total
 
 
-@cython.final
-cdef class RowsView:
-    """The arrays of a `drift.models._base.rows.Rows`, released with this object."""
-
-    cdef object rows
-    cdef int size
-    cdef Py_buffer indptr, indices, data
-
-    def __cinit__(self, rows):
-        self.rows = rows
-        PyObject_GetBuffer(rows.indptr, &self.indptr, PyBUF_SIMPLE)
-        PyObject_GetBuffer(rows.indices, &self.indices, PyBUF_SIMPLE)
-        PyObject_GetBuffer(rows.data, &self.data, PyBUF_SIMPLE)
-        self.size = <int>(self.indptr.len // <Py_ssize_t>sizeof(int64_t)) - 1
-
-    def __dealloc__(self):
-        PyBuffer_Release(&self.indptr); PyBuffer_Release(&self.indices); PyBuffer_Release(&self.data)
-
-
 cdef class Point(Supports):
     """The example read last, and the thread that read it."""
 
@@ -56,6 +37,7 @@ cdef class Point(Supports):
     cdef int count, last_count, point_room
     cdef double point_norm2, last_norm2  # |x|^2 as read, with new features
     cdef readonly long serial  # number of points read
+    cdef object row_names  # of the columns of the row's array, or None
     cdef double divisor, point_scale, point_squared, point_share
     cdef bint ordered  # whether sorted_ids are valid
     cdef int window_row  # its number in the window's batch, or -1
@@ -115,6 +97,7 @@ cdef class Point(Supports):
         self.count = self.read_size = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
+        self.row_names = None
         self.serial += 1
         self.scored = self.filled = self.current = self.ordered = False
         return 0
@@ -171,8 +154,8 @@ cdef class Point(Supports):
                 self.reader = PyThread_get_thread_ident()
                 return
         elif type(x) is Row:
-            self.index(x.rows.width)
-            self.read_row_at(RowsView(x.rows), x.i)
+            self.index(x.rows)
+            self.read_row_at(view_of(x.rows), x.i)
             return
         else:
             features = as_dict(x)
@@ -304,26 +287,52 @@ cdef class Point(Supports):
         self.end_point(norm2.total + norm2.lost)
         return kept
 
-    cdef int read_row(self, const int32_t *indices, const double *data, int size) except -1:
-        """Read a row of an array; -1 with FeatureError if it cannot be learnt."""
+    cdef int read_row_at(self, RowsView view, int i) except -1:
+        """Read a row of an array after `index`, unless it is the point already."""
+        view.take(i)
+        if self.is_same_row(view):
+            self.guard.check()
+            self.reader = PyThread_get_thread_ident()
+        else:
+            self.read_row(view)
+        self.window_row = i if self.window is not None and self.window.view is view else -1
+        return 0
+
+    cdef bint is_same_row(self, RowsView view) noexcept:
+        """Whether the row that the view took equals the example read last."""
+        cdef int k, read = 0
+        cdef double v
+        if not (self.current and self.by_index) or self.row_names is not self.header:
+            return False
+        for k in range(view.count):
+            v = view.numbers[k]
+            if v != v or v == 0.0:
+                continue
+            if read == self.read_size or self.numbers[read] != v:
+                return False
+            if self.indices[read] != (view.columns[k] if view.columns != NULL else k):
+                return False
+            read += 1
+        return read == self.read_size
+
+    cdef int read_row(self, RowsView view) except -1:
+        """Read the row that the view took; -1 with FeatureError if it cannot be learnt."""
         cdef double v
         cdef Sum norm2 = Sum(0.0, 0.0)
-        cdef int k, j, read = 0, count = 0, n_unknown = 0
+        cdef int k, j, index, read = 0, count = 0, n_unknown = 0
         cdef long serial
         self.start_point()
         serial = self.serial
-        self.reserve_point(size)
-        self.by_index = True
-        for k in range(size):
-            v = data[k]
+        self.reserve_point(view.count)
+        self.by_index, self.row_names = True, self.header
+        for k in range(view.count):
+            v = view.numbers[k]
             if v != v or v == 0.0:
                 continue
             add_square(&norm2, v)
-            if self.column_of != NULL:
-                j = self.column_of[indices[k]]
-            else:
-                j = self.find(indices[k])
-            self.indices[read] = indices[k]
+            index = view.columns[k] if view.columns != NULL else k
+            j = self.column_of[index] if self.column_of != NULL else self.find(index)
+            self.indices[read] = index
             self.numbers[read] = v
             if j < 0:
                 self.unknown[n_unknown] = read
@@ -338,28 +347,12 @@ cdef class Point(Supports):
             raise RuntimeError(IN_USE)
         self.read_size, self.count, self.n_unknown = read, count, n_unknown
         if not self.end_point(norm2.total + norm2.lost):
-            raise culprit({indices[k]: data[k] for k in range(size)}, most=self.most)
+            raise culprit({self.name_of(self.indices[k]): self.numbers[k] for k in range(read)}, most=self.most)
         return 0
 
-    cdef int read_row_at(self, RowsView view, int i) except -1:
-        """Read a row of an array after `index`, unless it is the point already."""
-        cdef int64_t start = (<int64_t *>view.indptr.buf)[i]
-        cdef int size = <int>((<int64_t *>view.indptr.buf)[i + 1] - start)
-        cdef int32_t *indices = <int32_t *>view.indices.buf + start
-        cdef double *data = <double *>view.data.buf + start
-        if (
-            self.current
-            and self.by_index
-            and size == self.read_size
-            and memcmp(self.indices, indices, size * sizeof(int32_t)) == 0
-            and memcmp(self.numbers, data, size * sizeof(double)) == 0
-        ):
-            self.guard.check()
-            self.reader = PyThread_get_thread_ident()
-        else:
-            self.read_row(indices, data, size)
-        self.window_row = i if self.window is not None and self.window.rows is view.rows else -1
-        return 0
+    cdef object name_of(self, int index):
+        """Feature of a column of the row's array."""
+        return index if self.row_names is None else self.row_names[index]
 
     def read_support(self, int slot):
         """Read a support as the point."""

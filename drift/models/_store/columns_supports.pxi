@@ -107,7 +107,10 @@ cdef class Supports:
     cdef DriftVocabulary vocabulary
     cdef list names  # and None after the last column
     cdef Stack free_columns  # with room for all columns
-    cdef int32_t *column_of  # from an array's column to the store's, or -1; NULL before the first array
+    # Of the rows that are read: names of their columns, None for numbers, and the store's column of each, or -1.
+    cdef object header
+    cdef dict places  # of the names among the columns
+    cdef int32_t *column_of  # NULL before the first rows, and where they are too wide for a table
     cdef Py_ssize_t width
     # The slots: a free one has weight, scale and squared norm 0, the share of norm 0, and no row.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
@@ -349,7 +352,7 @@ cdef class Supports:
         return j
 
     cdef int name_column(self, int j, name) except -1:
-        cdef Py_ssize_t index = -1 if self.column_of == NULL else index_below(name, self.width)
+        cdef Py_ssize_t index = self.place_of(name)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError("the column store cannot grow")
         self.names[j] = name
@@ -364,7 +367,7 @@ cdef class Supports:
         name = self.names[j]
         try:
             drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, drift_fold(hash(name)))
-            index = -1 if self.column_of == NULL else index_below(name, self.width)
+            index = self.place_of(name)
             if index >= 0:
                 self.column_of[index] = -1
         except BaseException as error:
@@ -378,14 +381,23 @@ cdef class Supports:
         drift_clear(&self.columns[j])
         return problem
 
-    cdef int index(self, Py_ssize_t width) except -1:
-        """Prepare the look-up of rows of an array with `width` columns."""
-        cdef Py_ssize_t index
-        if width > INDEXED_WIDTH:
-            free(self.column_of)
-            self.column_of = NULL
-            self.width = 0
-        elif width > self.width:
+    cdef Py_ssize_t place_of(self, name) except -2:
+        """Column of the rows with this name, or -1."""
+        if self.column_of == NULL:
+            return -1
+        return index_below(name, self.width) if self.header is None else self.places.get(name, -1)
+
+    cdef int index(self, rows) except -1:
+        """Prepare the look-up of columns of a `Rows`."""
+        cdef Py_ssize_t index, width = rows.width
+        names = rows.names
+        if self.header is not names:
+            self.drop_header()
+        if names is not None and self.header is None:
+            self.look_up_header(names)
+        elif names is None and width > INDEXED_WIDTH:
+            self.drop_header()
+        elif names is None and width > self.width:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
             self.width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
@@ -394,6 +406,29 @@ cdef class Supports:
                 if index >= 0:
                     self.column_of[index] = j
         return 0
+
+    cdef int look_up_header(self, names) except -1:
+        """Look up the names of columns."""
+        cdef dict places = {name: k for k, name in enumerate(names)}
+        cdef Py_ssize_t k, width = len(names)
+        cdef int32_t *column_of = <int32_t *>grown(NULL, width * sizeof(int32_t))
+        cdef int64_t n_added = self.n_added
+        try:
+            for k, name in enumerate(names):
+                column_of[k] = self.find(name)
+            if n_added != self.n_added or self.column_of != NULL:  # changed by a name's __eq__
+                raise RuntimeError(IN_USE)
+        except:
+            free(column_of)
+            raise
+        self.header, self.places, self.column_of, self.width = names, places, column_of, width
+        return 0
+
+    cdef void drop_header(self) noexcept:
+        """Forget the columns of the rows read so far."""
+        free(self.column_of)
+        self.column_of, self.width = NULL, 0
+        self.header = self.places = None
 
     cdef int reserve_slots(self, int count) except -1:
         """Make room for `count` slots, doubling up to the limit."""

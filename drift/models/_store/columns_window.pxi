@@ -4,7 +4,7 @@
 cdef class Window:
     """Rows of a batch from `first` on, each with its sum in every slot."""
 
-    cdef object rows  # the batch
+    cdef object view  # of the batch
     cdef int first, size, slots
     cdef bint wide
     cdef void *stored
@@ -12,9 +12,9 @@ cdef class Window:
     cdef int changed[DRIFT_CHANGES]  # first slot of each changed block
     cdef int n_changed
 
-    def __cinit__(self, rows, int first, int slots, bint wide):
+    def __cinit__(self, view, int first, int slots, bint wide):
         cdef Py_ssize_t real = sizeof(double) if wide else sizeof(float)
-        self.rows, self.first, self.slots, self.wide = rows, first, slots, wide
+        self.view, self.first, self.slots, self.wide = view, first, slots, wide
         self.stored = malloc(drift_window_size(wide))
         self.sums = drift_grow(NULL, 0, DRIFT_WINDOW * slots * real)
         if self.stored == NULL or self.sums == NULL:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from drift.kernels import Kernel
-    from drift.models._base.rows import Classes, Rows
+    from drift.models._base.rows import Rows
+    from drift.models._store.classes import Classes
     from drift.types import Features
 
 __all__ = ["Calibration", "ColumnStore", "Guard"]
@@ -152,7 +153,11 @@ class ColumnStore:
         return (0.0 if averaged and abs(votes) <= self.tie * most else votes), value
 
     def scan_classes(
-        self, rows: Rows, predictions: list[Any], labels: list[Any] | None, classes: Classes
+        self,
+        rows: Rows | list[Any],
+        predictions: list[Any],
+        labels: list[Any] | None,
+        classes: Classes,
     ) -> None:
         """Append predictions of rows up to the next update; see the compiled store."""
         numbers, weights, factors, calibration, margin, rivals, supports_may_update = classes
@@ -161,7 +166,7 @@ class ColumnStore:
         names = list(numbers)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
         for i in range(len(predictions), len(rows)):
-            self.read(rows.row(i))
+            self.read(rows[i])
             try:
                 self.class_scores(weights, scores, errors)
             except FeatureError:
@@ -247,13 +252,13 @@ class ColumnStore:
         """Kernel between the point and itself."""
         return self._self_kernel_of(self.point[1])
 
-    def score_rows(self, rows: Rows) -> list[float]:
-        """Score of each row."""
-        return [self.score_of(rows.row(i)) for i in range(len(rows))]
+    def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None:
+        """Append the score of each row."""
+        scores.extend(self.score_of(rows[i]) for i in range(len(rows)))
 
     def learn_rows(
         self,
-        rows: Rows,
+        rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any],
         signs: Any,
@@ -262,7 +267,7 @@ class ColumnStore:
         """Learn rows as `learn` does; see the compiled store."""
         for i in range(len(predictions), len(rows)):
             pair = model._labels  # noqa: SLF001
-            score = self.learn(rows.row(i), labels[i], float(signs[i]), model)
+            score = self.learn(rows[i], labels[i], float(signs[i]), model)
             predictions.append(pair[score > 0.0])
 
     # --- changing the supports -----------------------------------------------------------------

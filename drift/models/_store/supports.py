@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from drift.models._base.examples import content_of
+from drift.kernels import Linear, Polynomial
+from drift.models._base.examples import LARGEST, content_of
 from drift.models._base.guard import store_class
 from drift.models._store import built
 from drift.models._store.check import check_budget
@@ -118,6 +119,16 @@ class SupportSet:
     def tie(self) -> float:
         """A score below this share of its terms' magnitudes is rounding error."""
         return self.store.tie
+
+    @property
+    def harmless(self) -> float:
+        """Sum of squares up to which an example is not too large for the kernel."""
+        kernel, most = self.kernel, LARGEST
+        if isinstance(kernel, Linear):
+            most = min(most, self.store.most)
+        elif isinstance(kernel, Polynomial):
+            most = min(most, self.store.most ** (1.0 / kernel.degree) - kernel.coef0)
+        return 0.999 * most
 
     @property
     def capacity(self) -> int:

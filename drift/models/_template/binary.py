@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from drift.models._base.rows import Rows
     from drift.models._store.built import Calibration, Guard
-    from drift.models._template.batches import Table
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier"]
@@ -229,20 +228,33 @@ class KernelClassifier(BinaryLabels):
 
     # --- many examples -------------------------------------------------------------------------
 
+    @property
+    def _harmless(self) -> float:  # type: ignore[override]
+        return self._supports.harmless
+
     def _run_rows(
-        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
     ) -> None:
         if not self._sums_up:
             return
         if labels is None:
-            predictions += map(self._label_of, self._supports.score_rows(rows))
+            (negative, positive), scores = self._labels, list[float]()
+            try:
+                self._supports.score_rows(rows, scores)
+            finally:
+                predictions += [positive if score > 0.0 else negative for score in scores]
         elif checked is not None:
             self._supports.learn_rows(rows, predictions, labels, checked, self)
 
-    def _score_rows(self, table: Table) -> list[float]:
-        if table.array is None or not self._sums_up:
-            return super()._score_rows(table)
-        return self._supports.score_rows(table.array)
+    def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
+        if self._sums_up:
+            self._supports.score_rows(rows, scores)
+        else:
+            super()._score_rows(rows, scores)
 
     # --- the supports ---------------------------------------------------------------------------
 

@@ -143,7 +143,11 @@ class MulticlassKernelClassifier(KernelClassifier):
         return predicted
 
     def _run_rows(
-        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
     ) -> None:
         if self._class_margin < math.inf:
             classes = self._prototypes.classes(self._calibration, self._class_margin)

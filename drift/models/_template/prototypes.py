@@ -8,7 +8,7 @@ import numpy as np
 
 from drift.models._base.guard import Part
 from drift.models._base.rounding import sums_of
-from drift.models._base.rows import Classes
+from drift.models._store.classes import Classes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

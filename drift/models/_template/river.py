@@ -10,6 +10,7 @@ import copy
 import inspect
 import math
 from abc import abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from drift.models._state import codec
 from drift.models._store import built
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -154,8 +155,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     # --- hooks ---------------------------------------------------------------------------------
 
-    #: Whether 0 is a value, so that rows of arrays keep it; else 0 is the same as absent.
-    _zeros: bool = False
+    #: Whether a prediction changes the model, so that a batch is checked before the first one.
+    _counts_predictions: bool = False
+    #: No example of plain numbers is refused whose sum of squares is at most this.
+    _harmless: float = 0.0
     #: Excludes other threads, and undoes an update that fails.
     _guard: Guard
 
@@ -199,13 +202,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         checked: Any = None,
     ) -> None:
         """Predict each row of a batch, then learn it if there are labels."""
-        rows = table.array if weights is None else None
-        while len(predictions) < len(table):
-            if rows is not None:
+        rows = table.rows
+        while len(predictions) < len(rows):
+            if weights is None:
                 self._run_rows(rows, predictions, labels, checked)
-            if (i := len(predictions)) == len(table):
+            if (i := len(predictions)) == len(rows):
                 break
-            x = table.row(i)
+            x = rows[i]
             if labels is None:
                 label = self._predict(x)
             elif weights is None:
@@ -215,21 +218,23 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
             predictions.append(label)
 
     def _run_rows(
-        self, rows: Rows, predictions: list[Label], labels: list[Label] | None, checked: Any
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
     ) -> None:
-        """Run rows without weights in compiled code, up to one that needs `_predict` or `_learn`.
+        """Run examples without weights in compiled code, up to one that needs a method.
 
         It starts at the first row without a prediction, and appends predictions. `checked` is the
         result of `_check_labels`; without labels nothing is learnt.
         """
 
-    def _score_rows(self, table: Table) -> list[Any]:
-        """Value of `_score` for each row."""
-        scores = []
-        for x in table:
-            self._read(x)
+    def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
+        """Append the value of `_score` for each row."""
+        for i in range(len(rows)):
+            self._read(rows[i])
             scores.append(self._score())
-        return scores
 
     @alone
     def clone(
@@ -501,7 +506,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
     def _run(self, X: Any, y: Any, w: Any) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and the predictions before each row."""
         batches = _template.batches
-        table, (labels, name) = batches.Table(X, zeros=self._zeros), batches.labels_of(y)
+        table, (labels, name) = batches.Table(X), batches.labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(
                 f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
@@ -513,7 +518,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
-            table.check(self._read)
+            table.check(self._read, self._harmless)
             self._run_batch(table, predictions, labels, weights, checked)
         except DriftError as error:
             error.rows_learnt = len(predictions)
@@ -522,9 +527,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         return table, name, predictions
 
     def _table(self, X: Any) -> Table:
-        table = _template.batches.Table(X, zeros=self._zeros)
+        table = _template.batches.Table(X)
         self._refuse_others(table)
-        table.check(self._read)
+        if self._counts_predictions:
+            table.check(self._read, self._harmless)
         return table
 
     def _refuse_others(self, table: Table) -> None:
@@ -558,7 +564,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
             Labels of the kind learnt.
         """
         table, predictions = self._table(X), list[Any]()
-        self._run_batch(table, predictions)
+        with _named_row(predictions):
+            self._run_batch(table, predictions)
         return table.series(predictions)
 
     @alone
@@ -575,10 +582,22 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         DataFrame or ndarray of shape (n_rows, n_classes)
             A column for each label: the negative one first, or in the order of first examples.
         """
-        table = self._table(X)
-        rows = [self._probabilities(score) for score in self._score_rows(table)]
+        table, scores = self._table(X), list[Any]()
+        with _named_row(scores):
+            self._score_rows(table.rows, scores)
+        rows = [self._probabilities(score) for score in scores]
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})
+
+
+@contextmanager
+def _named_row(done: Sequence[Any]) -> Iterator[None]:
+    """Let the error of a row have its number: that of the rows done before."""
+    try:
+        yield
+    except DriftError as error:
+        error.args = (f"row {len(done)}: {error}",)
+        raise
 
 
 def _some(features: range | frozenset[Hashable]) -> str:
@@ -625,9 +644,9 @@ class Scored(OnlineClassifier):
         self._read(x)
         return self._decision(self._score())
 
-    def _decisions(self, table: Table) -> list[Any]:
-        """Value of `decision_function_one` for each row, classes in order."""
-        return self._score_rows(table)
+    def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
+        """Append the value of `decision_function_one` for each row, classes in order."""
+        self._score_rows(rows, decisions)
 
     @alone
     def decision_function_many(self, X: Any) -> NDArray[Any]:
@@ -643,4 +662,7 @@ class Scored(OnlineClassifier):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             Values of `decision_function_one`; classes in the order of their first examples.
         """
-        return np.array(self._decisions(self._table(X)), dtype=np.float64)
+        rows, decisions = self._table(X).rows, list[Any]()
+        with _named_row(decisions):
+            self._decide_rows(rows, decisions)
+        return np.array(decisions, dtype=np.float64)

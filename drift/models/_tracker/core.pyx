@@ -6,7 +6,8 @@ rest is arithmetic in C (`tracker.h`), which cannot fail and runs no signal hand
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AsString
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_Next
 from cpython.float cimport PyFloat_AsDouble
@@ -14,15 +15,15 @@ from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-from drift.models._base.examples import as_dict, culprit, in_order
+from drift.models._base.examples import as_dict, culprit, in_order, index_of
 from drift.models._base.guard import IN_USE
 from drift.models._base.labels import check_class
-from drift.models._base.rows import Row
+from drift.models._base.rows import INDEXED_WIDTH, Row
 from drift.models._store.built import Guard
 from drift.models._store.constants import LANES
 from drift.models._tracker import tables
@@ -35,6 +36,7 @@ from drift.models._tracker.tickets import Snapshot, Tickets
 
 include "../../__init__.py"  # the version that this is compiled from
 include "native.pxi"
+include "../_base/rows.pxi"
 include "state.pxi"
 include "scales.pxi"
 
@@ -113,14 +115,14 @@ cdef class TrackerCore:
         self.guard.release()
         return 0
 
-    cdef int read_point(self, x) except -1:
-        """Read an example into the point; FeatureError changes nothing."""
+    cdef int read_point(self, x, rows=None, int i=0) except -1:
+        """Read an example, or row `i`, into the point; FeatureError changes nothing."""
         cdef bint same
         cdef bytes ticket
         if type(x) is Row:
             same = self.scale.read(None, x.rows, x.i)
         else:
-            same = self.scale.read(x, None, 0)
+            same = self.scale.read(x, rows, i)
         self.predicted = self.predicted and same
         if self.tickets is not None:
             self.key = self.scale.key()
@@ -191,10 +193,13 @@ cdef class TrackerCore:
 
     def predict(self, x, bint ticket=True):
         """Return the number of the predicted class; -1 without any."""
+        return self.predict_example(x, None, 0, ticket)
+
+    cdef int predict_example(self, x, rows, int i, bint ticket) except -2:
         cdef int prediction
         self.acquire()
         try:
-            self.read_point(x)
+            self.read_point(x, rows, i)
             prediction = self.predict_point()
             if ticket:
                 self.issue_ticket()
@@ -228,12 +233,15 @@ cdef class TrackerCore:
 
     def learn(self, x, y, double w):
         """Learn an example; return the number of the class predicted before."""
+        return self.learn_example(x, None, 0, y, w)
+
+    cdef int learn_example(self, x, rows, int i, y, double w) except -2:
         cdef int number, prediction, evidence = DRIFT_CURRENT_SCORES
         cdef bytes ticket = None
         self.acquire()
         try:
             number = self.class_index(y)
-            self.read_point(x)
+            self.read_point(x, rows, i)
             if self.tickets is not None:
                 ticket = self.tickets.find(self.key)
                 evidence = self.evidence_of(ticket)
@@ -247,11 +255,15 @@ cdef class TrackerCore:
             self.release()
 
     def learn_rows(self, rows, list predictions, list labels):
-        """Predict the rows that lack a prediction, and learn them if there are labels."""
-        cdef int i
+        """Predict the rows, or examples, that lack a prediction, and learn them if there are labels."""
+        cdef bint listed = type(rows) is list
+        cdef int i, number
         for i in range(<int>len(predictions), <int>len(rows)):
-            x = Row(rows, i)
-            number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
+            x = (<list>rows)[i] if listed else None
+            if labels is None:
+                number = self.predict_example(x, None if listed else rows, i, True)
+            else:
+                number = self.learn_example(x, None if listed else rows, i, labels[i], 1.0)
             predictions.append(None if number < 0 else self.classes[number])
 
     cdef int class_index(self, y) except -2:

@@ -9,7 +9,6 @@ import numpy as np
 
 from drift.models._base.guard import Guard
 from drift.models._base.labels import check_class
-from drift.models._base.rows import Row
 from drift.models._tracker import tables as c
 from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
@@ -167,10 +166,12 @@ class TrackerCore:
             self.tickets.settle(key)
         return prediction.number
 
-    def learn_rows(self, rows: Rows, predictions: list[Label], labels: list[Label] | None) -> None:
+    def learn_rows(
+        self, rows: Rows | list[Features], predictions: list[Label], labels: list[Label] | None
+    ) -> None:
         """Predict the rows that lack a prediction, and learn them if there are labels."""
         for i in range(len(predictions), len(rows)):
-            x = Row(rows, i)
+            x = rows[i]
             number = self.predict(x) if labels is None else self.learn(x, labels[i], 1.0)
             predictions.append(None if number < 0 else self.classes[number])
 

@@ -22,6 +22,7 @@ cdef class Scale:
     cdef readonly list names, new_names
     cdef list next_names  # after the example
     cdef bint current
+    cdef object header  # names of the columns of the rows that are read, None for numbers
 
     def __init__(self, State state):
         self.state = state
@@ -43,6 +44,11 @@ cdef class Scale:
 
     cdef bint read_values(self, dict features, rows, int i) except -1:
         """Read the values; return whether the last example had the same."""
+
+    cdef object refusal(self, dict features, rows, int i):
+        """The error that an example is too large."""
+        x = rows.row(i) if features is None else features
+        return culprit({name: value for name, value in x.items() if value is not None})
 
     cdef int make_point(self) except -1:
         """Scale the values into the point."""
@@ -81,6 +87,11 @@ cdef class Dense(Scale):
     cdef dict new_values, last_new_values  # values of new names, of this example and of the last one
     # Nonzero values of the example; names that had one before; names that get their first.
     cdef int n_present, n_active, n_new
+    # Of the rows that are read: places of the header's names, and the number of the name of each column, or -1.
+    cdef dict places
+    cdef int32_t *numbers
+    cdef Py_ssize_t width
+    cdef int n_entered  # the names whose numbers are among these
 
     def __init__(self, State state, list names):
         super().__init__(state)
@@ -91,10 +102,10 @@ cdef class Dense(Scale):
         self.n_active = sum([state.t.features[j].present > 0.0 for j in range(len(names))])
 
     def __dealloc__(self):
-        free(self.vocabulary.entries)
+        free(self.vocabulary.entries); free(self.numbers)
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + 16 * (self.vocabulary.mask + 1)
+        return object.__sizeof__(self) + 16 * (self.vocabulary.mask + 1) + self.width * sizeof(int32_t)
 
     cdef int reserve(self, int n) except -1:
         """Make room for so many names."""
@@ -117,6 +128,9 @@ cdef class Dense(Scale):
         self.new_values = None
         for k in range(n):
             t.raw[k] = DRIFT_ABSENT
+        if features is None and rows.width <= INDEXED_WIDTH:
+            self.read_row(rows, i)
+            return self.end_read(None, rows, i)
         if features is None:
             features = rows.row(i)
         try:
@@ -140,7 +154,46 @@ cdef class Dense(Scale):
                     self.new_values[<object>name] = v
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        return self.end_read(features)
+        return self.end_read(features, rows, i)
+
+    cdef int read_row(self, rows, int i) except -1:
+        """Read a row's values."""
+        cdef DriftTracker *t = &self.state.t
+        cdef RowsView view = view_of(rows)
+        cdef double v
+        cdef int j, k, column
+        self.index(rows)
+        view.take(i)
+        for k in range(view.count):
+            column, v = view.columns[k] if view.columns != NULL else k, view.numbers[k]
+            j = self.numbers[column]
+            if j >= 0:
+                t.raw[j] = v if v != DRIFT_ABSENT else INFINITY  # which is refused
+            elif v == v:
+                if self.new_values is None:
+                    self.new_values = {}
+                self.new_values[column if self.header is None else self.header[column]] = v
+        return 0
+
+    cdef int index(self, rows) except -1:
+        """Look up the columns of a `Rows` among the names."""
+        cdef Py_ssize_t place, width = rows.width
+        cdef int32_t *numbers
+        cdef int k
+        if rows.names is not self.header or width > self.width or self.numbers == NULL:
+            self.places = None if rows.names is None else {name: k for k, name in enumerate(rows.names)}
+            numbers = <int32_t *>realloc(self.numbers, max(width, 1) * sizeof(int32_t))
+            if numbers == NULL:
+                raise MemoryError("no room for columns")
+            memset(numbers, 0xFF, width * sizeof(int32_t))
+            self.numbers, self.width, self.header, self.n_entered = numbers, width, rows.names, 0
+        for k in range(self.n_entered, <int>len(self.names)):
+            name = self.names[k]
+            place = index_of(name) if self.places is None else self.places.get(name, -1)
+            if 0 <= place < self.width:
+                self.numbers[place] = k
+        self.n_entered = <int>len(self.names)
+        return 0
 
     cdef int read_any(self, dict features) except -1:
         """Read names and values that may run the caller's code."""
@@ -158,7 +211,7 @@ cdef class Dense(Scale):
                 t.raw[j] = v if v != DRIFT_ABSENT else INFINITY
         return 0
 
-    cdef bint end_read(self, dict features) except -1:
+    cdef bint end_read(self, dict features, rows, int i) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef double squares = 0.0
         cdef int j, n = <int>len(self.names)
@@ -175,7 +228,7 @@ cdef class Dense(Scale):
                 self.n_present += v != 0.0
                 self.n_new += v != 0.0
         if not squares <= LARGEST:
-            raise culprit({name: value for name, value in features.items() if value is not None})
+            raise self.refusal(features, rows, i)
         same = memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0 and (self.new_values or None) == self.last_new_values
         memcpy(t.last_raw, t.raw, n * sizeof(double))
         self.last_new_values = self.new_values or None
@@ -298,6 +351,7 @@ cdef class Sparse(Scale):
 
     cdef readonly int common
     cdef int n_read, n_last
+    cdef bytearray hashes  # of the header's names
 
     def __init__(self, State state, int common):
         super().__init__(state)
@@ -315,7 +369,7 @@ cdef class Sparse(Scale):
         cdef uint64_t hashed
         cdef int n = 0, k
         if features is None:
-            features = rows.row(i)
+            return self.end_read(self.read_row(rows, i), None, rows, i)
         self.reserve(<int>len(features))
         try:
             while PyDict_Next(features, &position, &name, &value):
@@ -329,7 +383,41 @@ cdef class Sparse(Scale):
                     n += 1
         except (TypeError, ValueError, OverflowError) as problem:
             raise culprit(features, problem) from None
-        return self.end_read(n, features)
+        return self.end_read(n, features, rows, i)
+
+    cdef int read_row(self, rows, int i) except -1:
+        """Read a row's values; return how many there are."""
+        cdef DriftTracker *t = &self.state.t
+        cdef RowsView view = view_of(rows)
+        cdef const uint64_t *hashes = NULL
+        cdef uint64_t hashed
+        cdef double v
+        cdef int k, column, n = 0
+        view.take(i)
+        self.reserve(view.count)
+        if rows.names is not None:
+            hashes = self.header_hashes(rows.names)
+        for k in range(view.count):
+            column, v = view.columns[k] if view.columns != NULL else k, view.numbers[k]
+            if v == v and v != 0.0:
+                hashed = hashes[column] if hashes != NULL else drift_mix(<uint64_t>column + drift_step)
+                t.keys[n] = drift_number_of(hashed) << 32 | <uint64_t>n
+                t.standardised[n] = v
+                n += 1
+        return n
+
+    cdef const uint64_t *header_hashes(self, names) except NULL:
+        """Hashes of the columns' names."""
+        cdef uint64_t *hashes
+        cdef Py_ssize_t k
+        if names is not self.header:
+            self.hashes = bytearray((len(names) + 1) * sizeof(uint64_t))
+            hashes = <uint64_t *>PyByteArray_AsString(self.hashes)
+            for k, name in enumerate(names):
+                if not drift_is_plain_name(<PyObject *>name) or not hash_plain(name, &hashes[k]):
+                    hashes[k] = <uint64_t>hash_of(name)
+            self.header = names
+        return <const uint64_t *>PyByteArray_AsString(self.hashes)
 
     cdef int read_any(self, dict features) except -1:
         """Read names and values that may run the caller's code; return how many have a value."""
@@ -350,7 +438,7 @@ cdef class Sparse(Scale):
             self.state.reserve(dict.fromkeys(("inputs", "hashed"), n + n // 4 + 8))
         return 0
 
-    cdef bint end_read(self, int n, dict features) except -1:
+    cdef bint end_read(self, int n, dict features, rows, int i) except -1:
         """Sort the values by hash and add up equal ones, so that all sums have one order."""
         cdef DriftTracker *t = &self.state.t
         cdef int k, m = 0
@@ -368,7 +456,7 @@ cdef class Sparse(Scale):
             squares += t.standardised[<uint32_t>t.keys[k]] * t.standardised[<uint32_t>t.keys[k]]
         if not squares <= LARGEST:
             self.n_last = -1
-            raise culprit({name: value for name, value in features.items() if value is not None})
+            raise self.refusal(features, rows, i)
         same = (
             m == self.n_last
             and memcmp(t.raw_numbers, t.last_numbers, m * sizeof(int32_t)) == 0

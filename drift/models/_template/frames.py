@@ -1,0 +1,177 @@
+"""Data frames of any library that narwhals knows: their rows, and columns of the same library.
+
+Those of pandas, polars and pyarrow are read and made by their own methods, as the way through
+narwhals takes as long as some hundred predictions.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
+from narwhals.exceptions import DuplicateError
+from river.utils import dataframe
+
+from drift.errors import FeatureTypeError, LabelError, ParameterError, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from drift.types import Features, Label
+
+__all__ = ["Frame", "column_of", "frame_of", "widened"]
+
+
+def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
+    """Return a narwhals data frame; refuse anything else, and name the method `others`."""
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError:
+        what = f"a batch is a DataFrame{others}, not a {type(X).__name__}"
+        raise FeatureTypeError(what) from None
+    except DuplicateError as error:
+        raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
+
+
+def widened(frame: nw.DataFrame[Any], columns: Mapping[Any, Sequence[float]]) -> Any:
+    """Return a data frame, of the library that it is of, with columns more."""
+    added = []
+    for name, values in columns.items():
+        series = dataframe.to_native_series(values, name=name, like=frame)
+        added.append(dataframe.into_series(series).alias(name))  # those of Arrow have no name yet
+    return frame.with_columns(*added).to_native()
+
+
+class Frame:
+    """A data frame.
+
+    Parameters
+    ----------
+    X
+        The data frame.
+    others
+        What else a batch may be, for the error.
+
+    Attributes
+    ----------
+    names : list
+        The columns' names.
+    matrix : ndarray, sparse matrix or None
+        The numbers, where all columns have numbers or bools; NaN where one is missing.
+
+    Raises
+    ------
+    FeatureTypeError
+        If `X` is no data frame.
+    ParameterError
+        If two columns have the same name.
+    """
+
+    def __init__(self, X: Any, others: str) -> None:
+        self._X = X
+        self._others = others
+        self.names: list[Hashable] = []
+        self.matrix: Any = None
+        if is_pandas_dataframe(X):
+            self._read_pandas()
+        elif is_polars_dataframe(X):
+            self._read_polars()
+        elif is_pyarrow_table(X):
+            self._read_arrow()
+        if self.matrix is None:
+            self._read_any()
+
+    def _read_pandas(self) -> None:
+        X, dtypes = self._X, {*self._X.dtypes}
+        if not X.columns.is_unique or not dtypes:
+            return
+        self.names = X.columns.tolist()
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes):
+            self.matrix = X.to_numpy() if len(dtypes) == 1 else X.to_numpy(np.float64)
+        elif all("Sparse" in str(dtype) for dtype in dtypes):
+            coo = all(dtype.fill_value == 0 for dtype in dtypes)  # or there is no such matrix
+            self.matrix = X.sparse.to_coo() if coo else X.to_numpy(np.float64)
+
+    def _read_polars(self) -> None:
+        boolean = sys.modules["polars"].Boolean
+        if self._X.width and all(t.is_numeric() or t == boolean for t in self._X.dtypes):
+            self.names = self._X.columns
+            self.matrix = np.asarray(self._X.to_numpy(), dtype=np.float64)
+
+    def _read_arrow(self) -> None:
+        X, types = self._X, sys.modules["pyarrow"].types
+        names = X.column_names
+        if len({*names}) == len(names) and names and all(map(types.is_floating, X.schema.types)):
+            self.names = names
+            self.matrix = np.empty((len(X), len(names)), order="F")
+            for k, column in enumerate(X.columns):
+                self.matrix[:, k] = column.to_numpy()
+
+    def _read_any(self) -> None:
+        frame = self.wrapped
+        self.names = list(frame.columns)
+        if all(t.is_numeric() or t == nw.Boolean for t in frame.schema.values()):
+            self.matrix = dataframe.to_numpy(frame)
+
+    @property
+    def wrapped(self) -> nw.DataFrame[Any]:
+        """The frame of narwhals."""
+        return frame_of(self._X, self._others)
+
+    def dicts(self) -> list[Features]:
+        """Return the rows as dicts."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.wrapped.iter_rows()]
+
+    def series(self, values: Sequence[Label], name: str | None) -> Any:
+        """Return a value a row as a Series; as an array where Arrow has no type for the labels."""
+        column: Any = column_of(values)
+        if is_pandas_dataframe(self._X):
+            return sys.modules["pandas"].Series(column, index=self._X.index, name=name)
+        if column.dtype.kind in "biuf" and is_polars_dataframe(self._X):
+            return sys.modules["polars"].Series(name or "", column)
+        if column.dtype.kind in "biuf" and is_pyarrow_table(self._X):
+            return sys.modules["pyarrow"].chunked_array([column])
+        frame = self.wrapped
+        if column.dtype == object and not frame.implementation.is_pandas_like():
+            given = column_of([value for value in values if value is not None])
+            if given.dtype.kind in "iu":  # True beside 2 is the class 1
+                column = [value if value is None else int(value) for value in values]
+            elif given.dtype != object:
+                column = list(values)  # null is None here
+            elif frame.implementation.is_pyarrow():
+                return column  # labels of several kinds, for which Arrow has no type
+        return dataframe.to_native_series(column, name=name, like=frame)
+
+    def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
+        """Return some values a row as a data frame."""
+        frame, names = self.wrapped, dict[str, "Label"]()
+        if not frame.implementation.is_pandas_like():  # whose columns have any names
+            for label in columns:
+                if (other := names.setdefault(str(label), label)) is not label:
+                    raise LabelError(
+                        f"labels {other!r} and {label!r} would be one column: learn labels of one "
+                        "kind, or ask with a data frame of pandas"
+                    )
+        arrays = {label: np.array(values) for label, values in columns.items()}
+        return dataframe.to_native_frame(arrays, like=frame)
+
+
+def column_of(values: Sequence[Label]) -> NDArray[Any]:
+    """Return labels as an array of their type; of objects if there are several types.
+
+    What was predicted before any 0 or 1 was learnt, False, goes with them as a 0.
+    """
+    kinds = {type(value) for value in values}
+    if not kinds:
+        return np.empty(0, dtype=bool)
+    whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
+    if whole or (len(kinds) == 1 and issubclass(kinds.pop(), (float, str, np.generic))):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
