@@ -338,3 +338,14 @@ def test_what_is_in_order_is_one_run_unless_a_time_falls_back(given_logs):
         falls += sum(after < before for before, after in pairwise(actual))
     assert len(runs.all()) <= 1 + falls
     assert list(in_order(given_logs, runs.all(), OPTIONS)) == in_time(given_logs)
+
+
+def test_runs_of_a_checkpoint_that_failed_come_before_those_since():
+    first, since = Runs(), Runs()
+    for runs, stamps in ((first, (5, 3, 4)), (since, (7, 6))):
+        for offset, stamp in enumerate(stamps, 3 * (runs is since)):
+            runs.note(sort_key(stamp, ("f", 0), None), ("f", 0), offset)
+    both = first + since
+    assert both.all() == [{("f", 0): 1}, {("f", 0): 3}, {("f", 0): 4}, {("f", 0): 5}]
+    both.note(sort_key(6, ("f", 0), None), ("f", 0), 5)
+    assert both.all()[3:] == [{("f", 0): 6}]

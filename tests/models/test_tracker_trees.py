@@ -92,6 +92,14 @@ def test_the_second_tree_is_fitted_to_what_the_first_leaves():
 
 
 @CORES
+def test_a_value_at_an_edge_goes_left():
+    model = learnt(32)
+    model.learn_one({"a": 0.5}, True)
+    a = arrays(model)
+    assert (a["tree_codes"][-1, 0], a["tree_places"][0, -1]) == (0, 0)
+
+
+@CORES
 def test_a_missing_value_goes_left():
     model = learnt(32, missing=(1, 5))
     a = arrays(model)
@@ -149,6 +157,25 @@ def test_edges_lie_between_values_or_their_quantiles():
 
 
 @CORES
+def test_edges_that_are_gone_leave_zeros():
+    model = tracker(100)
+    for a in range(64):
+        model.learn_one({"a": float(a)}, a % 2, NOTHING)
+    assert arrays(model)["tree_n_edges"].tolist() == [63]
+
+    def two(sample):
+        sample[:] = sample > 30.0
+
+    def now(forest):
+        forest[0, c.FOREST.index("renew")] = 65
+
+    model = changed(model, tree_sample=two, tree_forest=now)
+    model.learn_one({"a": 1.0}, True, NOTHING)
+    assert arrays(model)["tree_n_edges"].tolist() == [1]
+    assert arrays(model)["tree_edges"][0].tolist() == [0.5] + [0.0] * 62
+
+
+@CORES
 def test_rows_from_before_a_change_are_dropped():
     """Older rows were missed by .1, the newest 31 by .9, and the next is by half."""
     model = tracker(100)
@@ -172,6 +199,37 @@ def test_rows_from_before_a_change_are_dropped():
     assert after["tree_missed"][:31] == pytest.approx([0.9] * 31)
     assert after["tree_places"].shape == (c.TREES, 32)
     assert after["tree_scores"].shape == (1, 32)
+
+
+@CORES
+@pytest.mark.parametrize(
+    ("older", "newer", "left"),
+    [
+        ([0.5] * 32, [0.9] * 31, 32),  # half of the window; z = 7.7
+        ([0.1] * 64, [0.9] * 63, 64),  # z = 6.4 for the newest 32, and 11 for 64
+        ([0.3, 0.5] * 16, [0.5, 0.7] * 16, 64),  # z = 5.6, a half instead of the last .7
+        ([0.5] * 32, [0.501] * 31, 64),  # hardly a difference, though there is little else
+    ],
+)
+def test_the_newest_rows_are_alone_left_where_they_are_missed_far_more(older, newer, left):
+    """The last of them is the next example, which is missed by half."""
+    given = [*older, *newer[: len(older) - 1]]
+    model = tracker(100)
+    for t in range(len(given)):
+        model.learn_one({"a": float(t % 2)}, t % 3 == 1, NOTHING)
+
+    def missed(rows):
+        rows[:] = given
+
+    def evenly(rows):
+        rows[:] = 1.0
+
+    def now(forest):
+        forest[0, c.FOREST.index("since")] = 1_000
+
+    model = changed(model, tree_missed=missed, tree_weights=evenly, tree_forest=now)
+    model.learn_one({"a": 0.0}, True)
+    assert arrays(model)["tree_missed"] == pytest.approx([*given, 0.5][-left:], abs=1e-4)
 
 
 @CORES
