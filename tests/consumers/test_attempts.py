@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import CheckpointFolder, WorkerOptions, attempts
 from drift.consumers.attempts import Attempt
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import JsonCodec
@@ -141,6 +141,21 @@ def test_a_message_that_ends_the_process_three_times_is_left_out(broker, tmp_pat
     sent = [json.loads(record.value())["id"] for record in everything(broker, "out")]
     assert set(sent) == set(range(20)) - {7}
     assert max(sent.count(n) for n in range(7)) <= 4
+
+
+def test_a_message_that_was_taken_with_care_is_noted_no_longer(broker, tmp_path, monkeypatch):
+    from tests.consumers.stepping import kill, until  # noqa: PLC0415 - needs the client
+
+    monkeypatch.setattr(attempts, "_STARTS", 0)
+    monkeypatch.setattr(Fatal, "error", None)
+    for topic in ("t", "dead", "out"):
+        broker.create_topic(topic, 1)
+    produce(broker, "t", [value(n) for n in range(20)])
+    one = worker(broker, tmp_path, checkpoint_every=1_000, checkpoint_seconds=3600.0)
+    until(one, lambda: one._claims and learnt(one))
+    [note] = (tmp_path / "t-all").glob("attempt-*")
+    assert json.loads(note.read_text())["at"] is None
+    kill(one)
 
 
 def test_what_cannot_be_reached_is_no_fault_of_the_message(broker, tmp_path, monkeypatch):

@@ -273,6 +273,17 @@ def test_a_worker_that_was_fenced_takes_over_anew(topics, tmp_path, monkeypatch,
     assert_exact(tmp_path)
 
 
+def test_a_worker_that_was_fenced_of_one_model_saves_the_others_as_it_leaves(topics, tmp_path):
+    one = worker(topics, tmp_path, checkpoint_every=1_000, checkpoint_seconds=3600.0)
+    until(one, lambda: offsets(one) == END)
+    fenced, other = one._claims
+    CheckpointFolder(tmp_path).claim(fenced)
+    one._consumer.consumer._subscription.assignment.clear()  # as kafka-python has it by then
+    one._leave()
+    assert CheckpointFolder(tmp_path).newest(other).offsets == {other: COUNT}
+    kill(one)
+
+
 def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypatch, caplog):
     """As one that was frozen while it wrote a row."""
     monkeypatch.setattr("drift.consumers.checkpoints.keyed_store._PATIENCE", 0.1)

@@ -225,3 +225,18 @@ def test_a_model_that_fails_makes_a_dead_letter():
     model = SimpleNamespace(predict_one=lambda x: 1 / 0)
     [letter] = learner(model, dead_letters="dead").take(message(b'{"features": {}}'))
     assert dict(letter.headers)["drift.error.class"] == b"ZeroDivisionError"
+
+
+def test_a_checkpoint_has_how_far_each_partition_is_and_what_is_left_out_yet():
+    one, other = learner(LBP(5)), learner(LBP(5))
+    one.start({("t", 0): 0, ("t", 1): 5})
+    for offset, time in enumerate((7_000, 99_000_000, 8_000)):
+        at = Position("t", 0, offset)
+        one.take(Message(at, None, b'{"features": {"a": 1}}', (), time, leader_epoch=4))
+    left_out = [Position("t", 0, 2), Position("t", 1, 5), Position("t", 1, 9)]
+    one.skips = dict.fromkeys(left_out, "is too much")
+    other.restore(one.snapshot())
+    assert other.offsets == {("t", 0): 3, ("t", 1): 5}
+    assert other.leader_epochs == {("t", 0): 4}
+    assert other.clocks == {("t", 0): (8_000, None)}
+    assert [*other.skips] == left_out[1:]

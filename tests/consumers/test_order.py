@@ -1,16 +1,20 @@
 """The order of several logs, against a twin that sorts them from the words of the rules alone."""
 
 import math
+from concurrent.futures import Future
 from itertools import accumulate, pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from drift.consumers.claim import ClaimedModel
 from drift.consumers.options import WorkerOptions
 from drift.consumers.order import Clock, Order, Runs, sort_key
 from drift.consumers.records import Message, Position
 from drift.consumers.relearning import in_order
+from drift.errors import CheckpointError
 from tests.consumers.twin_order import in_time, times
 
 HOUR = 3_600_000
@@ -338,3 +342,29 @@ def test_what_is_in_order_is_one_run_unless_a_time_falls_back(given_logs):
         falls += sum(after < before for before, after in pairwise(actual))
     assert len(runs.all()) <= 1 + falls
     assert list(in_order(given_logs, runs.all(), OPTIONS)) == in_time(given_logs)
+
+
+def test_runs_of_a_checkpoint_that_failed_come_before_those_since():
+    first, since = Runs(), Runs()
+    for runs, stamps in ((first, (5, 3, 4)), (since, (7, 6))):
+        for offset, stamp in enumerate(stamps, 3 * (runs is since)):
+            runs.note(sort_key(stamp, ("f", 0), None), ("f", 0), offset)
+    both = first + since
+    assert both.all() == [{("f", 0): 1}, {("f", 0): 3}, {("f", 0): 4}, {("f", 0): 5}]
+    both.note(sort_key(6, ("f", 0), None), ("f", 0), 5)
+    assert both.all()[3:] == [{("f", 0): 6}]
+
+
+def test_what_a_checkpoint_that_failed_was_to_have_is_in_the_next_one():
+    learner = SimpleNamespace(options=OPTIONS, runs=Runs(), since_checkpoint=3)
+    claim, written = ClaimedModel(learner, None), Future()
+    learner.runs.note(sort_key(5, ("f", 0), None), ("f", 0), 2)
+    claim.begin_saving(written, {("f", 0): 3})
+    assert (learner.since_checkpoint, learner.runs.all()) == (0, [])
+    learner.runs.note(sort_key(4, ("f", 0), None), ("f", 0), 3)
+    learner.since_checkpoint = 1
+    written.set_exception(CheckpointError("the disk is full"))
+    with pytest.raises(CheckpointError):
+        claim.end_saving()
+    assert (learner.since_checkpoint, claim.saving) == (4, None)
+    assert learner.runs.all() == [{("f", 0): 3}, {("f", 0): 4}]

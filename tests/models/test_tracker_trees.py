@@ -4,7 +4,7 @@ import math
 import pickle
 import random
 import sys
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -92,6 +92,14 @@ def test_the_second_tree_is_fitted_to_what_the_first_leaves():
 
 
 @CORES
+def test_a_value_at_an_edge_goes_left():
+    model = learnt(32)
+    model.learn_one({"a": 0.5}, True)
+    a = arrays(model)
+    assert (a["tree_codes"][-1, 0], a["tree_places"][0, -1]) == (0, 0)
+
+
+@CORES
 def test_a_missing_value_goes_left():
     model = learnt(32, missing=(1, 5))
     a = arrays(model)
@@ -100,6 +108,73 @@ def test_a_missing_value_goes_left():
     bottom = 18 / 4 + 1.0
     assert a["tree_leaves"][0, 0, 0] == pytest.approx(0.5 * (2 - 16) / 2 / bottom)
     assert a["tree_sample"][0, :2].tolist() == [0.0, np.float32(c.COLUMN_MISSING)]
+
+
+@CORES
+@pytest.mark.parametrize("few", [0.0, 2.0])
+@pytest.mark.parametrize(("n", "is_split"), [(3, False), (4, True)])
+def test_each_side_has_a_curvature_of_1_at_least(n, is_split, few):
+    """A quarter for each row."""
+    model = tracker()
+    for t in range(32):
+        model.learn_one({"a": few if t < n else 1.0}, t < n or t % 2 == 1)
+    assert (arrays(model)["tree_features"][0, 0] == 0) == is_split
+
+
+def gain_of(groups):
+    """Gains of the splits of a node, of rows as (number, gradient, curvature) by their values."""
+
+    def quality(some):
+        return sum(n * g for n, g, _ in some) ** 2 / (sum(n * h for n, _, h in some) + 1.0)
+
+    cuts = [(groups[:k], groups[k:]) for k in range(1, len(groups))]
+    gains = [quality(left) + quality(right) - quality(groups) for left, right in cuts]
+    if max(gains, default=0.0) < 1e-6:
+        return 0.0
+    best = gains.index(max(gains))
+    return gains[best] + sum(map(gain_of, cuts[best]))
+
+
+@CORES
+def test_many_classes_are_told_apart_by_random_signs():
+    """Four rows of scores, one of the next class, at a probability of 1/4: some signs fit."""
+    for seed in range(4):
+        model = tracker(seed=seed)
+        for t in range(32):
+            model.learn_one({"a": float(t % 3)}, t % 3)
+        expected = []
+        for signs in product((-1.0, 1.0), repeat=4):
+            mean = sum(signs) / 4
+            groups = [(n, signs[k] - mean, 1.0 - mean**2) for k, n in enumerate((11, 11, 10))]
+            expected.append(gain_of(groups))
+        [gain] = arrays(model)["tree_gains"]
+        assert min(abs(gain - one) for one in expected) < 1e-6
+
+
+@CORES
+def test_half_of_the_columns_are_those_of_the_largest_gains():
+    """Those that are chosen fade; columns without edges gain nothing."""
+    model, x = tracker(), {f"f{j:02}": 1.0 for j in range(20)}
+    for t in range(32):
+        model.learn_one(x, t % 2 == 1, NOTHING)
+    before = np.array([9.0, 8.0, 7.0, 6.0, 5.0, *[1.0] * 15])
+
+    def gains(columns):
+        columns[:] = before
+
+    def now(forest):
+        forest[0, c.FOREST.index("since")] = 1_000
+
+    times = np.zeros(20, int)
+    for t in range(30):
+        model = changed(model, tree_gains=gains, tree_forest=now)
+        model.learn_one(x, t % 2 == 1, NOTHING)
+        chosen = arrays(model)["tree_gains"] == 0.9 * before
+        assert chosen.sum() == c.CHOSEN
+        times += chosen
+    assert (times[:6] == 30).all()  # of equal gains the first one
+    assert ((times[6:] > 0) & (times[6:] < 30)).all()
+    assert counts(model)["next"] == 31 % c.TREES
 
 
 @CORES
@@ -112,6 +187,9 @@ def test_what_is_predicted_well_is_seldom_kept_and_weighs_more():
     assert missed[-1] < c.LEAST_KEPT / c.KEPT  # the floor holds: one in ten is kept
     assert 60 < n["kept"] < 160
     assert len(missed) == min(n["kept"], 64)
+    # Each row has the sum of its leaves, whichever trees were fitted anew meanwhile.
+    leaves = a["tree_leaves"][0][np.arange(c.TREES)[:, np.newaxis], a["tree_places"]]
+    assert a["tree_scores"][0] == pytest.approx(leaves.sum(axis=0), abs=1e-5)
 
 
 @CORES
@@ -149,6 +227,25 @@ def test_edges_lie_between_values_or_their_quantiles():
 
 
 @CORES
+def test_edges_that_are_gone_leave_zeros():
+    model = tracker(100)
+    for a in range(64):
+        model.learn_one({"a": float(a)}, a % 2, NOTHING)
+    assert arrays(model)["tree_n_edges"].tolist() == [63]
+
+    def two(sample):
+        sample[:] = sample > 30.0
+
+    def now(forest):
+        forest[0, c.FOREST.index("renew")] = 65
+
+    model = changed(model, tree_sample=two, tree_forest=now)
+    model.learn_one({"a": 1.0}, True, NOTHING)
+    assert arrays(model)["tree_n_edges"].tolist() == [1]
+    assert arrays(model)["tree_edges"][0].tolist() == [0.5] + [0.0] * 62
+
+
+@CORES
 def test_rows_from_before_a_change_are_dropped():
     """Older rows were missed by .1, the newest 31 by .9, and the next is by half."""
     model = tracker(100)
@@ -172,6 +269,37 @@ def test_rows_from_before_a_change_are_dropped():
     assert after["tree_missed"][:31] == pytest.approx([0.9] * 31)
     assert after["tree_places"].shape == (c.TREES, 32)
     assert after["tree_scores"].shape == (1, 32)
+
+
+@CORES
+@pytest.mark.parametrize(
+    ("older", "newer", "left"),
+    [
+        ([0.5] * 32, [0.9] * 31, 32),  # half of the window; z = 7.7
+        ([0.1] * 64, [0.9] * 63, 64),  # z = 6.4 for the newest 32, and 11 for 64
+        ([0.3, 0.5] * 16, [0.5, 0.7] * 16, 64),  # z = 5.6, a half instead of the last .7
+        ([0.5] * 32, [0.501] * 31, 64),  # hardly a difference, though there is little else
+    ],
+)
+def test_the_newest_rows_are_alone_left_where_they_are_missed_far_more(older, newer, left):
+    """The last of them is the next example, which is missed by half."""
+    given = [*older, *newer[: len(older) - 1]]
+    model = tracker(100)
+    for t in range(len(given)):
+        model.learn_one({"a": float(t % 2)}, t % 3 == 1, NOTHING)
+
+    def missed(rows):
+        rows[:] = given
+
+    def evenly(rows):
+        rows[:] = 1.0
+
+    def now(forest):
+        forest[0, c.FOREST.index("since")] = 1_000
+
+    model = changed(model, tree_missed=missed, tree_weights=evenly, tree_forest=now)
+    model.learn_one({"a": 0.0}, True)
+    assert arrays(model)["tree_missed"] == pytest.approx([*given, 0.5][-left:], abs=1e-4)
 
 
 @CORES

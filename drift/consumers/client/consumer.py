@@ -324,8 +324,10 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     def hold(self, places: Iterable[TopicPartition]) -> None:
         """Pause partitions until they start again."""
+        ours = self.consumer.assignment()  # not those that are just being revoked
         for place in self.assignment.hold(places):
-            self.pause(place)
+            if place in ours:
+                self.pause(place)
 
     def pause(self, place: TopicPartition) -> None:
         """Pause fetching of a partition."""
