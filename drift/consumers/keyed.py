@@ -28,6 +28,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import counted
 from drift.consumers.checkpoints.checkpoint import decode_model, encode_model
 from drift.consumers.checkpoints.keyed_store import Row
 from drift.consumers.learner import Learner
@@ -282,7 +283,7 @@ class KeyedModels:
         gone: set[str] = set()
         if self._store.has_orders():
             gone = self._store.obey(now, {*self._live, *self._left})
-            log.info("%s: %d keys were deleted", self._store.path, len(gone))
+            log.info("%s: %s dropped", self._store.path, counted(len(gone), "deleted key"))
             self._is_recounted = False
         before = None
         # By the time of the checkpoint before: a crash returns to that.
