@@ -22,12 +22,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from river.base import Classifier
 
 from drift._checks import check_instance, check_integer, check_number, check_seed, suggest
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.models import _template
+from drift.models._template.river import check_probabilities
+from drift.models.threshold import Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -354,7 +355,7 @@ class Explainer:
 
     def _log_odds(self, rows: Sequence[Features], labels: Sequence[Label]) -> Array:
         """Log-odds of each class against all others, a row each."""
-        model = self.model
+        model = self.model.model if type(self.model) is Threshold else self.model
         if hasattr(model, "answer_one"):
             if not getattr(model, "late", False):
                 return _log_odds(model.predict_proba_many(list(rows)))
@@ -422,18 +423,6 @@ class Explainer:
         for k, order in enumerate(orders):
             added[k, list(order)] = steps[k]
         return added
-
-
-def check_probabilities(model: Any) -> None:
-    """Refuse a model that gives no probabilities, by its name."""
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
-    given = getattr(type(model), "predict_proba_one", None)
-    if given is None or given is Classifier.predict_proba_one:
-        raise ParameterError(
-            f"{type(model).__name__} gives no probabilities: take a classifier with "
-            "predict_proba_one, as all of drift.models have it"
-        )
 
 
 def _log_odds(chances: Array) -> Array:

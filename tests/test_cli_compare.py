@@ -110,6 +110,31 @@ def test_each_delay_has_a_folder_of_its_own_and_says_what_it_is(drift, tmp_path)
 
 
 @pytest.mark.usefixtures("unrendered")
+def test_thresholds_are_compared_by_name(drift, tmp_path):
+    words = ["sales.csv", "--target", "sold", "--jobs", "1", "--windows", "3"]
+    asked = "Threshold(model=lbp, positive='YES', rate=0.2),Threshold(positive=yes, cost=(1, 5))"
+    shown = drift(*words, "--delay", "5", "--models", asked)
+    assert shown.exit_code == 0, shown.output
+    described = manifest_of(tmp_path)["parameters"]["models"]
+    first, second = described.values()
+    assert first.startswith("Pipeline (")
+    assert 'Threshold ( model=OneVsRest(LBP) positive="yes"' in first
+    assert 'Threshold ( model=Tracker positive="yes" cost=(1, 5)' in second
+    shown = drift(*words, "--models", "Threshold(rate=0.2)")
+    assert shown.exit_code == 2
+    assert "sales has no rare class: name one" in shown.stderr
+    shown = drift(*words, "--models", "Threshold(positive=maybe)")
+    assert "sales has no label 'maybe'" in shown.stderr
+    shown = drift(*words, "--models", "Threshold(positive='yes', rate=2)")
+    assert "rate must be a number above 0 and up to 1" in shown.stderr
+
+
+def manifest_of(folder):
+    [path] = folder.glob("results/*/manifest.json")
+    return json.loads(path.read_text())
+
+
+@pytest.mark.usefixtures("unrendered")
 def test_a_call_that_no_model_has_a_result_of_ends_with_1(drift, tmp_path):
     (tmp_path / "bad.py").write_text(
         "from river import dummy\nclass Bad(dummy.NoChangeClassifier):\n"

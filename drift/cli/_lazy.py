@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from drift.experiments.arena import arena as arena
     from drift.experiments.arena.models import MODELS as MODELS
     from drift.experiments.comparison.clock import column_of as column_of
+    from drift.experiments.comparison.focus import focus_of as focus_of
     from drift.experiments.terminal import reproductions as reproductions
     from drift.models._state.codec import decode as decode, encode as encode, to_bytes as to_bytes
     from rich.console import Console as Console
@@ -76,6 +77,7 @@ _NAMES = {
     "drift.experiments.arena": ("arena",),
     "drift.experiments.arena.models": ("MODELS",),
     "drift.experiments.comparison.clock": ("column_of",),
+    "drift.experiments.comparison.focus": ("focus_of",),
     "drift.experiments.terminal": ("reproductions",),
     "drift.models._state.codec": ("decode", "encode", "to_bytes"),
     "rich.console": ("Console",),

@@ -175,7 +175,14 @@ def _named(name: str) -> Callable[..., Any]:
     if "." in name:
         written = ":".join(name.rsplit(".", 1))
         raise ParameterError(f"{name!r} has no colon between module and class: write {written!r}")
-    others = (models.OneVsRest, models.Averaged, kernels.Linear, kernels.Polynomial, kernels.RBF)
+    others = (
+        models.OneVsRest,
+        models.Averaged,
+        models.Threshold,
+        kernels.Linear,
+        kernels.Polynomial,
+        kernels.RBF,
+    )
     known = drift_models() | {kind.__name__: kind for kind in others}
     check_names("no model or kernel", [name], known)
     return known[name]

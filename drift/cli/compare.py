@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -219,9 +220,11 @@ def _model(asked: Any, stream: Stream) -> Any:
     if not isinstance(name, str) or ":" in name or "." in name:
         return build(table)  # which refuses other names
     known = drift_models()
-    [name] = in_order("model", [name], [*_RIVALS, *known, "OneVsRest", "Averaged"])
+    [name] = in_order("model", [name], [*_RIVALS, *known, "OneVsRest", "Averaged", "Threshold"])
     if name in _RIVALS:
         return _rival(stream, **table | {"class": name})
+    if name == "Threshold":
+        return _decided(stream, **table)
     if name in set(known) - {"MIRA"} and "budget" in inspect.signature(known[name]).parameters:
         table = {"budget": _BUDGET, **table}  # that of MIRA is of one of its caches alone
     return _scaled(table | {"class": name}, stream)
@@ -242,6 +245,22 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     ):
         model = models.OneVsRest(model)
     return _standardised(model, stream)
+
+
+def _decided(stream: Stream, model: Any = "tracker", positive: Any = None, **table: Any) -> Any:
+    """Return a model with a threshold of its own, for a label that the stream has."""
+    if isinstance(positive, dict):  # a word without quotes
+        positive = positive["class"]
+    label = _lazy.focus_of(stream, positive).positive
+    if label is None:
+        raise ParameterError(
+            f"Threshold: {stream.name} has no rare class: name one, such as "
+            f"Threshold(positive={stream.labels[0]!r})"
+        )
+    # What scales numbers stays in front: it is passed by texts.
+    *front, last = getattr(inner := _model(model, stream), "steps", {"": inner}).values()
+    front.append(build(table | {"class": "Threshold", "model": last, "positive": label}))
+    return reduce(or_, front)
 
 
 def _rival(stream: Stream, **table: Any) -> Any:

@@ -45,12 +45,14 @@ if TYPE_CHECKING:
     from drift.models.romma import ROMMA as ROMMA
     from drift.models.second_order import LBSOP as LBSOP, RBSOP as RBSOP, SOP as SOP
     from drift.models.structured import StructuredProjectron as StructuredProjectron
+    from drift.models.threshold import Threshold as Threshold
     from drift.models.tracker import Tracker as Tracker
 
 #: Module of each name, imported on first use, as few programs need more than one.
 _HOMES = {entry.name: entry.home for entry in ENTRIES} | {
     "Averaged": "averaged",
     "OneVsRest": "one_vs_rest",
+    "Threshold": "threshold",
     "Tracker": "tracker",
 }
 _PARTS = {"Prototypes": "_template.prototypes"}

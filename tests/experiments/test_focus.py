@@ -13,9 +13,10 @@ from sklearn.metrics import (
 )
 
 from drift.errors import ParameterError
-from drift.experiments import compare
+from drift.experiments import Contender, compare
 from drift.experiments.comparison.focus import EVERYTHING, focus_of
 from drift.experiments.comparison.report import report
+from drift.models import Threshold, Tracker
 from drift.streams import Stream
 
 
@@ -113,6 +114,25 @@ def test_a_model_without_probabilities_says_itself_what_is_positive(results):
     assert row["model"] == "hard"
     assert (row["average_precision"], row["threshold"]) == (None, None)
     assert row["recall"] > 0
+
+
+def test_a_model_with_a_threshold_says_itself_what_is_positive(frauds):
+    models = {"own": Threshold(naive_bayes.GaussianNB(), True, rate=0.3)}
+    results = compare(models, frauds, windows=5, jobs=1, predictions=False)
+    row = results.rows("runs")[0]
+    model, said, truth = Threshold(naive_bayes.GaussianNB(), True, rate=0.3), [], []
+    for x, y in frauds:
+        said.append(model.predict_one(x) is True)
+        truth.append(y)
+        model.learn_one(x, y)
+    assert row["recall"] == pytest.approx(recall_score(truth[1:], said[1:]))
+    assert row["precision"] == pytest.approx(precision_score(truth[1:], said[1:]))
+    assert row["threshold"] == model.threshold
+
+
+def test_a_tracker_in_a_threshold_is_one_for_late_labels():
+    assert Contender(Threshold(Tracker()), late=True).make().model.late is True
+    assert Contender(Threshold(Tracker(late=False)), late=True).make().model.late is False
 
 
 def test_models_are_ranked_by_average_precision(results):

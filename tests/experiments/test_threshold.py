@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.experiments.comparison.threshold import decided
+from drift._decision import Decision
+from drift.experiments.comparison.predictions import decided
 
 
 def f1(said, true):
@@ -19,26 +20,31 @@ def at_once(n):
 
 
 def naive(scores, positive, order):
-    """Of 64 labels at most: try each score seen as the threshold, and stay above what is left."""
+    """Of 64 labels at most: try each score seen as the threshold, and stay above what is left.
+
+    After a label of the class all older ones count 299 / 300 of before.
+    """
     seen, said, threshold = [], {}, 0.5
     for event in order:
         if event >= 0:
             said[event] = scores[event] >= threshold
             continue
-        seen.append((scores[~event], positive[~event]))
-        if not any(hit for _, hit in seen):
+        seen.append([scores[~event], positive[~event], 1.0])
+        if not any(hit for _, hit, _ in seen):
             continue
+        if positive[~event]:
+            seen = [[score, hit, w * 299 / 300] for score, hit, w in seen]
+        there = sum(w for _, hit, w in seen if hit)
         best, least = 0.0, None
-        for least_claimed in sorted({score for score, _ in seen}):
-            claimed = [hit for score, hit in seen if score >= least_claimed]
-            value = 2 * sum(claimed) / (len(claimed) + sum(hit for _, hit in seen))
-            if value > best:
+        for least_claimed in sorted({score for score, *_ in seen}):
+            claimed = [(hit, w) for score, hit, w in seen if score >= least_claimed]
+            value = 2 * sum(w for hit, w in claimed if hit) / (sum(w for _, w in claimed) + there)
+            if value > best + 1e-12:
                 best, least = value, least_claimed
-        every = 2 * sum(hit for _, hit in seen) / (len(seen) + sum(hit for _, hit in seen))
-        if best < 1.499999999 * every:
+        if best < 1.499999999 * 2 * there / (sum(w for *_, w in seen) + there):
             threshold = 0.5
             continue
-        below = max((score for score, _ in seen if score < least), default=None)
+        below = max((score for score, *_ in seen if score < least), default=None)
         odds = [math.log(p / (1 - p)) for p in (least, below or 0.5)]
         middle = -40.0 if below is None else odds[1]
         threshold = 1 / (1 + math.exp(-(odds[0] + middle) / 2))
@@ -69,11 +75,16 @@ def test_it_is_nearly_as_good_as_the_best_in_hindsight(share, bias):
     positive = rng.random(n) < share
     place = rng.normal(size=n) + 2.5 * positive
     odds = 2.5 * place - 3.125 + math.log(share / (1 - share)) + bias  # by Bayes' rule
-    said, threshold = decided(1 / (1 + np.exp(-odds)), positive, at_once(n))
+    shares = 1 / (1 + np.exp(-odds))
+    said, _ = decided(shares, positive, at_once(n))
+    decision, thresholds = Decision(), []
+    for label in zip(shares.tolist(), positive.tolist(), strict=True):
+        decision.learn(*label)
+        thresholds.append(decision.threshold)
     best = max(f1(odds >= edge, positive) for edge in np.quantile(odds, np.linspace(0.8, 1, 200)))
     assert f1(said, positive) > 0.9 * best
-    if not bias:  # half the best F1, where probabilities are right
-        assert threshold == pytest.approx(best / 2, abs=0.06)
+    if not bias:  # around half the best F1, where probabilities are right
+        assert np.mean(thresholds[n // 2 :]) == pytest.approx(best / 2, abs=0.06)
 
 
 def test_what_has_no_score_or_no_label_in_time_teaches_nothing():

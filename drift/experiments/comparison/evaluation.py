@@ -17,6 +17,7 @@ from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.jobs import tell
 from drift.experiments.memory import memory
+from drift.models import Threshold
 from drift.streams.stream import Drift, labels_of, unpacked
 
 if TYPE_CHECKING:
@@ -149,7 +150,10 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a model of anyone's may raise anything
             return "failed", one_line(f"{type(error).__name__}: {error}")
         finally:
-            self.threshold = self.predictions.decide(order, self.counted.known)
+            last = _last(self.model)
+            own = isinstance(last, Threshold)
+            decided = self.predictions.decide(order, self.counted.known, own=own)
+            self.threshold = last.threshold if own else decided
         return "ok", ""
 
     @cached_property
@@ -259,14 +263,18 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     return step
 
 
+def _last(model: Any) -> Any:
+    """Return what predicts: the last step of a pipeline."""
+    return list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
+
+
 def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
     """Return what predicts: label and probabilities, and seconds of the prediction alone.
 
     A model whose label is its most probable one, as River says it, is asked once.
     """
-    last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
     clock = time.perf_counter
-    if getattr(type(last), "predict_one", None) is Classifier.predict_one:
+    if getattr(type(_last(model)), "predict_one", None) is Classifier.predict_one:
 
         def once(x: Any) -> tuple[_Answer, float]:
             before = clock()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from drift._decision import Decision
 from drift.experiments.comparison.measures import Outcome, Positive
-from drift.experiments.comparison.threshold import decided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["MOST_SCORES", "Predictions", "sampled", "sorted_classes"]
+__all__ = ["MOST_SCORES", "Predictions", "decided", "sampled", "sorted_classes"]
 
 #: Probabilities that are kept of more than two classes: 128 MB.
 MOST_SCORES = 1 << 24
@@ -57,6 +57,53 @@ def sampled(rows: int, classes: int) -> int:
     (1, 3)
     """
     return 1 if classes <= 2 else -(-rows * classes // MOST_SCORES)
+
+
+def decided(
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], order: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], float | None]:
+    """Decide row by row whether it is of a class, by the threshold of the best F1 up to then.
+
+    Parameters
+    ----------
+    scores
+        The probability of the class for each row, NaN where there is none.
+    positive
+        Whether each row is of the class.
+    order
+        i where row i is predicted, -1 - i where its label comes.
+
+    Returns
+    -------
+    decisions : array of bool
+        One a row; False where there is no score.
+    threshold : float or None
+        The last one, as `Decision` learns it; None where no row has a score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drift.experiments.comparison.predictions import decided
+    >>> scores, positive = np.array([0.1, 0.1, 0.3, 0.3]), np.array([False, False, True, False])
+    >>> decisions, threshold = decided(scores, positive, np.array([0, -1, 1, -2, 2, -3, 3, -4]))
+    >>> decisions.tolist(), round(threshold, 2)
+    ([False, False, False, True], 0.18)
+    """
+    known, decision = np.isfinite(scores), Decision()
+    decisions = np.zeros(len(scores), dtype=bool)
+    if not known.any():
+        return decisions, None
+    shares, is_known, is_positive = scores.tolist(), known.tolist(), positive.tolist()
+    said = decisions.data
+    for event in order.tolist():
+        row = event if event >= 0 else ~event
+        if not is_known[row]:
+            continue
+        if event >= 0:
+            said[row] = decision.says(shares[row])
+        else:
+            decision.learn(shares[row], is_positive[row])
+    return decisions, decision.threshold
 
 
 class Predictions:
@@ -156,11 +203,11 @@ class Predictions:
         labelled: NDArray[np.bool_] = self.predicted >= 0
         return labelled
 
-    def decide(self, order: NDArray[np.int64], first: int) -> float | None:
+    def decide(self, order: NDArray[np.int64], first: int, *, own: bool = False) -> float | None:
         """Say which rows are of the positive class, once all are put in.
 
         Where the model gives probabilities, by the threshold of the best F1 so far; where it gives
-        none, by its own predictions.
+        none, or has a threshold of its own, by its own predictions.
 
         Parameters
         ----------
@@ -168,6 +215,8 @@ class Predictions:
             As from `order_of`.
         first
             The first row that the threshold is learnt from.
+        own
+            The model decides.
 
         Returns
         -------
@@ -177,6 +226,9 @@ class Predictions:
         if self._of_positive is None:
             return None
         self._of_positive[:first] = np.nan
+        if own:
+            self._said = self.predicted == self._positive
+            return None
         self._said, threshold = decided(self._of_positive, self.truth == self._positive, order)
         if threshold is None:
             self._said = self.predicted == self._positive

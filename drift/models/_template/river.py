@@ -35,7 +35,16 @@ if TYPE_CHECKING:
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["ONE", "Calibrated", "Guarded", "ModelWrapper", "OnlineClassifier", "Scored", "Stored"]
+__all__ = [
+    "ONE",
+    "Calibrated",
+    "Guarded",
+    "ModelWrapper",
+    "OnlineClassifier",
+    "Scored",
+    "Stored",
+    "check_probabilities",
+]
 
 #: Weight of examples without one: the same object, which is compared by `is`.
 ONE = 1.0
@@ -52,6 +61,18 @@ class ModelWrapper:
     def __repr__(self) -> str:
         inner = repr(self.model).replace("\n", "\n  ")
         return f"{type(self).__name__} (\n  model={inner}\n)"
+
+
+def check_probabilities(model: Any) -> None:
+    """Refuse a model, or a pipeline that ends in one, that gives no probabilities."""
+    while isinstance(steps := getattr(model, "steps", None), dict):
+        *_, model = steps.values()
+    given = getattr(type(model), "predict_proba_one", None)
+    if given is None or given is base.Classifier.predict_proba_one:
+        raise ParameterError(
+            f"{type(model).__name__} gives no probabilities: take a classifier with "
+            "predict_proba_one, as all of drift.models have it"
+        )
 
 
 class _Fixed:

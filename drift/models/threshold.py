@@ -1,0 +1,172 @@
+"""A class that is decided by a threshold of its own, around any classifier."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Self
+
+from river import base
+
+from drift._checks import check_instance
+from drift._decision import Decision, goal_of
+from drift.models._template.river import (
+    OnlineClassifier,
+    Stored,
+    check_probabilities,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from drift.types import Features, Label
+
+__all__ = ["Threshold"]
+
+
+class Threshold(Stored, base.Classifier):
+    """Predicts a class where its probability reaches a threshold, which is learnt online.
+
+    Frauds and failures are decided by what they cost, not at a probability of 0.5. The threshold is
+    the one that was best on the examples whose labels have come, the recent ones above all, so that
+    it follows a drift. Labels may come late, in any order.
+
+    Parameters
+    ----------
+    model
+        Any River classifier or pipeline that gives probabilities.
+    positive
+        The class.
+    cost
+        What a false alarm and a miss cost, such as ``(1, 50)``: the costs are the least.
+    recall
+        Share of the class that is to be found: the highest threshold that does so.
+    precision
+        Share of what is said to be of the class that is to be right: the lowest threshold that does
+        so.
+    rate
+        Share of all examples that are said to be of the class, such as the 1 % that people can look
+        at. It needs no labels of the class.
+
+    Attributes
+    ----------
+    threshold : float
+        The probability from which on the class is predicted.
+
+    Raises
+    ------
+    ParameterError
+        If the model gives no probabilities, more than one of `cost`, `recall`, `precision` and
+        `rate` is given, or one of them cannot be.
+
+    Notes
+    -----
+    Without any of the four F1 is the highest. Before the first example of the class the threshold
+    is 0.5; with `cost` the false alarm's share of both costs, which is best where probabilities are
+    right; a `rate` is followed from the first label on. F1 keeps to 0.5 until its best is 1.5 times
+    that of always predicting the class.
+
+    Among several classes the class is predicted where it reaches the threshold, even if another is
+    more probable, and otherwise the most probable of the others. Probabilities are the model's.
+
+    An example is scored once more before it is learnt: with labels that come late, by the model
+    as it is then. Labels fade over 300 examples of the class; with `rate` over 300 that are said to
+    be of it.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from drift.models import Threshold, Tracker
+    >>> model = Threshold(Tracker(budget=50), recall=0.95)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Recall())
+    Recall: 9...%
+    >>> 0.0 < model.threshold < 0.5
+    True
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - River passes parameters by name
+        self,
+        model: Any,
+        positive: Label = True,  # noqa: FBT002
+        cost: tuple[float, float] | None = None,
+        recall: float | None = None,
+        precision: float | None = None,
+        rate: float | None = None,
+    ) -> None:
+        check_instance("model", model)
+        check_probabilities(model)
+        self.model = model
+        self.positive = positive
+        self.cost = cost
+        self.recall = recall
+        self.precision = precision
+        self.rate = rate
+        self._decision = Decision(*goal_of(cost, recall, precision, rate))
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from drift.models.budget import LBP  # noqa: PLC0415 - of tests alone
+
+        yield {"model": LBP(budget=10)}
+
+    @property
+    def _multiclass(self) -> bool:
+        return bool(self.model._multiclass)  # noqa: SLF001 - River's
+
+    to_bytes = OnlineClassifier.to_bytes
+    from_bytes: Any = classmethod(OnlineClassifier.from_bytes.__func__)  # type: ignore[attr-defined]
+
+    def clone(
+        self,
+        new_params: dict[str, Any] | None = None,
+        include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
+    ) -> Self:
+        """Return an untrained model with the same or other parameters, or a copy."""
+        if include_attributes and not new_params:
+            return copy.deepcopy(self)
+        return super().clone(new_params, include_attributes)
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on the class is predicted."""
+        return self._decision.threshold
+
+    def learn_one(self, x: Features, y: Label, **kwargs: Any) -> None:
+        """Learn one example, and the threshold from its probability before that.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        y
+            Label.
+        **kwargs
+            What the model takes, such as a weight `w`. The threshold counts each example once.
+        """
+        *_, chances = self.answer_one(x, ticket=False)
+        self.model.learn_one(x, y, **kwargs)
+        if chances:
+            self._decision.learn(chances.get(self.positive, 0.0), bool(y == self.positive))
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Label:
+        """Predict the label of one example; what the model does as long as it knows none."""
+        return self.answer_one(x)[0]
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
+        """Return the model's probability of each label."""
+        chances: dict[Label, float] = self.model.predict_proba_one(x, **kwargs)
+        return chances
+
+    def answer_one(
+        self,
+        x: Features,
+        ticket: bool = True,  # noqa: FBT001, FBT002 - as of drift's models
+    ) -> tuple[Label, Any, dict[Label, float]]:
+        """Return label, score and probabilities; see `KernelClassifier.answer_one`."""
+        if hasattr(self.model, "answer_one"):
+            label, score, chances = self.model.answer_one(x, ticket)
+        else:
+            chances, score = self.model.predict_proba_one(x), None
+            label = None if chances else self.model.predict_one(x)
+        if chances:
+            label = self._decision.choose(self.positive, chances)
+        return label, score, chances
