@@ -21,10 +21,15 @@ _TO_RIVAL = """    int rival = -1;
     for (int e = 0; rival >= 0 && e < n; e++) z[e] -= t->scores[(size_t)rival * n + e];
     if (rival >= 0) others = probabilities[rival] / (probabilities[rival] + probabilities[number]);
 """
-_RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25"
+_RATES = "DESCENT_DENSE, DESCENT_SPARSE = (0.15, 1.5), (0.8, 8.0)"
 _STATISTICS = "STATISTICS_RATE, VALUE_LIMIT = 1e-3, 3.0"
 _LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW, LEVEL_MOST = 0.02, 15.0, 0.01"
 
+_SIZES = "TREES, MANY_TREES, DEPTH = 12, 24, 6"
+_LINEAR = "drift_score_linear(t, drift_linear_of(t), scores); }"
+_SPLINES = "drift_score_splines(t, drift_splines_of(t), scores); }"
+_TREES = "    if (t->has_trees) drift_score_trees(t, drift_trees_of(t), t->forests, scores);\n}"
+_CONTEXT_TREES = "    if (t->has_trees) drift_score_trees(t, drift_context_trees_of(t), t->forests && t->n_context, scores);\n}"  # noqa: E501 - a line of trees.h
 _CONTEXT_LINEAR = "drift_score_linear(t, drift_context_linear_of(t), scores); }"
 _CONTEXT_SPLINES = "drift_score_splines(t, drift_context_splines_of(t), scores); }"
 
@@ -75,21 +80,23 @@ CHANGES: dict[str, list[Edit]] = {
     # Linear members.
     "no slow descent": _tables(_RATES, _RATES.replace("(0.15,", "(0.0,").replace("(0.8,", "(0.0,")),
     "no fast descent": _tables(_RATES, _RATES.replace("1.5)", "0.0)").replace("8.0)", "0.0)")),
-    "no AdaGrad": _tables(_RATES, _RATES.replace("0.25", "0.0")),
-    "no linear Kalman filter": [
-        ("linear.h", "cell[kalman] += step * px;", "cell[kalman] += 0.0f * step * px;")
-    ],
+    "no linear Kalman filter": [("linear.h", _LINEAR, _silent(_LINEAR, 2))],
     "bias of sparse rows as a word": _tables("SPARSE_BIAS = 0.2", "SPARSE_BIAS = 1.0"),
     "no catching up": _tables(
         "PATIENCE, PATIENCE_BY_WEIGHT = 15.0", "PATIENCE, PATIENCE_BY_WEIGHT = 1e300"
     ),
     # Splines.
-    "no slow spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-2, 1e-2)"),
-    "no fast spline": _tables("SPLINE_WALKS = (1e-4, 1e-2)", "SPLINE_WALKS = (1e-4, 1e-4)"),
+    "no splines": [("splines.h", _SPLINES, _silent(_SPLINES, 0))],
+    "fast splines": _tables(
+        "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4", "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-2"
+    ),
     # Trees.
     "no trees": _tables("TREES_FROM = 100", "TREES_FROM = 1000"),
-    "6 trees": _tables("TREES, DEPTH = 12, 6", "TREES, DEPTH = 6, 6"),
-    "trees of depth 4": _tables("TREES, DEPTH = 12, 6", "TREES, DEPTH = 12, 4"),
+    "no plain trees": [("trees.h", _TREES, _silent(_TREES, 0))],
+    "no trees over the context": [("trees.h", _CONTEXT_TREES, _silent(_CONTEXT_TREES, 0))],
+    "6 trees": _tables(_SIZES, "TREES, MANY_TREES, DEPTH = 6, 24, 6"),
+    "12 trees of many classes": _tables(_SIZES, "TREES, MANY_TREES, DEPTH = 12, 12, 6"),
+    "trees of depth 4": _tables(_SIZES, "TREES, MANY_TREES, DEPTH = 12, 24, 4"),
     "all rows kept": _tables("KEPT, LEAST_KEPT = 4.0, 0.1", "KEPT, LEAST_KEPT = 4.0, 1.0"),
     "no row forgotten": _tables("WORSE, LEAST_VARIANCE = 6.0", "WORSE, LEAST_VARIANCE = 1e300"),
     # Scales.
@@ -119,14 +126,12 @@ CHANGES: dict[str, list[Edit]] = {
     "horizons 16, 64, 256": _tables(
         "HORIZONS, CONTEXT = (8.0, 32.0, 128.0)", "HORIZONS, CONTEXT = (16.0, 64.0, 256.0)"
     ),
-    "no AdaGrad over the context": [("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 0))],
     "no Kalman filter over the context": [
-        ("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 1))
+        ("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 0))
     ],
-    "no slow splines over the context": [
-        ("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 0))
-    ],
-    "no fast splines over the context": [
-        ("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 1))
-    ],
+    "no splines over the context": [("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 0))],
+    "slow splines over the context": _tables(
+        "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4, 1e-2",
+        "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4, 1e-4",
+    ),
 }

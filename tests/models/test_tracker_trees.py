@@ -304,7 +304,7 @@ def test_the_newest_rows_are_alone_left_where_they_are_missed_far_more(older, ne
 
 @CORES
 def test_a_third_class_halves_leaves_and_the_rows_scores():
-    model = learnt(40)
+    model = learnt(39)
     before = arrays(model)
     model.learn_one({"a": 1.0}, "third", 1e-9)
     after = arrays(model)
@@ -312,9 +312,33 @@ def test_a_third_class_halves_leaves_and_the_rows_scores():
     assert counts(model)["since"] > 0  # no tree was fitted to this example
     for r, share in enumerate((-0.5, 0.5, 0.0, 0.0)):
         expected = share * before["tree_leaves"][0]
-        assert after["tree_leaves"][r].tolist() == expected.tolist()
+        assert after["tree_leaves"][r, : c.TREES].tolist() == expected.tolist()
+        assert not after["tree_leaves"][r, c.TREES :].any()
         assert after["tree_scores"][r, :n].tolist() == (share * before["tree_scores"][0]).tolist()
     assert after["tree_labels"][-1] == 2
+
+
+@CORES
+def test_a_third_class_brings_more_trees():
+    """The next ones are new; before, the turn was the oldest's. Each 24th of the window has one."""
+    model = learnt(120)
+    assert counts(model)["n_trees"] == c.TREES
+    model.learn_one({"a": 1.0}, "third", NOTHING)
+    assert counts(model)["next"] == counts(model)["n_trees"] == c.TREES
+    turns, late = [], []
+    for t in range(150):
+        before, n = counts(model), len(arrays(model)["tree_labels"])
+        model.learn_one({"a": float(t % 5)}, ("third", True, False)[t % 3])
+        after = counts(model)
+        if after["since"] == 0:
+            turns.append((before["next"], after["n_trees"], after["next"]))
+            # At an example that was kept or not.
+            late.append(before["since"] + 1 - math.ceil((n + after["kept"] - before["kept"]) / 24))
+    new = range(c.TREES, c.MANY_TREES)
+    assert turns[: len(new)] == [(k, k + 1, (k + 1) % c.MANY_TREES) for k in new]
+    assert turns[len(new)][::2] == (0, 1)
+    assert {n for _, n, _ in turns[len(new) :]} == {c.MANY_TREES}
+    assert not any(late)
 
 
 # --- where there are trees -----------------------------------------------------------------------
@@ -332,7 +356,7 @@ def test_a_third_class_halves_leaves_and_the_rows_scores():
 def test_trees_begin_at_a_budget(given, expected):
     names = [member.kernel for member in Tracker(**given).members]
     assert ("trees" in names, "context, trees" in names) == (expected, expected)
-    assert len(names) == 26 + 2 * expected
+    assert len(names) == 22 + 2 * expected
 
 
 @CORES

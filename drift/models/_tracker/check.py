@@ -24,7 +24,6 @@ from drift.models._tracker.tables import (
     MOST_TREE_WEIGHT,
     NUMBER_BITS,
     SHRINKAGE,
-    TREES,
     window_of,
 )
 
@@ -58,12 +57,12 @@ _HEAD = 8
 #: Tolerance of sums of weights, and of a covariance's symmetry.
 _ROUNDING = 1e-6
 _MOST = sys.float_info.max
-#: Arrays of trees that are checked; the largest score of a row, with rounding.
+#: Arrays of trees that are checked; the largest value of a leaf.
 _TREES = (
     *("n_edges", "codes", "places", "labels", "features", "leaves", "scores", "weights", "missed"),
     "forest",
 )
-_LARGEST_SCORE = 2.0 * TREES * SHRINKAGE * LEAF_LIMIT
+_LARGEST_LEAF = SHRINKAGE * LEAF_LIMIT
 #: Bounds of numbers of float64, and which they are along the last axis; others are finite.
 _ALL, _SIZES = slice(None), [k for k, name in enumerate(FEATURE) if name not in {"mean", "last"}]
 _BOUNDS: dict[str, tuple[float, float, Any]] = {
@@ -221,22 +220,23 @@ def _check_trees(layout: Layout, state: dict[str, Any], prefix: str) -> None:
     """Check each number that leads compiled code to another, and the ranges of what it computes."""
     names = {name: f"{prefix}tree_{name}" for name in _TREES}
     a = {name: layout.array(state["arrays"], full) for name, full in names.items()}
-    columns = layout.sizes[f"{prefix}columns"]
+    columns, trees = layout.sizes[f"{prefix}columns"], layout.sizes["trees"]
+    most = 2.0 * trees * _LARGEST_LEAF  # with rounding
     counts = dict(zip(FOREST, a["forest"][0].tolist(), strict=True))
     a["features"] = a["features"][: counts["n_trees"]]  # others are zeros, even without columns
-    for name, least, most in (
+    for name, low, high in (
         ("n_edges", 0, BINS - 1),
         ("codes", 0, a["n_edges"]),
         ("places", 0, LEAVES - 1),
         ("labels", 0, len(state["classes"]) - 1),
         ("features", -1, columns - 1),
-        ("leaves", -SHRINKAGE * LEAF_LIMIT, SHRINKAGE * LEAF_LIMIT),
-        ("scores", -_LARGEST_SCORE, _LARGEST_SCORE),
+        ("leaves", -_LARGEST_LEAF, _LARGEST_LEAF),
+        ("scores", -most, most),
         ("weights", LEAST_TREE_WEIGHT * (1.0 - _ROUNDING), MOST_TREE_WEIGHT / LEAST_KEPT),
         ("missed", 0.0, 1.0),
     ):
-        _check(((a[name] >= least) & (a[name] <= most)).all(), names[name])
-    good = counts["n_trees"] <= TREES and counts["next"] < TREES and counts["renewing"] <= columns
+        _check(((a[name] >= low) & (a[name] <= high)).all(), names[name])
+    good = counts["n_trees"] <= trees and counts["next"] < trees and counts["renewing"] <= columns
     _check(good and counts["kept"] >= len(a["labels"]), names["forest"])
 
 

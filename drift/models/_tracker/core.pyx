@@ -41,7 +41,7 @@ include "state.pxi"
 include "scales.pxi"
 
 #: Sizes of the dimensions of a tracker that has learnt nothing, but those of its parameters.
-cdef dict LEAST = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0, **tables.sizes_of(0, sparse=False, trees=False)}
+cdef dict LEAST = {"rows": 1, "classes": 2, "slots": 0, "inputs": 0, "hashed": 0, **tables.sizes_of(0, sparse=False, trees=0)}
 
 
 cdef class TrackerCore:
@@ -65,7 +65,7 @@ cdef class TrackerCore:
             return
         self.tickets = Tickets() if plan.late else None
         self.classes, self.numbers = [], {}
-        self.data = self.new_state(tables.sizes_of(0, sparse=scale == "sparse", trees=plan.trees))
+        self.data = self.new_state(tables.sizes_of(0, sparse=scale == "sparse", trees=plan.trees * tables.TREES))
         self.scale = Sparse(self.data, 0) if scale == "sparse" else Dense(self.data, [])
         self.data.t.sparse = scale == "sparse"
         self.data.t.draws = seed % 2**64
@@ -327,7 +327,7 @@ cdef class TrackerCore:
             return 0
         rows = max(rows, self.data.t.rows + self.data.t.rows // 2)
         try:
-            self.data.reserve({"rows": rows, "classes": max(rows, 2)})
+            self.data.reserve({"rows": rows, "classes": max(rows, 2), "trees": self.data.t.forests * tables.trees_of(n)})
         except MemoryError:
             by_rows = [self.data.array(name) for name, a in tables.ARRAYS.items() if a.shape[0] == "rows"]
             raise no_room(y, n, sum([a.nbytes // len(a) for a in by_rows])) from None

@@ -3,13 +3,11 @@
 #ifndef DRIFT_HATS_H
 #define DRIFT_HATS_H
 
-enum { DRIFT_SPLINES = DRIFT_COUNT_splines };
-/* A side: two adjacent knots, with a number for each spline at either. A point has a side in each curve, and a vector of zeros
-   as padding. */
-enum { DRIFT_SIDE = 2 * DRIFT_SPLINES, DRIFT_VECTOR = DRIFT_LANES / DRIFT_SIDE, DRIFT_SIDES = DRIFT_SPLINED + DRIFT_VECTOR };
+/* A side: two adjacent knots. A point has a side in each curve, and a vector of zeros as padding. */
+enum { DRIFT_SIDE = 2, DRIFT_VECTOR = DRIFT_LANES / DRIFT_SIDE, DRIFT_SIDES = DRIFT_SPLINED + DRIFT_VECTOR };
 _Static_assert(DRIFT_VECTOR <= DRIFT_SPARE_SIDES, "no room beside the sides");
 
-/* Sides of a point. Heights, the basis values of each knot, for all splines; `scale` is one over the root of their number. */
+/* Sides of a point. Heights are the basis values of each knot; `scale` is one over the root of their number. */
 typedef struct {
     double scale;
     int n;
@@ -32,10 +30,8 @@ DRIFT_CLONES static void drift_hats(DriftHats *__restrict hats, int32_t *__restr
         double right;
         if (!(z[j] == z[j])) continue;
         knots[n] = DRIFT_KNOTS * j + drift_knot(z[j], &right);
-        for (int c = 0; c < DRIFT_SPLINES; c++) {
-            heights[DRIFT_SIDE * n + c] = (float)(1.0 - right);
-            heights[DRIFT_SIDE * n + DRIFT_SPLINES + c] = (float)right;
-        }
+        heights[DRIFT_SIDE * n] = (float)(1.0 - right);
+        heights[DRIFT_SIDE * n + 1] = (float)right;
         n++;
     }
     memset(heights + DRIFT_SIDE * n, 0, DRIFT_LANES * sizeof(float));

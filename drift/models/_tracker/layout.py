@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift.models._tracker.tables import ARRAYS, GROUP_OF, GROUPS, sizes_of
+from drift.models._tracker.tables import ARRAYS, GROUP_OF, GROUPS, sizes_of, trees_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -147,7 +147,7 @@ def layout_of(shape: Shape) -> Layout:
         "slots": shape.slots,
         "window": shape.windows[0],
         "context_window": shape.windows[1],
-        **sizes_of(shape.names, sparse=shape.sparse, trees=shape.trees),
+        **sizes_of(shape.names, sparse=shape.sparse, trees=shape.trees * trees_of(shape.classes)),
     }
     shapes: dict[str, tuple[int, ...]] = {}
     places: dict[str, slice] = {}

@@ -46,11 +46,11 @@ class Members(tuple[Member, ...]):
 
     Examples
     --------
-    >>> curves = Member("slow splines", 0, 0, -0.25, 0, 0)
+    >>> curves = Member("splines", 0, 0, -0.25, 0, 0)
     >>> Members([Member("RBF(2)", 0.5, 0.04, 0.75, 0.125, 0.3), curves])
     kernel                    rate  forgetting   weight  error in %  log loss
     RBF(2)                     0.5      0.0400    0.750        12.5     0.300
-    slow splines                 -           -   -0.250         0.0     0.000
+    splines                      -           -   -0.250         0.0     0.000
     """
 
     __slots__ = ()

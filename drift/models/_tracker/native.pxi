@@ -53,7 +53,7 @@ cdef extern from "core.h":
         double *losses
         DriftForest *tree_forest
         DriftForest *context_tree_forest
-        int cells, classes, context, forests, window, hashed, inputs, kernel_members, kernels, knots, members, names, rows, slots
+        int cells, classes, context, forests, window, hashed, inputs, kernel_members, kernels, knots, members, names, rows, slots, trees
         DriftSupports supports
         DriftHats hats, context_hats
         int n_values, n_cells, n_context, sparse, n_classes, n_rows, n_used, inserted, evicted, nearest, prediction

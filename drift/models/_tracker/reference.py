@@ -26,7 +26,7 @@ from drift.models._tracker.reference_scales import (
     float32,
     resized,
 )
-from drift.models._tracker.reference_trees import ContextTrees, Trees, new_forests
+from drift.models._tracker.reference_trees import ContextTrees, Trees, add_trees, new_forests
 from drift.models._tracker.room import check_room
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def new_state(  # noqa: PLR0913
         "rows": rows,
     }
     sizes |= {"window": 0, "context_window": 0}
-    sizes |= c.sizes_of(names, sparse=sparse, trees=plan.trees)
+    sizes |= c.sizes_of(names, sparse=sparse, trees=plan.trees * c.TREES)
     stored = {name: a for name, a in c.ARRAYS.items() if a.stored}
     s = State(**{name: np.zeros(a.sized(sizes), a.type) for name, a in stored.items()})
     prior = c.LATE_PRIOR if plan.late else c.GATE_PRIOR
@@ -229,13 +229,12 @@ def filter_step(weights: Array, reduced: Array, x: Array, step: Step, walk: Any)
 
 
 class Linear:
-    """Gradient descent at two rates, AdaGrad, and a diagonal Kalman filter.
+    """Gradient descent at two rates, and a diagonal Kalman filter.
 
-    A cell holds their weights, AdaGrad's sum of squares, and the reduction of the filter's variance
-    below its prior.
+    A cell holds their weights, and the reduction of the filter's variance below its prior.
     """
 
-    weights: ClassVar[dict[str, Any]] = {"linear": (..., slice(0, 4))}
+    weights: ClassVar[dict[str, Any]] = {"linear": (..., slice(0, 3))}
     size, view, descents = "cells", "plain", 2
 
     @classmethod
@@ -247,7 +246,7 @@ class Linear:
     def scores(cls, s: State, point: Point) -> Array:
         """Inner products, and a bias."""
         view: View = getattr(point, cls.view)
-        weights = cls.cells(s, point)[:, view.cells, : cls.descents + 2].astype(float)
+        weights = cls.cells(s, point)[:, view.cells, : cls.descents + 1].astype(float)
         scores: Array = np.einsum("rcm,c->rm", weights, view.inputs)
         return scores
 
@@ -267,9 +266,7 @@ class Linear:
         if n:
             cells[:, 0, :n] += rates * gradients[:, 0, :n] * bias
             cells[:, 1:, :n] += rates * gradients[:, 1:, :n]
-        cells[..., n + 2] += gradients[..., n] ** 2
-        cells[..., n] += c.ADAGRAD * gradients[..., n] / (np.sqrt(cells[..., n + 2]) + 1e-6)
-        filter_step(cells[..., n + 1], cells[..., n + 3], x, step.of(n + 1), 0.0)
+        filter_step(cells[..., n], cells[..., n + 1], x, step.of(n), 0.0)
         rows[:, places] = cells
         if s.sparse:
             cls.catch_up(s, step)
@@ -286,10 +283,10 @@ class Linear:
 
 
 class Splines:
-    """Sums of curves, by diagonal Kalman filters whose weights walk."""
+    """Sums of curves, by a diagonal Kalman filter whose weights walk."""
 
     weights: ClassVar[dict[str, Any]] = {"splines": 0}
-    size, view = "knots", "plain"
+    size, view, walk = "knots", "plain", c.SPLINE_WALK
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
@@ -301,12 +298,12 @@ class Splines:
         """Weights of the knots around the values, times their basis values; and a bias."""
         view: View = getattr(point, cls.view)
         weights = cls.cells(s, point)[:, 0, view.knots].astype(float)
-        scores: Array = np.einsum("rie,i->re", weights, view.heights)
-        return scores
+        scores: Array = weights @ view.heights
+        return scores[:, np.newaxis]
 
     @classmethod
     def learn(cls, s: State, point: Point, step: Step) -> None:
-        """One step of each. A knot's variance grows by its basis value."""
+        """One step. A knot's variance grows by its basis value."""
         if s.sparse:
             return
         view, rows = getattr(point, cls.view), cls.cells(s, point)
@@ -315,21 +312,20 @@ class Splines:
         if view is NO_CONTEXT:
             return
         cells, x = rows[:, :, view.knots].astype(float), view.heights
-        for k, walk in enumerate(c.SPLINE_WALKS):
-            filter_step(cells[:, 0, :, k], cells[:, 1, :, k], x, step.of(k), walk * view.basis)
+        filter_step(cells[:, 0], cells[:, 1], x, step.of(0), cls.walk * view.basis)
         rows[:, :, view.knots] = cells
 
 
 def sizes_after(s: State, point: Point) -> dict[str, int]:
     """Return the dimensions after the example."""
     names = len(s.common) if s.sparse else len(point.names)
-    return c.sizes_of(names, sparse=s.sparse, trees=s.plan.trees)
+    return c.sizes_of(names, sparse=s.sparse, trees=len(s.tree_places))
 
 
 class ContextLinear(Linear):
-    """AdaGrad and Kalman filter over the features and their context."""
+    """A diagonal Kalman filter over the features and their context."""
 
-    weights: ClassVar[dict[str, Any]] = {"context_linear": (..., slice(0, 2))}
+    weights: ClassVar[dict[str, Any]] = {"context_linear": (..., slice(0, 1))}
     size, view, descents = "context_cells", "context", 0
 
 
@@ -337,7 +333,7 @@ class ContextSplines(Splines):
     """Sums of curves of the features and their context."""
 
     weights: ClassVar[dict[str, Any]] = {"context_splines": 0}
-    size, view = "context_knots", "context"
+    size, view, walk = "context_knots", "context", c.CONTEXT_SPLINE_WALK
 
 
 #: In the order of their members, as in `tables.FAMILIES`.
@@ -559,6 +555,7 @@ def add_class(s: State, scores: Array, y: Label) -> Array:
         return scores
     if n == 3:  # half of the log-odds for the second class, half against the first
         scores = np.concatenate([-0.5 * scores, 0.5 * scores, 0.0 * scores])
+        add_trees(s)
     arrays = {name: part for family in FAMILIES for name, part in family.weights.items()}
     check_room(sum(2 * getattr(s, name).nbytes for name in arrays))
     for name, weights in arrays.items():

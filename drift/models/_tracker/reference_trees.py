@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["ContextTrees", "Trees", "new_forests"]
+__all__ = ["ContextTrees", "Trees", "add_trees", "new_forests"]
 
 _DRAWS, _KEPT, _RENEW, _RENEWING, _SINCE, _N_TREES, _NEXT = range(len(c.FOREST))
 #: Arrays by row of the window, and the axis that counts them.
@@ -63,6 +63,15 @@ def new_forests(s: Any, seed: int) -> None:
     for k, prefix in enumerate(("", "context_") if s.plan.trees and not s.sparse else (), 1):
         forest = _Forest(s, prefix)
         forest[_DRAWS], forest[_RENEW] = mix((seed + k) % 2**64), c.FEWEST
+
+
+def add_trees(s: Any) -> None:
+    """Make room for the trees of more than two classes, of which the next ones are new."""
+    for prefix in ("", "context_") if s.plan.trees and not s.sparse else ():
+        forest = _Forest(s, prefix)
+        for name, axis in {"places": 0, "features": 0, "thresholds": 0, "leaves": 1}.items():
+            setattr(forest, name, resized(getattr(forest, name), c.MANY_TREES, axis))
+        forest[_NEXT] = forest[_N_TREES]
 
 
 class Trees:
@@ -102,7 +111,7 @@ class Trees:
             for column in range(forest[_RENEWING], last):
                 renew(forest, column)
         forest[_SINCE] += 1
-        if forest[_KEPT] >= c.FEWEST and forest[_SINCE] >= len(forest.labels) / c.TREES:
+        if forest[_KEPT] >= c.FEWEST and forest[_SINCE] * len(forest.places) >= len(forest.labels):
             forest[_SINCE] = 0
             fit(forest)
 
@@ -140,7 +149,7 @@ def grow(forest: _Forest, columns: int) -> None:
 def keep(forest: _Forest, row: Array, step: Any, missed: float, weight: float) -> None:
     """Append an example to the window, and renew all edges at times."""
     most = c.window_of(forest.state.plan.budget)
-    places = np.zeros(c.TREES, np.uint8)
+    places = np.zeros(len(forest.places), np.uint8)
     places[: forest[_N_TREES]] = places_of(forest, row)
     codes = [code_of(forest, j, v) for j, v in enumerate(row)]
     new = {"codes": codes, "labels": step.number, "weights": weight, "missed": missed}
@@ -241,7 +250,7 @@ def fit(forest: _Forest) -> None:
         forest.leaves[r, tree] = leaves
     forest.scores = forest.scores + forest.leaves[:, tree, leaf]
     forest[_N_TREES] = max(forest[_N_TREES], tree + 1)
-    forest[_NEXT] = (tree + 1) % c.TREES
+    forest[_NEXT] = (tree + 1) % len(forest.places)
 
 
 def probabilities_of(scores: Array) -> Array:

@@ -113,7 +113,7 @@ cdef class Dense(Scale):
         if n > t.inputs or n > t.names or n + 1 > t.cells:
             if t.names:  # most streams have no others than the first example's
                 n += n // 4
-            sizes = sizes_of(n, sparse=False, trees=bool(t.forests))
+            sizes = sizes_of(n, sparse=False, trees=t.trees)
             self.state.reserve(sizes | {"inputs": max(n, DRIFT_CONTEXT_INPUTS * sizes["context"])})
         return 0
 

@@ -21,6 +21,7 @@ __all__ = [
     "header",
     "n_knots",
     "sizes_of",
+    "trees_of",
     "window_of",
 ]
 
@@ -48,8 +49,8 @@ DRAWS = 16
 NUMBER_BITS = 31
 #: Weights of sparse rows, by number; words that collide share one.
 HASH_SLOTS = 16384
-#: Rates of gradient descent over dense and over sparse rows, and of AdaGrad.
-DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25
+#: Rates of gradient descent over dense and over sparse rows.
+DESCENT_DENSE, DESCENT_SPARSE = (0.15, 1.5), (0.8, 8.0)
 #: Value of the bias's input in sparse rows. It is in every text, a word in few: at the words' rate
 #: it would swing from class to class.
 SPARSE_BIAS = 0.2
@@ -62,8 +63,8 @@ PRIOR = 10.0
 
 # --- splines -------------------------------------------------------------------------------------
 
-#: Variance that an example adds to a weight: slow and fast splines.
-SPLINE_WALKS = (1e-4, 1e-2)
+#: Variance that an example adds to a weight, of the features' splines and of those of the context.
+SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4, 1e-2
 #: Knots of a curve, half a deviation apart, and the largest number of features with one.
 KNOTS, SPLINED = 9, 256
 #: Padding after an example's sides, so that vectors are full.
@@ -78,8 +79,8 @@ CONTEXT_INPUTS = 1 + len(HORIZONS)
 
 # --- trees ---------------------------------------------------------------------------------------
 
-#: Trees of a member, their depth, and the leaves of one.
-TREES, DEPTH = 12, 6
+#: Trees of a member with two classes and with more, their depth, and the leaves of one.
+TREES, MANY_TREES, DEPTH = 12, 24, 6
 LEAVES = 2**DEPTH
 #: The window of kept rows, as a multiple of the budget, and its least size.
 WINDOW_BY_BUDGET, FEWEST = 8, 32
@@ -148,16 +149,14 @@ FEW_NAMES, SPARSE_SHARE, MANY_NAMES, SPARSE_VALUES, DENSE_NAMES = 256, 0.25, 102
 #: Features of so large a share of the examples stay standardised in sparse rows, after so many.
 COMMON_SHARE, FEW_EXAMPLES = 0.5, 8
 
-_LINEAR = ("slow SGD", "fast SGD", "AdaGrad", "Kalman")
-_SPLINES = ("slow splines", "fast splines")
 #: Families of members in order, with the members' names; kernel members follow from the parameters.
 #: Each family has a class in `reference.py`.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "kernels": (),
-    "linear": _LINEAR,
-    "splines": _SPLINES,
-    "context_linear": tuple(f"context, {name}" for name in _LINEAR[2:]),
-    "context_splines": tuple(f"context, {name}" for name in _SPLINES),
+    "linear": ("slow SGD", "fast SGD", "Kalman"),
+    "splines": ("splines",),
+    "context_linear": ("context, Kalman",),
+    "context_splines": ("context, splines",),
     "trees": ("trees",),
     "context_trees": ("context, trees",),
 }
@@ -255,11 +254,11 @@ ARRAYS = {
     "coefficients": Array("float32", ("rows", "kernel_members", "slots")),
     "factors": Array("float64", ("kernel_members",)),
     "squared": Array("float64", ("slots",)),
-    "linear": Array("float32", ("rows", "cells", 6)),
+    "linear": Array("float32", ("rows", "cells", 4)),
     "regrets": Array("float64", (2,)),
-    "splines": Array("float32", ("rows", 2, "knots", 2)),
-    "context_linear": Array("float32", ("rows", "context_cells", 4)),
-    "context_splines": Array("float32", ("rows", 2, "context_knots", 2)),
+    "splines": Array("float32", ("rows", 2, "knots")),
+    "context_linear": Array("float32", ("rows", "context_cells", 2)),
+    "context_splines": Array("float32", ("rows", 2, "context_knots")),
     **_trees(""),
     **_trees("context_"),
     "means": Array("float64", ("context", len(HORIZONS), 2)),  # and the weight of each
@@ -308,9 +307,9 @@ ARRAYS = {
     "context_curves": Array("float64", ("context", CONTEXT_INPUTS), stored=False),
     # The example's knots and basis values on curves; see hats.h.
     "hat_knots": Array("int32", ("sides",), stored=False),
-    "hat_heights": Array("float32", ("sides", 2 * len(_SPLINES)), stored=False),
+    "hat_heights": Array("float32", ("sides", 2), stored=False),
     "context_hat_knots": Array("int32", ("context_sides",), stored=False),
-    "context_hat_heights": Array("float32", ("context_sides", 2 * len(_SPLINES)), stored=False),
+    "context_hat_heights": Array("float32", ("context_sides", 2), stored=False),
     # A fit of a tree: the window's rows by node, gradients, curvatures, probabilities; histograms.
     "fit_rows": Array("int32", ("fitted",), stored=False),
     "fit_spare": Array("int32", ("fitted",), stored=False),
@@ -346,9 +345,9 @@ _TYPES = {
 }
 
 
-def sizes_of(names: int, *, sparse: bool, trees: bool) -> dict[str, int]:
-    """Return the dimensions that follow from the number of names."""
-    context = 0 if sparse else min(names, CONTEXT)
+def sizes_of(names: int, *, sparse: bool, trees: int) -> dict[str, int]:
+    """Return the dimensions that follow from the numbers of names and of trees."""
+    context, trees = (0, 0) if sparse else (min(names, CONTEXT), trees)
     curves, context_curves = (0 if sparse else names), CONTEXT_INPUTS * context
     return {
         "cells": 1 + (HASH_SLOTS if sparse else names),
@@ -359,12 +358,17 @@ def sizes_of(names: int, *, sparse: bool, trees: bool) -> dict[str, int]:
         "context_cells": 1 + context_curves,
         "context_knots": n_knots(context_curves),
         "context_sides": min(context_curves, SPLINED) + SPARE_SIDES,
-        "columns": min(curves, TREE_COLUMNS) * trees,
-        "context_columns": context_curves * trees,
-        "trees": TREES * (trees and not sparse),
-        "forests": int(trees and not sparse),
-        "histograms": (2 * DEPTH - 1) * (trees and not sparse),
+        "columns": min(curves, TREE_COLUMNS) * (trees > 0),
+        "context_columns": context_curves * (trees > 0),
+        "trees": trees,
+        "forests": int(trees > 0),
+        "histograms": (2 * DEPTH - 1) * (trees > 0),
     }
+
+
+def trees_of(classes: int) -> int:
+    """Return the number of trees of a member."""
+    return MANY_TREES if classes > 2 else TREES
 
 
 def window_of(budget: int) -> int:

@@ -30,12 +30,17 @@ typedef struct {
             (t)->prefix##tree_gains, (t)->prefix##tree_row                                                                        \
     }
 
+static inline int drift_n_trees(const DriftTracker *t) { return t->n_rows > 1 ? DRIFT_MANY_TREES : DRIFT_TREES; }
+
 static inline DriftTrees drift_trees_of(DriftTracker *t) {
     return DRIFT_TREES_OF(t, , t->n_cells < DRIFT_TREE_COLUMNS ? t->n_cells : DRIFT_TREE_COLUMNS);
 }
 static inline DriftTrees drift_context_trees_of(DriftTracker *t) { return DRIFT_TREES_OF(t, context_, t->n_context); }
 
+/* There will be more trees: the next ones are new. */
 static void drift_split_trees(const DriftTracker *t, DriftTrees f) {
+    if (!t->forests) return;
+    f.forest->next = f.forest->n_trees;
     drift_split(f.leaves, (size_t)t->trees * DRIFT_LEAVES, 1, 1);
     drift_split(f.scores, (size_t)f.capacity, 1, 1);
 }
@@ -46,7 +51,7 @@ static void drift_context_trees_split(DriftTracker *t) { drift_split_trees(t, dr
 
 /* The example's leaf in each tree. A missing value is NaN, and goes left. */
 static void drift_tree_places(DriftTrees f, uint8_t *places) {
-    int nodes[DRIFT_TREES] = {0}, n = (int)f.forest->n_trees;
+    int nodes[DRIFT_MANY_TREES] = {0}, n = (int)f.forest->n_trees;
     for (int level = 0; level < DRIFT_DEPTH; level++)
         for (int m = 0; m < n; m++) {
             int node = m * DRIFT_NODES + nodes[m], column = f.features[node];
@@ -57,12 +62,12 @@ static void drift_tree_places(DriftTrees f, uint8_t *places) {
 
 /* Scores, which are 0 over rows that trees do not read. */
 static void drift_score_trees(const DriftTracker *t, DriftTrees f, int read, double *scores) {
-    uint8_t places[DRIFT_TREES];
+    uint8_t places[DRIFT_MANY_TREES];
     int n = read ? (int)f.forest->n_trees : 0;
     if (n) drift_tree_places(f, places);
     for (int r = 0; r < t->n_rows; r++) {
         float sum = 0.0f;
-        for (int m = 0; m < n; m++) sum += f.leaves[((size_t)r * DRIFT_TREES + m) * DRIFT_LEAVES + places[m]];
+        for (int m = 0; m < n; m++) sum += f.leaves[((size_t)r * t->trees + m) * DRIFT_LEAVES + places[m]];
         scores[(size_t)r * t->members] = (double)sum;
     }
 }
@@ -80,7 +85,7 @@ static void drift_compact_trees(const DriftTracker *t, DriftTrees f) {
     size_t first = (size_t)f.window->first, n = (size_t)f.window->n;
     if (!first) return;
     memmove(f.codes, f.codes + first * f.stride, n * f.stride);
-    for (int m = 0; m < DRIFT_TREES; m++) memmove(f.places + (size_t)m * f.capacity, f.places + (size_t)m * f.capacity + first, n);
+    for (int m = 0; m < t->trees; m++) memmove(f.places + (size_t)m * f.capacity, f.places + (size_t)m * f.capacity + first, n);
     memmove(f.labels, f.labels + first, n * sizeof *f.labels);
     for (int r = 0; r < t->n_rows; r++) {
         float *scores = f.scores + (size_t)r * f.capacity;
@@ -169,7 +174,7 @@ static void drift_first_edges(DriftTrees f) {
 
 /* Append the example to the window, in which there is room. */
 static void drift_keep_row(const DriftTracker *t, DriftTrees f, const double *scores, int number, float weight, float missed) {
-    uint8_t places[DRIFT_TREES] = {0};
+    uint8_t places[DRIFT_MANY_TREES] = {0};
     int place, sampled = (int)(f.forest->kept % DRIFT_SAMPLE);
     uint64_t half = (uint64_t)t->largest_window / 2;
     if (f.window->n == t->largest_window) f.window->first++, f.window->n--;
@@ -181,7 +186,7 @@ static void drift_keep_row(const DriftTracker *t, DriftTrees f, const double *sc
         f.codes[(size_t)place * f.stride + j] = (uint8_t)drift_code(f.edges + (size_t)j * (DRIFT_BINS - 1), f.n_edges[j], value);
     }
     drift_tree_places(f, places);
-    for (int m = 0; m < DRIFT_TREES; m++) f.places[(size_t)m * f.capacity + place] = places[m];
+    for (int m = 0; m < t->trees; m++) f.places[(size_t)m * f.capacity + place] = places[m];
     for (int r = 0; r < t->n_rows; r++) f.scores[(size_t)r * f.capacity + place] = (float)scores[(size_t)r * t->members];
     f.labels[place] = number;
     f.weights[place] = weight;
@@ -234,7 +239,7 @@ static void drift_fit_probabilities(DriftTracker *t, DriftTrees f, int tree) {
     int n = f.window->n, first = f.window->first;
     const uint8_t *places = f.places + (size_t)tree * f.capacity + first;
     for (int r = 0; r < t->n_rows; r++) {
-        const float *leaves = f.leaves + ((size_t)r * DRIFT_TREES + tree) * DRIFT_LEAVES;
+        const float *leaves = f.leaves + ((size_t)r * t->trees + tree) * DRIFT_LEAVES;
         float *scores = f.scores + (size_t)r * f.capacity + first;
         for (int i = 0; i < n && tree < (int)f.forest->n_trees; i++) scores[i] -= leaves[places[i]];
         for (int i = 0; i < n; i++)
@@ -388,7 +393,7 @@ static void drift_fit_leaves(DriftTracker *t, DriftTrees f, int tree) {
     int n = f.window->n, first = f.window->first;
     const uint8_t *places = f.places + (size_t)tree * f.capacity + first;
     for (int r = 0; r < t->n_rows; r++) {
-        float *leaves = f.leaves + ((size_t)r * DRIFT_TREES + tree) * DRIFT_LEAVES, *scores = f.scores + (size_t)r * f.capacity + first;
+        float *leaves = f.leaves + ((size_t)r * t->trees + tree) * DRIFT_LEAVES, *scores = f.scores + (size_t)r * f.capacity + first;
         double top[DRIFT_LEAVES] = {0}, bottom[DRIFT_LEAVES] = {0};
         int row_class = t->n_rows > 1 ? r : 1;
         for (int i = 0; i < n; i++) {
@@ -416,7 +421,7 @@ static void drift_fit_tree(DriftTracker *t, DriftTrees f) {
     drift_grow_tree(&fit, 0, 0, t->fit_rows, f.window->n, total, (const DriftBin *)t->fit_histograms);
     drift_fit_leaves(t, f, fit.tree);
     if (fit.tree == (int)f.forest->n_trees) f.forest->n_trees++;
-    f.forest->next = (f.forest->next + 1) % DRIFT_TREES;
+    f.forest->next = (f.forest->next + 1) % (uint64_t)drift_n_trees(t);
 }
 
 /* --- learning ------------------------------------------------------------------------------------ */
@@ -433,7 +438,7 @@ static void drift_learn_trees(DriftTracker *t, DriftTrees f, int member, int num
         f.forest->renewing = (uint64_t)first;
     }
     f.forest->since++;
-    if (f.forest->kept < DRIFT_FEWEST || f.forest->since * DRIFT_TREES < (uint64_t)f.window->n) return;
+    if (f.forest->kept < DRIFT_FEWEST || f.forest->since * (uint64_t)drift_n_trees(t) < (uint64_t)f.window->n) return;
     f.forest->since = 0;
     drift_fit_tree(t, f);
 }
