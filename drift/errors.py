@@ -188,8 +188,8 @@ class NothingLearntError(ConsumerError):
         _, first = failures[0]
         super().__init__(
             f"none of the first {len(failures)} messages of {topic} can be learnt, the first as "
-            f"{first}. Nothing was saved, and no dead letter sent: correct [codec], and try it by "
-            "drift consume --dry-run 20"
+            f"{one_line(str(first))}. Nothing was saved, and no dead letter sent: correct [codec], "
+            "and try it by drift consume --dry-run 20"
         )
 
     def __reduce__(self) -> tuple[type[NothingLearntError], tuple[str, Any]]:

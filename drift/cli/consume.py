@@ -88,8 +88,9 @@ class Consume(Learning):
 
     def _try_out(self, count: int) -> None:
         """Print what messages become."""
-        needless = dict.fromkeys(("group", "checkpoints"), "(none)")
-        self.given = needless | load(self.config, TABLES)["worker"] | self.given
+        known = load(self.config, TABLES)["worker"]
+        needless = {name: "(none)" for name in ("group", "checkpoints") if name not in known}
+        self.given = needless | self.given
         settings = self.settings()
         options = settings.worker
         if options.labels:

@@ -512,8 +512,9 @@ class JsonCodec:
         >>> JsonCodec(key="header:shop").read(b'{"features": {}}', [("shop", b"north")])
         {'features': {}, 'header:shop': 'north'}
         """
-        for rule in self._header_rules:
-            rule.check_headers(headers)
+        if self._header_rules:
+            for rule in self._header_rules:
+                rule.check_headers(headers)
         if value is None:
             if self._skips_tombstones:
                 raise SkippedError("value", "is null (a tombstone), which [codec] skips")
@@ -525,12 +526,17 @@ class JsonCodec:
         tree = self._parse(value)
         if type(tree) is not dict:
             raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
+        if self._rules or self._headers:
+            self._complete(tree, headers)
+        return tree
+
+    def _complete(self, tree: dict[str, Any], headers: Headers) -> None:
+        """Skip an object by what it holds, and add the headers that are named."""
         for rule in self._rules:
             rule.check(tree)
         for path in self._headers:
             text = header(headers, path)
             tree[path] = literal(text) if text is not None and path in self._typed else text
-        return tree
 
     def _parse(self, value: bytes) -> Any:
         # The libraries stop at depths of their own. Each bracket is a byte.

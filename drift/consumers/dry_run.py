@@ -19,11 +19,11 @@ from drift.consumers.answers import text_of
 from drift.consumers.codec import Example, JsonCodec, schema_id
 from drift.consumers.keyed import key_of
 from drift.consumers.late import identified, labelled
-from drift.consumers.learner import decoded
+from drift.consumers.learner import attempt, decoded
 from drift.consumers.options import is_keyed
 from drift.consumers.records import CutValue
 from drift.consumers.skip import HEADER, TOMBSTONE
-from drift.errors import MessageError, SkippedError
+from drift.errors import MessageError, SkippedError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DryRun", "toml"]
 
-#: Rounds of changes, each of which mends one kind of failure.
+#: Rounds of changes, each for one kind of failure.
 _ROUNDS = 20
 #: Characters of features that are shown, and of a text that is a category.
 _SHOWN, _CATEGORY = 300, 40
@@ -115,6 +115,16 @@ class DryRun:
         """What the messages have become that can be predicted or learnt."""
         return [one.example for one in self.outcomes if one.example is not None]
 
+    @property
+    def labelled(self) -> int:
+        """Number of examples with a label."""
+        return sum(one.label is not None for one in self.examples)
+
+    @property
+    def failed(self) -> int:
+        """Number of messages that are neither examples nor to be left out."""
+        return sum(one.failed for one in self.outcomes)
+
     def lines(self) -> Iterator[str]:
         """Yield lines for each message, a summary, hints, and the table that is proposed."""
         said: list[dict[str, Any]] = []
@@ -133,10 +143,11 @@ class DryRun:
             yield "\nThe messages name a schema. With the address of your schema registry:\n"
         else:
             better = DryRun(self._changed(changes), self._messages(), self.labels)
-            count = sum(one.label is not None for one in better.examples)
+            if (better.failed, -better.labelled) >= (self.failed, -self.labelled):
+                return
             yield (
                 f"\nWith this {len(better.examples)} of {len(self.outcomes)} become examples, "
-                f"{count} with a label:\n"
+                f"{better.labelled} with a label:\n"
             )
         yield toml({**_given(self.codec), **changes})
 
@@ -166,20 +177,18 @@ class DryRun:
             decode = partial(labelled, codec.decode_label)  # type: ignore[attr-defined]
         else:
             decode = partial(identified if self.labels else decoded, codec.decode)
-        try:
-            example = decode(message)
-            if is_keyed(codec) and not is_label:
-                key_of(codec, example)
-        except Exception as error:  # noqa: BLE001 - a codec of the user's may raise anything
-            return Outcome(message, None, error)
-        return Outcome(message, example)
+        example, error = attempt(decode, message)
+        if error is None and is_keyed(codec) and not is_label:
+            _, error = attempt(key_of, codec, example)
+        return Outcome(message, example if error is None else None, error)
 
     def _lines_of(self, one: Outcome) -> Iterator[str]:
         at = one.message.timestamp
         moment = "" if at is None else f"  {_moment(at)}"
         yield f"{one.message.position}{moment}"
         if one.example is None:
-            yield f"    {'not learnt' if one.failed else 'skipped'}: {one.error}"
+            why = one_line(str(one.error))
+            yield f"    {'not learnt' if one.failed else 'skipped'}: {why}"
             return
         parts = one.example._asdict()
         features = parts.pop("features")
@@ -195,19 +204,27 @@ class DryRun:
         examples = self.examples
         labels = Counter(_shown(one.label) for one in examples if one.label is not None)
         shown = ", ".join(f"{label}: {n}" for label, n in labels.most_common(10))
-        count, failed = len(self.outcomes), sum(one.failed for one in self.outcomes)
+        count, unlabelled = len(self.outcomes), len(examples) - self.labelled
         return (
-            f"{counted(count, 'message')}: {labels.total()} with a label"
-            f"{f' ({shown})' if shown else ''}, {len(examples) - labels.total()} without, "
-            f"{failed} not learnt, {count - len(examples) - failed} skipped"
+            f"{counted(count, 'message')}: {self.labelled} with a label"
+            f"{f' ({shown})' if shown else ''}, {unlabelled} without, "
+            f"{self.failed} not learnt, {count - len(examples) - self.failed} skipped"
         )
 
     def _hints(self) -> Iterator[str]:
         mixed = mixed_labels(one.label for one in self.examples if one.label is not None)
         if mixed is not None:
             yield mixed
-        late = [one for one in self.outcomes if one.message.position.topic != self.labels]
-        if self.labels and any(one.example and one.example.label is not None for one in late):
+        if self.labels is None:
+            return
+        features = [
+            one.example
+            for one in self.outcomes
+            if one.example is not None and one.message.position.topic != self.labels
+        ]
+        if any(one.id is None for one in features):
+            yield "Some messages have no id, so that no label finds them: id in [codec] says where"
+        if any(one.label is not None for one in features):
             yield (
                 f"Labels come from {self.labels}: those in other messages are ignored. To learn "
                 "these, leave topic in [labels] out"
@@ -392,7 +409,7 @@ def toml(options: Mapping[str, Any]) -> str:
 
 
 def _toml_value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return _printable(json.dumps(value, ensure_ascii=False))
 
 
 def _given(codec: Any) -> dict[str, Any]:
@@ -460,9 +477,21 @@ def _is_category(values: Sequence[Any]) -> bool:
 
 def _shown(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return _printable(json.dumps(value, ensure_ascii=False, default=str))
     except TypeError:  # a codec of the user's may name features as it likes
         return repr(value)
+
+
+def _printable(text: str) -> str:
+    """Escape what a terminal may obey, as TOML does."""
+    return "".join(
+        one
+        if one.isprintable()
+        else f"\\U{ord(one):08x}"
+        if ord(one) > 0xFFFF
+        else f"\\u{ord(one):04x}"
+        for one in text
+    )
 
 
 def _moment(milliseconds: int) -> str:

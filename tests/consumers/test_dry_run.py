@@ -9,6 +9,7 @@ from drift.consumers import Example, JsonCodec
 from drift.consumers.codec import Codec
 from drift.consumers.dry_run import DryRun, mixed_labels, toml
 from drift.consumers.records import CutValue, Message, Position
+from drift.errors import UnavailableError
 
 
 def messages(*values, topic="orders", headers=()):
@@ -239,6 +240,7 @@ def test_what_no_line_helps_gets_none():
         run = DryRun(codec, messages(value))
         assert run.changes() == {}
         assert [*run.lines()][-1].startswith("1 message: 0 with a label, 0 without, 1 not learnt")
+    # What has been cut cannot be tried.
     cut = Message(Position("t", 0, 0), None, CutValue(b"{", size=3_000_000))
     assert DryRun(JsonCodec(), [cut]).changes() == {"max_bytes": 1 << 22}
 
@@ -274,6 +276,9 @@ def test_labels_in_messages_of_features_are_named():
     hint = "Labels come from frauds: those in other messages are ignored."
     assert any(line.startswith(hint) for line in DryRun(JsonCodec(), sent, "frauds").lines())
     assert not any(line.startswith(hint) for line in DryRun(JsonCodec(), sent).lines())
+    nameless = [*DryRun(JsonCodec(), messages({"features": {}}), "frauds").lines()]
+    assert nameless[-1].startswith("Some messages have no id, so that no label finds them")
+    assert not any(line.startswith("Some") for line in DryRun(JsonCodec(), sent, "frauds").lines())
 
 
 # --- small parts -------------------------------------------------------------------------------
@@ -287,7 +292,25 @@ def test_labels_of_two_kinds_are_named():
     assert sum(line.startswith("Label true is") for line in DryRun(JsonCodec(), sent).lines()) == 1
 
 
-@pytest.mark.parametrize("text", ['"', "\\", "\x7f", "\x00", "é😀", "a.b", "\n", "'"])
+def test_no_message_commands_the_terminal():
+    value = '{"features": {"\x9b31m": 1, "\U000e0001é": "\u202e"}, "label": "\x9b"}'.encode()
+    text = "\n".join(DryRun(JsonCodec(one_hot=True), messages(value)).lines())
+    assert text.replace("\n", "").isprintable()
+    assert r'"\u009b31m": 1, "\U000e0001é=\u202e": 1' in text
+
+
+def test_what_is_no_fault_of_a_message_ends_it():
+    class Away(Codec):
+        def decode(self, value, headers=()):
+            raise UnavailableError("the registry is away")
+
+    with pytest.raises(UnavailableError, match="the registry is away"):
+        DryRun(Away(), messages(b"{}"))
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "\\", "\x7f", "\x9b", "\x00", "é😀", "\U000e0001", "a.b", "\n", "'"]
+)
 def test_any_text_survives_the_file(text):
     options = {"label": text, "drop": [text], "labels": {"id": text}, "one_hot": True}
     assert tomllib.loads(toml(options)) == {"codec": options}
