@@ -131,7 +131,7 @@ class KeyedModels:
     ) -> None:
         self.most = most
         self.loads = 0
-        self.count = len(store.keys())
+        self.count = store.count()
         self._store = store
         self._expire = None if expire is None else int(1000 * expire)
         self._now: int | None = None  # the time of the log, at the last checkpoint
@@ -268,7 +268,7 @@ class KeyedModels:
         try:
             expired = self._drop(now)
             if not self._is_recounted:
-                self.count = len({*self._store.keys(), *self._live, *self._left})
+                self.count = self._store.count({*self._live, *self._left})
                 self._is_recounted = True
         except UnavailableError as problem:
             raise CheckpointError(str(problem)) from problem

@@ -4,6 +4,8 @@ import json
 import re
 import sys
 import threading
+import time
+from base64 import urlsafe_b64encode
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,8 @@ import pytest
 
 from drift.cli._log import Secrets
 from drift.cli._settings import load_kafka
+from drift.consumers.client.topics import Reader, create
+from drift.testing import produce
 
 pytest.importorskip("kafka")
 
@@ -29,6 +33,14 @@ def block(language, word):
     return text
 
 
+def token(number):
+    """A token that is not signed, as the broker of the tests takes it."""
+    now = int(time.time())
+    claims = {"sub": "drift", "iat": now - 60, "exp": now + 300, "jti": str(number)}
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+    return b"".join(urlsafe_b64encode(one).rstrip(b"=") + b"." for one in parts).decode()
+
+
 @pytest.fixture
 def provider(monkeypatch):
     """An identity provider: what it was asked, and its address in the environment."""
@@ -39,8 +51,8 @@ def provider(monkeypatch):
             asked.append(parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode()))
             self.send_response(200)
             self.end_headers()
-            token = {"access_token": f"token-{len(asked)}", "expires_in": 300}
-            self.wfile.write(json.dumps(token).encode())
+            answer = {"access_token": token(len(asked)), "expires_in": 300}
+            self.wfile.write(json.dumps(answer).encode())
 
         def log_message(self, *_):
             pass
@@ -57,31 +69,47 @@ def provider(monkeypatch):
     thread.join()
 
 
-def test_a_client_logs_in_with_tokens_that_are_asked_for_before_they_expire(
-    tmp_path, monkeypatch, provider
-):
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    """The page's settings and its module, in the folder that we are in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "oauth", raising=False)
     config = tmp_path / "worker.toml"
     config.write_text(block("toml", "OAUTHBEARER"), encoding="utf-8")
     (tmp_path / "oauth.py").write_text(block("py", "AbstractTokenProvider"), encoding="utf-8")
+    yield config
+    sys.modules.pop("oauth", None)
+
+
+def test_tokens_are_kept_and_asked_for_before_they_expire(config, monkeypatch, provider):
     reading, sending = load_kafka(config, {}, None, Secrets())
-    for options in (reading, sending):
-        assert options["security_protocol"] == "SASL_SSL"
-        login = SaslMechanismOAuth(**options)
-        login.auth_bytes()
-    clock = SimpleNamespace(now=1000.0)
-    module = sys.modules.pop("oauth")
-    monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: clock.now))
-    login.token_provider.until = 0.0
-    shown = []
+    assert reading["security_protocol"] == sending["security_protocol"] == "SASL_SSL"
+    login = SaslMechanismOAuth(**reading)
+    clock, shown = SimpleNamespace(now=1000.0), []
+    monkeypatch.setattr(sys.modules["oauth"], "time", SimpleNamespace(time=lambda: clock.now))
     for clock.now in (1000.0, 1239.0, 1241.0):
         shown.append(login.auth_bytes())
-    first = len(provider) - 1
-    assert shown == [b"n,,\x01auth=Bearer token-%d\x01\x01" % n for n in (first, first, first + 1)]
+    assert len(provider) == 2
+    assert shown[0] == shown[1] != shown[2]
+    assert shown[0].startswith(b"n,,\x01auth=Bearer eyJ")
     assert provider[-1] == {
         "grant_type": ["client_credentials"],
         "client_id": ["drift"],
         "client_secret": ["hunter2"],
     }
+
+
+@pytest.mark.kafka
+def test_a_real_broker_lets_us_in(kafka_broker, config, provider):
+    secure = kafka_broker.secure_options
+    environ = {
+        "DRIFT_KAFKA_BOOTSTRAP_SERVERS": secure["bootstrap_servers"],
+        "DRIFT_KAFKA_SSL_CAFILE": secure["ssl_cafile"],
+    }
+    reading, sending = load_kafka(config, environ, None, Secrets())
+    create("by-token", 1, sending)
+    produce(kafka_broker.address, "by-token", [b"{}"])
+    with Reader("by-token", reading) as reader:
+        assert [one.value for one in reader.read({0: 1})] == [b"{}"]
+    assert 1 <= len(provider) <= 2

@@ -1,4 +1,7 @@
-"""A broker that also listens where it encrypts and asks for a password: SASL_SSL on 127.0.0.1."""
+"""A broker that also listens where it encrypts and asks for a login: SASL_SSL on 127.0.0.1.
+
+By a password, or by an OAuth token, for which it takes any that is not signed.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,12 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj 
 -addext subjectAltName=IP:127.0.0.1 -keyout broker.pem -out ca.pem
 """
 PROPERTIES = """\
-listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN,OAUTHBEARER
 listener.name.sasl_ssl.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+listener.name.sasl_ssl.oauthbearer.sasl.jaas.config=\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
+unsecuredLoginStringClaim_sub="{user}";
 listener.name.sasl_ssl.ssl.keystore.type=PEM
 listener.name.sasl_ssl.ssl.keystore.location={store}
 """

@@ -32,7 +32,7 @@ from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, ConsumerError, FencedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from drift.consumers.checkpoints.objects import AnyPath
@@ -212,12 +212,16 @@ class ModelStore:
 
     # --- reading -------------------------------------------------------------------------------
 
-    def keys(self) -> set[str]:
-        """Return the keys that there are."""
+    def count(self, others: Collection[str] = ()) -> int:
+        """Return how many keys there are, with others that may not be in the file."""
         within = " or ".join(["version between ? and ?"] * len(self._ranges))
-        keys = f"select distinct key from models where {within}"  # noqa: S608
+        bounds = [*chain.from_iterable(self._ranges)]
+        count = f"select count(distinct key) from models where {within}"  # noqa: S608
+        has = f"select exists (select 1 from models where key = ? and ({within}))"  # noqa: S608
         with self._lock, saying_why(self.path):
-            return {key for (key,) in self._db.execute(keys, [*chain.from_iterable(self._ranges)])}
+            [[stored]] = self._db.execute(count, bounds)
+            known = sum(self._db.execute(has, [key, *bounds]).fetchone()[0] for key in others)
+        return int(stored) + len(others) - int(known)
 
     def load(self, key: str) -> Row | None:
         """Return the newest model of a key; None where there is none.
@@ -373,8 +377,8 @@ class ModelStore:
         """
         with self._transaction() as db:
             orders = {name for (name,) in db.execute("select name from deleted where not obeyed")}
-            known = {key for (key,) in db.execute("select distinct key from models")}
-            gone = {key for key in known.union(others) if hashed(key) in orders}
+            known = (key for (key,) in db.execute("select distinct key from models"))
+            gone = {key for key in chain(known, others) if hashed(key) in orders}
             db.executemany("delete from models where key = ?", ((key,) for key in gone))
             obeyed = "update deleted set time = max(time, ?), obeyed = 1 where not obeyed"
             db.execute(obeyed, [now])
