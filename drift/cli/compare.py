@@ -118,6 +118,10 @@ class _Options:
         duration=True,
     )
     predictions: bool = option("Keep all predictions.", default=False)
+    explain: bool = option(
+        "Show which features mattered when, by a sample of the rows: at most twice the time.",
+        default=False,
+    )
 
 
 @dataclass(kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.standings import Standings
 from drift.experiments.arena.streams import KINDS
+from drift.experiments.comparison.importances import curves
 from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.statistics import ranks_of
 from drift.experiments.comparison.tables import costs, grouped, own_rows
@@ -18,10 +19,12 @@ from drift.experiments.plots import (
     COLOURS,
     GREY,
     error_in_windows,
+    examples,
     finish,
     log_axis,
     log_errors,
     panels_of,
+    shifts,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +37,16 @@ if TYPE_CHECKING:
     from drift.experiments.plots import Point
     from drift.experiments.results import Results
 
-__all__ = ["Panel", "arena_cost", "cost", "error_against_cost", "ranks", "windows"]
+__all__ = [
+    "Panel",
+    "arena_cost",
+    "cost",
+    "error_against_cost",
+    "features_over_time",
+    "importances",
+    "ranks",
+    "windows",
+]
 
 #: Curves that have a colour: more hide each other.
 _BEST = 6
@@ -44,6 +56,8 @@ _FAR = 3.0
 _LEAST = 0.1
 #: Models whose error over time is drawn: more hide each other.
 _DRAWN = 7
+#: Models whose importances are drawn.
+_PANELS = 3
 
 
 class Panel(NamedTuple):
@@ -181,6 +195,64 @@ def windows(results: Results) -> Figure:
     places = [drift["row"] for drift in known["drifts"]]
     title = f"{stream}: error over time"
     return error_in_windows(title, known["rows"], lines, places, ["drift"])
+
+
+def importances(results: Results) -> Figure:
+    """Which features mattered when: a panel for each of the best models on the first stream.
+
+    Parameters
+    ----------
+    results
+        Of a comparison with `explain`. Means over seeds and folds are drawn.
+    """
+    (stream, known), *_ = results.streams.items()
+    found = curves(results.rows("importances"), stream)
+    best = [row["model"] for row in results.rows("table") if row["stream"] == stream]
+    shown = {name: found[name] for name in best if name in found}
+    places = [drift["row"] for drift in known["drifts"]]
+    return features_over_time(stream, dict(list(shown.items())[:_PANELS]), known["rows"], places)
+
+
+def features_over_time(
+    title: str,
+    models: Mapping[str, tuple[Sequence[float], Mapping[str, Sequence[float]]]],
+    n: int,
+    drifts: Sequence[float] = (),
+) -> Figure:
+    """Draw importances of features over a stream, a panel a model.
+
+    Parameters
+    ----------
+    title
+        Of the figure.
+    models
+        By name the rows at which importances were taken, and by feature their values there.
+    n
+        Rows of the stream.
+    drifts
+        Rows that are marked.
+    """
+    figure, panels = panels_of(11.0, 1.2 + 3.0 * len(models), len(models), 1)
+    names = dict.fromkeys(name for _, features in models.values() for name in features)
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    ends: list[list[tuple[float, str, str]]] = []
+    for panel, (model, (rows, features)) in zip(panels, models.items(), strict=True):
+        ends.append([])
+        for name, values in features.items():
+            panel.plot(rows, values, label=name, color=colours[name], linewidth=1.6)
+            ends[-1].append((values[-1], name, colours[name]))
+        shifts(panel, drifts, ["drift"])
+        examples(panel, n)
+        panel.set_ylim(bottom=0)
+        panel.set_ylabel("mean |contribution|")
+        panel.set_title(model, fontsize=10, loc="left", parse_math=False)
+    return finish(
+        figure,
+        f"{title}: which features mattered when",
+        panels,
+        note="contributions to the log-odds of the predicted class, of recent rows",
+        ends=ends,
+    )
 
 
 def cost(results: Results) -> Figure:

@@ -13,6 +13,7 @@ from river.base import Classifier
 from river.compose import Pipeline
 
 from drift.errors import one_line
+from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.jobs import tell
@@ -55,6 +56,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     time_limit: float | None,
     predictions: bool,  # noqa: FBT001
     positive: Label | None = None,
+    explain: bool = False,  # noqa: FBT001, FBT002
 ) -> Record:
     """Have a model predict and learn in the order of a protocol.
 
@@ -80,6 +82,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         Whether to return the predictions, too.
     positive
         The class that recall, precision and F1 are of; None: they are not measured.
+    explain
+        Whether to return importances of features, too.
 
     Returns
     -------
@@ -87,10 +91,14 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         With what the columns of `drift.experiments.compare`'s tables say.
     """
     run = _Run(model, unpacked(packed), windows, counted, positive)
+    if explain:
+        run.sample = Sample(model, len(run.examples))
     status, message = run.through(order, fork, time_limit)
     record: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
     record["drifts_met"] = recoveries(run.wrong, [Drift(*drift) for drift in drifts], width)
+    if run.sample is not None:
+        record["importances"] = run.sample.record()
     if predictions:
         record["predictions_made"] = run.kept()
     return record
@@ -114,6 +122,7 @@ class _Run:
         self.edges = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
         self.predictions = Predictions(labels_of(examples), positive)
         self.threshold: float | None = None
+        self.sample: Sample | None = None
         self.seconds = [0.0] * (len(self.edges) - 1)
         self.bytes: list[int | None] = [None] * (len(self.edges) - 1)
 
@@ -126,9 +135,8 @@ class _Run:
             return NO_LABEL, "no label comes before the last row is predicted: there is no error"
         everything = (True,) * n, (1,) * n
         tested, learnt = everything if fork is None else (column.tolist() for column in fork)
-        step = _stepping(
-            self.model, self.examples, self.predictions.put, tested, learnt, time_limit
-        )
+        put, sample = self.predictions.put, self.sample
+        step = _stepping(self.model, self.examples, put, tested, learnt, time_limit, sample)
         questions = np.flatnonzero(order >= 0)
         cuts = [0, *questions[self.edges[1:-1]].tolist(), len(order)]
         looking = 0.0
@@ -141,6 +149,8 @@ class _Run:
                         tell(at * n // len(order))
                 finally:
                     self.seconds[window] = spent.seconds
+                    if sample is not None:
+                        sample.end_window()
                 if looking <= _LOOKING * sum(self.seconds) or stop == len(order):
                     before = time.perf_counter()
                     self.bytes[window] = memory(self.model)
@@ -232,6 +242,7 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     tested: Sequence[bool],
     learnt: Sequence[int],
     time_limit: float | None,
+    sample: Sample | None,
 ) -> Callable[[list[int], _Spent], None]:
     ask, learn, clock = _asked(model), model.learn_one, time.perf_counter
     limit = float("inf") if time_limit is None else time_limit
@@ -252,13 +263,19 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                 x, y = waiting.pop(~event)
                 for _ in range(learnt[~event]):
                     learn(x, y)
-                spent.busy += clock() - before
+                seconds = clock() - before
+                spent.busy += seconds
+                if sample is not None:
+                    sample.earn(seconds)
                 continue
             waiting[event] = example = next(rows)
             if tested[event]:
                 (label, shares), seconds = ask(example[0])
                 spent.busy += seconds
                 put(event, label, shares)
+                if sample is not None:
+                    sample.earn(seconds)
+                    sample.look(event, example[0])
 
     return step
 

@@ -18,6 +18,7 @@ from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import evaluate
 from drift.experiments.comparison.focus import EVERYTHING, Focus, focus_of
+from drift.experiments.comparison.importances import IMPORTANCES, importance_rows
 from drift.experiments.comparison.protocol import counted_of, forks_of, order_of
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
@@ -37,6 +38,7 @@ from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import conduct
 from drift.experiments.terminal import compared
+from drift.models._template.river import check_probabilities
 from drift.streams.tables import read_stream
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     shuffled: int | None = None,
     time_limit: float | None = None,
     predictions: bool = False,
+    explain: bool = False,
     jobs: int = -1,
     backend: str = "loky",
     address: str | None = None,
@@ -137,6 +140,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         Seconds of processor time after which a run ends, and is recorded as such.
     predictions
         Keep all predictions, in the folder ``predictions`` of the output.
+    explain
+        Explain predictions: which features mattered when. Of each run up to 2,000 rows are, evenly
+        spread, as long as that takes no more time than the model itself; the report says how many.
     jobs, backend, address
         Where runs are computed, as for `run_all`.
     output
@@ -188,6 +194,10 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     recoveries
         One row a run and drift: ``model``, ``stream``, ``seed``, ``fold``, ``row``, ``before``,
         ``rows``, ``recovered``, ``excess``; see `drift.experiments.comparison.measures.recoveries`.
+    importances
+        With `explain`, one row a run, window and feature of the 50 that mattered most: ``model``,
+        ``stream``, ``seed``, ``fold``, ``start``, ``stop``; ``explained``, the rows up to there;
+        ``importance``, the mean absolute contribution to the log-odds over the last 20 or so.
     tests
         One row a pair of models, over the streams that are not `shuffled`; see
         `drift.experiments.comparison.statistics.pairs_of`.
@@ -241,7 +251,11 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         windows=check_integer("windows", windows),
         time_limit=None if time_limit is None else float(time_limit),
         predictions=predictions,
+        explain=explain,
     )
+    if explain:
+        for entrant in entrants.values():
+            check_probabilities(entrant.make())
     focuses = {one.name: focus_of(one, positive) for one in known}
     descriptions = {name: _described(one, known, settings) for name, one in entrants.items()}
     entrants |= {name: one for name, one in baselines().items() if name not in entrants}
@@ -274,6 +288,7 @@ class Settings(NamedTuple):
     windows: int = 50
     time_limit: float | None = None
     predictions: bool = False
+    explain: bool = False
 
     @property
     def late(self) -> bool:
@@ -354,11 +369,18 @@ def runs_of(
                 which = {"seed": seed, "fold": None if fork is None else fold}
                 counted = counted_of(order, fork)
                 arguments = (stream.packed, order, fork, counted, drifts, settings.windows)
+                explain = settings.explain and name not in BASELINES
                 yield Run(
                     {**shared, **chosen, **which},
                     partial(one.make, seed),
                     evaluate,
-                    (*arguments, settings.time_limit, settings.predictions, focus.positive),
+                    (
+                        *arguments,
+                        settings.time_limit,
+                        settings.predictions,
+                        focus.positive,
+                        explain,
+                    ),
                     len(stream),
                 )
 
@@ -389,6 +411,7 @@ def _drifts(results: Results) -> list[Record]:
 
 def _figures(results: Results) -> dict[str, str]:
     drawn = ["cost"] + ["windows"] * (len(results.streams) == 1)
+    drawn += ["importances"] if results.rows("importances") else []
     drawn += ["ranks"] if results.rows("tests") else []
     return {name: f"drift.experiments.figures:{name}" for name in drawn}
 
@@ -400,6 +423,7 @@ COMPARISON = Kind(
         "windows": Table(lambda results: window_rows(results.records), WINDOWS),
         "drifts": Table(_drifts, ("stream", "row", "width")),
         "recoveries": Table(lambda results: recovery_rows(results.records), RECOVERIES),
+        "importances": Table(lambda results: importance_rows(results.records), IMPORTANCES),
         "tests": Table(lambda results: pairs_of(own_rows(results)), TESTS),
         "table": Table(lambda results: summary(results.rows("runs")), SUMMARY),
     },

@@ -17,6 +17,8 @@ import drift
 from drift._checks import counted
 from drift.errors import needing
 from drift.experiments.comparison.clock import lateness
+from drift.experiments.comparison.importances import curves
+from drift.experiments.comparison.importances import remarks as explained_remarks
 from drift.experiments.comparison.measures import (
     COSTS,
     MEASURES,
@@ -83,14 +85,20 @@ def report(results: Results) -> str:
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
     names = list(results.streams)
     streams = [_stream(results, name) for name in names]
+    explained = [_explained(results, one) for one in streams]
     late = lateness(results.settings)
     title = f"{', '.join(names)}: {counted(len(streams[0]['models']), 'model')} compared"
     data = {
         "measures": {
             name: {"title": one.title, "factor": one.factor, "zero": one.falling}
             for name, one in _ALL.items()
+        }
+        | {
+            name: {"title": "mean |contribution|", "factor": 1, "zero": True}
+            for one in explained
+            for name in one["asked"]
         },
-        "streams": streams,
+        "streams": [*streams, *explained],
     }
     folder = resources.files(__name__)
     page = Template((folder / "page.html").read_text(encoding="utf-8"))
@@ -99,7 +107,13 @@ def report(results: Results) -> str:
         lead=escape(" ".join(_lead(one) for one in streams)),
         remarks="\n".join(f'<p class="remark">{escape(one)}</p>' for one in _remarks(results)),
         sections="\n".join(
-            [*(_section(results, i, one) for i, one in enumerate(streams)), _tests(results)]
+            [
+                *(
+                    _section(results, i, one, _importances(len(streams) + i, explained[i]))
+                    for i, one in enumerate(streams)
+                ),
+                _tests(results),
+            ]
         ),
         about=_about(results),
         style=(folder / "style.css").read_text(encoding="utf-8"),
@@ -193,12 +207,72 @@ def _remarks(results: Results) -> Iterator[str]:
             notes = [*stream["notes"], *filter(None, [stream["focus"]])]
             yield from (f"{name}: {note}." for note in notes)
     yield from (f"{one}." for one in remarks(results.rows("runs")))
+    yield from (f"{one}." for one in explained_remarks(results.records))
     for name, stream in results.streams.items():
         if (every := sampled(stream["rows"], stream["classes"])) > 1:
             yield f"{name}: AUC and average precision over the classes are of 1 row in {every}."
 
 
-def _section(results: Results, number: int, stream: Mapping[str, Any]) -> str:
+def _explained(results: Results, stream: Mapping[str, Any]) -> dict[str, Any]:
+    """What the script draws of importances: features are its curves, and models its measures."""
+    found = curves(results.rows("importances"), stream["name"])
+    shown = [one["name"] for one in stream["models"] if one["name"] in found]
+    names = list(dict.fromkeys(name for model in shown for name in found[model][1]))
+    middles = sorted({middle for model in shown for middle in found[model][0]})
+    known = {f"importances {k}": found[model] for k, model in enumerate(shown)}
+    features = [
+        {
+            "name": name,
+            "baseline": False,
+            "main": True,
+            "colours": _COLOURS[i % len(_COLOURS)],
+            "dash": _DASHES[i // len(_COLOURS) % len(_DASHES)],
+            "windows": {
+                key: [dict(zip(at, values.get(name, ()), strict=False)).get(m) for m in middles]
+                for key, (at, values) in known.items()
+            },
+        }
+        for i, name in enumerate(names)
+    ]
+    shared = {name: stream[name] for name in ("rows", "drifts")}
+    return {
+        "models": features,
+        "middles": middles,
+        "asked": dict(zip(known, shown, strict=True)),
+    } | shared
+
+
+def _importances(number: int, explained: Mapping[str, Any]) -> str:
+    if not explained["models"]:
+        return ""
+    chosen = "".join(
+        f'<option value="{key}">{escape(model)}</option>'
+        for key, model in explained["asked"].items()
+    )
+    columns = [_Column("feature", "feature")]
+    rows: list[Record] = [{"feature": one["name"]} for one in explained["models"]]
+    for key, model in explained["asked"].items():
+        for part, at in (("first", 0), ("last", -1)):
+            columns.append(_Column(f"{key} {part}", f"{model}, {part}", shape="{:.3f}".format))
+            for row, one in zip(rows, explained["models"], strict=True):
+                row[f"{key} {part}"] = one["windows"][key][at]
+    table = _table("Importances in the first and the last window that have any.", columns, rows)
+    return f"""\
+<h3>Which features mattered when</h3>
+<p class="note">Mean absolute contributions to the log-odds of the predicted class, over the last
+20 or so rows of a sample.</p>
+<figure data-stream="{number}">
+<div class="tools">
+<label>Of <select aria-label="Model whose features are shown">{chosen}</select></label>
+{_buttons([("in", "Zoom in"), ("out", "Zoom out"), ("left", "Left"), ("right", "Right")])}
+</div>
+<div class="plot over-time" role="img" aria-label="Importance of each feature over the rows. A table
+below has numbers."></div>
+</figure>
+{table}"""
+
+
+def _section(results: Results, number: int, stream: Mapping[str, Any], importances: str) -> str:
     name = escape(stream["name"])
     drifts = stream["drifts"]
     where = ", ".join(f"{drift['row']:,}" for drift in drifts)
@@ -234,6 +308,7 @@ figure to zoom, or use the buttons.</p>
 numbers."></div>
 </figure>
 {_windows(stream)}
+{importances}
 <h3>{noun} against time</h3>
 <p class="note">{side} and to the left is better.</p>
 <figure data-stream="{number}">
