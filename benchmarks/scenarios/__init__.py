@@ -50,5 +50,8 @@ SCENARIOS = {
     "growth-nonzeros": Scenario("growth.nonzeros", "time and memory, rows of 5 to 1,000", 35),
     "growth-names": Scenario("growth.names", "memory up to 10^7 names seen", 35),
     "growth-length": Scenario("growth.length", "time and memory up to 5,000,000 examples", 60),
+    "growth-supports": Scenario("supports.supports", "every model, exponents", 240, long=True),
+    "float32": Scenario("float32.float32", "what float32 changes on RCV1", 60, long=True),
+    "large-file": Scenario("large_file.large_file", "compare on 328 MB", 900, long=True),
     "start-up": Scenario("startup.start_up", "first prediction, checkpoint, installed size", 30),
 }

@@ -50,6 +50,13 @@ def test_the_compose_file_is_one():
     assert "ok" in run(sys.executable, "-m", "check_jsonschema", schema, DEPLOY / "compose.yaml")
 
 
+@pytest.mark.parametrize("path", sorted(DEPLOY.parent.glob(".github/workflows/*.yml")), ids=str)
+def test_a_workflow_is_one(path):
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
+    schema = "--builtin-schema=vendor.github-workflows"
+    assert "ok" in run(sys.executable, "-m", "check_jsonschema", schema, path)
+
+
 def test_the_kubernetes_objects_are_some():
     pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
     command = [sys.executable, "-m", "kubernetes_validate", "--strict"]

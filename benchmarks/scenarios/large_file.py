@@ -1,22 +1,25 @@
 """What `drift compare` takes of a CSV file of 328 MB: time, and memory of all of its processes.
 
-    python -m benchmarks.large_file FOLDER            # makes the file where it is not there
-    python -m benchmarks.large_file FOLDER --readers  # pyarrow, polars and pandas, reading it
-
 It has 2,000,000 rows of 20 numbers, 2 categories and a label whose rule drifts. Memory is the sum
 over the processes of their proportional set size, in which a page that two share counts half.
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
+import tempfile
 import time
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.scenarios import Settings
 
 ROWS, NUMBERS, TOWNS = 2_000_000, 20, 50
 _BLOCK = 20_000
@@ -91,35 +94,34 @@ def _memory(pid: int) -> float:
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1e3
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--readers", action="store_true")
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    large, few = given.folder / "large.csv", given.folder / "few.csv"
-    if not large.exists():
-        make(large)
-    with large.open() as file:
-        few.write_text("".join(islice(file, 1_001)))
-    print(f"{large.stat().st_size / 1e6:.0f} MB\n\n| what | seconds | MB |\n|---|---|---|")
-    if given.readers:
+def large_file(settings: Settings) -> dict[str, Any]:
+    """Time and memory of `drift compare`, and of libraries that read the file."""
+    compare = (
+        sys.executable,
+        "-m",
+        "drift",
+        "compare",
+        "--target",
+        "label",
+        "--models",
+        "tracker,lr",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        large, few = Path(folder, "large.csv"), Path(folder, "few.csv")
+        make(large, settings.pick(ROWS, 2 * _BLOCK))
+        with large.open() as file:
+            few.write_text("".join(islice(file, 1_001)))
+        commands: dict[str, Sequence[str]] = {
+            "compare, 1,000 rows in a file of their own": (*compare, str(few)),
+            "compare, 1,000 rows of it": (*compare, str(large), "--rows", "1000"),
+            "compare, all": (*compare, str(large)),
+        }
         for name, code in _READ.items():
-            code = f"path = {str(large)!r}\n{code}"  # noqa: PLW2901
-            seconds, most = measured(sys.executable, "-W", "ignore", "-c", code)
-            print(f"| {name} | {seconds:.1f} | {most:,.0f} |", flush=True)
-        return
-    compare = [sys.executable, "-m", "drift", "compare", "--target", "label", "--models"]
-    for name, words in (
-        ("1,000 rows, a file of their own", [str(few)]),
-        ("1,000 rows of the large file", [str(large), "--rows", "1000"]),
-        ("all", [str(large)]),
-    ):
-        results = given.folder / f"results-{time.time_ns()}"
-        seconds, most = measured(*compare, "tracker,lr", *words, "--output", str(results))
-        print(f"| {name} | {seconds:.1f} | {most:,.0f} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            program = f"path = {str(large)!r}\n{code}"
+            commands[name] = (sys.executable, "-W", "ignore", "-c", program)
+        table = []
+        for number, (name, command) in enumerate(commands.items()):
+            where = ("--output", f"{folder}/{number}") if "compare" in command else ()
+            seconds, most = measured(*command, *where)
+            table.append({"what": name, "seconds": seconds, "MB": most})
+        return {"table": table, "notes": [f"a file of {large.stat().st_size / 1e6:.0f} MB"]}

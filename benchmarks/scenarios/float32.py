@@ -1,25 +1,26 @@
 """What keeping supports in float32 instead of float64 changes, and what it saves: models on RCV1.
 
-    DRIFT_DATA=... python -m benchmarks.columns
-
 Every model learns the eight streams of 20,000 stories with no and with seven shifts twice, once in
-each type. The table, in Markdown, says how many of its runs differ in any prediction, in how many
+each type. The table says how many of its runs differ in any prediction, in how many
 predictions at most, and by how many mistakes float32 is worse (or, below zero, better).
 """
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.data import Missing
 from drift.models import LBP, MRBP, RBP, SPA, Forgetron, Perceptron, column_type
 from drift.streams import load, tracking_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from benchmarks.scenarios import Settings
     from drift.streams import ShiftingStream
 
 
@@ -32,15 +33,15 @@ class NarrowForgetron(Forgetron):
 _BUDGETS = (100, 350, 1000)
 #: By the table's first column, the settings that a model is run with.
 MODELS: dict[str, list[Callable[[], Any]]] = {
-    "`Perceptron`": [Perceptron],
-    "`SPA`, decay 0.5": [lambda: SPA(decay=0.5)],
-    "`RBP`": [lambda b=b: RBP(b, seed=0) for b in _BUDGETS],  # type: ignore[misc]
-    "`LBP`": [lambda b=b: LBP(b) for b in _BUDGETS],  # type: ignore[misc]
-    "`Forgetron`, if it were in float32": [
+    "Perceptron": [Perceptron],
+    "SPA, decay 0.5": [lambda: SPA(decay=0.5)],
+    "RBP": [lambda b=b: RBP(b, seed=0) for b in _BUDGETS],  # type: ignore[misc]
+    "LBP": [lambda b=b: LBP(b) for b in _BUDGETS],  # type: ignore[misc]
+    "Forgetron, if it were in float32": [
         lambda b=b: NarrowForgetron(b)  # type: ignore[misc]
         for b in _BUDGETS
     ],
-    "`MRBP`": [lambda b=b: MRBP(b, seed=0) for b in _BUDGETS],  # type: ignore[misc]
+    "MRBP": [lambda b=b: MRBP(b, seed=0) for b in _BUDGETS],  # type: ignore[misc]
 }
 
 
@@ -53,10 +54,12 @@ def learn(make: Callable[[], Any], stream: ShiftingStream, columns: str) -> tupl
     return np.asarray(predictions), time.process_time() - started
 
 
-def row(settings: Sequence[Callable[[], Any]], streams: Sequence[ShiftingStream]) -> list[str]:
-    """Return the cells of a model's row, after its name."""
+def row(
+    name: str, makes: Sequence[Callable[[], Any]], streams: Sequence[ShiftingStream]
+) -> dict[str, Any]:
+    """Return a model's row."""
     others, worse, seconds = [], [], np.zeros(2)
-    for make in settings:
+    for make in makes:
         for stream in streams:
             (narrow, fast), (wide, slow) = (
                 learn(make, stream, columns) for columns in ("float32", "float64")
@@ -64,24 +67,27 @@ def row(settings: Sequence[Callable[[], Any]], streams: Sequence[ShiftingStream]
             others.append(int((narrow != wide).sum()))
             worse.append(int((narrow != stream.y).sum()) - int((wide != stream.y).sum()))
             seconds += fast, slow
-    differ = sum(count > 0 for count in others)
-    return [
-        *(str(len(others)), str(differ), str(max(others))),
-        f"{min(worse):+d} to {max(worse):+d}",
-        *(f"{sum(worse):+d}", f"{seconds[1] / seconds[0]:.2f}"),
-    ]
+    return {
+        "model": name,
+        "runs": len(others),
+        "differ": sum(count > 0 for count in others),
+        "predictions at most": max(others),
+        "mistakes": f"{min(worse):+d} to {max(worse):+d}",
+        "in all": sum(worse),
+        "time of float64": float(seconds[1] / seconds[0]),
+    }
 
 
-def main() -> None:
-    """Print the table."""
-    documents, targets = load("rcv1")
+def float32(settings: Settings) -> dict[str, Any]:
+    """Runs that differ, by model."""
+    if not os.environ.get("DRIFT_DATA"):
+        raise Missing("DRIFT_DATA names no folder with rcv1")
+    documents, targets = load("rcv1", n=settings.pick(20_000, 2_000))
+    before = column_type()
     groups = tracking_groups(documents, targets, shifts=(0, 7))
     streams = [stream for group in groups.values() for stream in group]
-    print("| model | runs | differ | predictions | mistakes | in all | time of float64 |")
-    print("|---|---|---|---|---|---|---|")
-    for name, settings in MODELS.items():
-        print(f"| {name} | {' | '.join(row(settings, streams))} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    try:
+        rows = [row(name, makes, streams) for name, makes in MODELS.items()]
+    finally:
+        column_type(before)
+    return {"table": rows}

@@ -4,27 +4,24 @@ Each model of the registry learns stories under random labels until it holds a n
 Copies of it then, in turns, predict fresh stories and learn each as a mistake. The exponent of the
 number of supports is fitted to the medians, beside the order that the algorithm promises.
 
-    python -m benchmarks.costs --output results/costs.json
-
 Medians leave out the update in every m / 4 in which a model without budget makes room, O(m^2) where
 it holds a matrix.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import inspect
 import statistics
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.data import Examples, stories
-from benchmarks.machine import machine, write_json
-from benchmarks.report import show_table
 from benchmarks.timing import exponent, filled, progress, steps
 from drift.models import MODELS, KernelClassifier
 from drift.models.registry import ENTRIES
+
+if TYPE_CHECKING:
+    from benchmarks.scenarios import Settings
 
 SIZES = (250, 500, 1000)
 STEPS = ("prediction", "update")
@@ -66,19 +63,7 @@ def measure(examples: Examples, repeats: int, updates: int) -> list[dict[str, An
     return rows
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--updates", type=int, default=40, help="examples timed in a round")
-    parser.add_argument("--output", type=Path, help="JSON file for the figures")
-    arguments = parser.parse_args()
-    stream = stories()
-    rows = measure(list(stream), arguments.repeats, arguments.updates)
-    show_table(f"us by supports, {stream.name}", rows)
-    if arguments.output:
-        write_json(arguments.output, {"stream": stream.name, "rows": rows} | machine())
-
-
-if __name__ == "__main__":
-    main()
+def supports(settings: Settings) -> dict[str, Any]:
+    """Times of every model at three sizes, with the exponents."""
+    rows = measure(list(stories()), settings.pick(9, 2), settings.pick(40, 10))
+    return {"table": rows}

@@ -5,7 +5,7 @@ worker begins to read. While it does, the broker is stopped (SIGSTOP) at random 
 ten seconds. In the end no label may be an orphan, and the model must have the bytes of one that
 learnt the records in the order of their times:
 
-    python -m benchmarks.stalls --runs 10
+    python -m tests.faults.stalls --runs 10
 
 The exit code is 1 if a run differs.
 """
@@ -21,13 +21,11 @@ import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import kafka
 
-from benchmarks.machine import machine, write_json
-from benchmarks.report import show_table
 from drift.consumers import CheckpointFolder
 from drift.consumers.client.topics import Reader
 from drift.consumers.options import WorkerOptions
@@ -158,7 +156,6 @@ def catch_up(
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, help="JSON file of the figures")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the first run")
     given = parser.parse_args()
@@ -168,10 +165,7 @@ def main() -> None:
         expected = merged(broker.address).to_bytes()
         for seed in range(given.seed, given.seed + given.runs):
             rows.append(catch_up(broker, f"{scratch}/{seed}", seed, labels, expected))
-            print(rows[-1], flush=True)
-    show_table(f"{COUNT:,} features, {labels:,} labels", rows)
-    if given.output:
-        write_json(given.output, {"machine": machine(), "labels": labels, "rows": rows})
+            click.echo(rows[-1])
     sys.exit(not all(row["equal"] and not row["orphans"] for row in rows))
 
 
