@@ -327,20 +327,23 @@ static void drift_histogram(const DriftFit *fit, const int32_t *rows, int n, Dri
 
 /* The best split of a node: returns its place among the chosen columns, or -1 if the node stays whole. */
 static int drift_best_split(const DriftFit *fit, const DriftBin *histogram, DriftBin total, int *code, DriftBin *left) {
-    double g = (double)total.g / DRIFT_UNIT, h = (double)total.h / DRIFT_UNIT, parent = g * g / (h + DRIFT_RIDGE), most = 1e-6;
+    double g = (double)total.g / DRIFT_UNIT, h = (double)total.h / DRIFT_UNIT, parent = g * g / (h + DRIFT_RIDGE), most = 1e-6, least = (most + parent) * (1.0 - 1e-12);
     int best = -1;
     for (int c = 0; c < fit->n_columns; c++) {
         const DriftBin *bins = histogram + c * DRIFT_BINS;
         DriftBin sum = {0, 0};
         for (int b = 0; b < fit->f.n_edges[fit->columns[c]]; b++) {
-            double left_g, left_h, right_g, right_h, gain;
+            double left_g, left_h, right_g, right_h, left_w, right_w, gain;
             if (!(bins[b].g | bins[b].h)) continue; /* as the bin before */
             sum.g += bins[b].g, sum.h += bins[b].h;
             left_g = (double)sum.g / DRIFT_UNIT, left_h = (double)sum.h / DRIFT_UNIT, right_g = g - left_g, right_h = h - left_h;
             if (left_h < DRIFT_RIDGE) continue;
             if (right_h < DRIFT_RIDGE) break; /* and so is what follows */
-            gain = left_g * left_g / (left_h + DRIFT_RIDGE) + right_g * right_g / (right_h + DRIFT_RIDGE) - parent;
-            if (gain > most) most = gain, best = c, *code = b, *left = sum;
+            left_w = left_h + DRIFT_RIDGE, right_w = right_h + DRIFT_RIDGE;
+            /* Divisions take long, and few splits come near the best one. */
+            if (left_g * left_g * right_w + right_g * right_g * left_w < left_w * right_w * least) continue;
+            gain = left_g * left_g / left_w + right_g * right_g / right_w - parent;
+            if (gain > most) most = gain, least = (most + parent) * (1.0 - 1e-12), best = c, *code = b, *left = sum;
         }
     }
     if (best >= 0) fit->f.gains[fit->columns[best]] += most;
