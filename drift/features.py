@@ -67,13 +67,13 @@ class RecentDeviation(base.MiniBatchTransformer):
     whose name is no text, such as 3, is ``(3, 8)``. River's forests sort names, so give them texts.
 
     **Order.** A deviation is from the means of the examples *before*: an example is transformed
-    first and learnt then. So River's pipelines treat transformers that they call supervised, as
-    which this one gives itself out; it takes labels and looks at none. In a pipeline, also in one
-    within another or within a union, an example has the same deviations when it is predicted and
-    when it is learnt thereafter, and enters the means once, when it is learnt. `transform_one`
-    changes nothing. Two of River's tools keep to another order: a `Grouper` learns first, and an
-    ensemble of pipelines lets each learn an example several times or never. Put the transformer in
-    front of the ensemble, and into no `Grouper`.
+    first and learnt then. River's pipelines have this order for supervised transformers, so this
+    one declares itself supervised; it ignores the labels. In a pipeline, nested ones and unions
+    included, an example has the same deviations when it is predicted and when it is learnt, and
+    enters the means once, when it is learnt. `transform_one` changes nothing. Two of River's tools
+    have another order: a `Grouper` learns first, and an ensemble lets each of its pipelines learn
+    an example several times or never. So put the transformer in front of an ensemble, and not into
+    a `Grouper`.
 
     **Labels that come late.** A pipeline learns nothing before the label is there, nor does
     `compose.learn_during_predict` change that here. An example is then predicted with deviations

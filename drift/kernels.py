@@ -84,7 +84,7 @@ class Linear:
 
     @property
     def scales_rows(self) -> bool:
-        """Whether of an instance the direction is all that counts."""
+        """Whether only the direction of an example counts: rows are stored with unit norm."""
         return bool(self.normalize)
 
     @property
@@ -206,7 +206,7 @@ class RBF:
 
     @property
     def scales_rows(self) -> bool:
-        """Whether of an instance the direction is all that counts."""
+        """Whether only the direction of an example counts: rows are stored with unit norm."""
         return bool(self.normalize)
 
     @property

@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 
 from drift.kernels import RBF
-from drift.models import MIRA, MODELS, RBP, Averaged, KernelClassifier, OneVsRest, column_type
+from drift.models import (
+    MIRA,
+    MODELS,
+    RBP,
+    Averaged,
+    KernelClassifier,
+    KernelModel,
+    OneVsRest,
+    column_type,
+)
 from drift.types import Features
 
 
@@ -34,7 +43,7 @@ def test_a_typed_script_wraps_and_looks_up() -> None:
     classes = OneVsRest(RBP(10))
     classes.learn_one(numbers, "news")
     several: list[Any] = [MIRA(), Averaged(RBP(3)), Mine()]
-    kind: type[KernelClassifier] = MODELS["RBP"]
+    kind: type[KernelModel] = MODELS["RBP"]
     for model in several:
         model.learn_many(np.eye(3), np.array([True, False, True]))
     assert (classes.predict_one(numbers), kind, column_type()) == ("news", RBP, column_type())

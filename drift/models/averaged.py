@@ -10,9 +10,11 @@ import numpy as np
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._template.binary import KernelClassifier
+from drift.models._template.kernel import KernelModel
 from drift.models._template.labels import probabilities
-from drift.models._template.multiclass import MulticlassKernelClassifier, TwoOrMore, softmax
+from drift.models._template.multiclass import MulticlassKernelClassifier, softmax
 from drift.models._template.river import ONE, Calibrated, ModelWrapper, Scored
+from drift.models._template.two_or_more import TwoOrMore
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -73,15 +75,15 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     _kept = frozenset({"_held", "_serials", "_sums", "_weights"})
 
-    def __init__(self, model: KernelClassifier) -> None:
+    def __init__(self, model: KernelModel) -> None:
         check_instance("model", model)
-        if not issubclass(type(model), KernelClassifier):  # a pipeline would pass isinstance
+        if not issubclass(type(model), KernelModel):  # a pipeline would pass isinstance
             raise ParameterError(
                 "model must be a classifier of drift.models and not a wrapper, not "
                 f"{type(model).__name__}: put transformers in front of Averaged"
             )
         super().__init__()
-        self.model: KernelClassifier = model
+        self.model: KernelModel = model
         self._n_examples = 0.0  # sum of their weights
         self._since = 0.0  # of those predicted by the current hypothesis
         # By number of class (one row for a binary model) and support, the oldest first:
@@ -90,6 +92,12 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self._serials = list(model._supports.serials)
         self._weights: Any = None  # the average, by class and slot
         self._binary = self._prototypes is None
+
+    @property
+    def _two(self) -> KernelClassifier:
+        """The model, where it has hooks for two classes."""
+        assert isinstance(self.model, KernelClassifier)  # noqa: S101
+        return self.model
 
     @property
     def _learns_signs(self) -> bool:  # type: ignore[override]  # as the model does
@@ -121,14 +129,17 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             Features, label and weight, as for the model.
         """
         if w is ONE:
-            self._guard.update(self, self._follow_example, x, y)
+            self._learn_only(x, y)
         else:
             super().learn_one(x, y, w)
 
     def _learn(self, x: Features, y: Label) -> Label:
         predicted = self.predict_one(x)
-        self._guard.update(self, self._follow_example, x, y)
+        self._learn_only(x, y)
         return predicted
+
+    def _learn_only(self, x: Features, y: Label) -> None:
+        self._guard.update(self, self._follow_example, x, y)
 
     def _follow_example(self, x: Features, y: Label) -> None:
         """Let the model learn an example; every sixteenth also updates the calibration."""
@@ -139,13 +150,13 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self._follow_one(self.model.learn_one, x, y, self._weight)
         classes = self._prototypes
         if isinstance(scores, float) and classes is None:
-            self._calibration.learn(scores, self.model._sign(y), self._weight)
+            self._calibration.learn(scores, self._two._sign(y), self._weight)
         elif isinstance(scores, Sized) and classes and classes.number(y) < len(scores):
             self._calibration.learn_classes(scores, classes.number(y), self._weight)
 
     def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
-        model, weighted = self.model, (self._weight, self.model._learn_sign, x, sign)
+        model, weighted = self.model, (self._weight, self._two._learn_sign, x, sign)
         score: float = self._guard.update(self, self._follow_one, model._weighted, *weighted)
         return score
 
@@ -219,7 +230,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         scaled = score * self._calibration.scale
         if self._prototypes is not None:
             return softmax(self._prototypes.labels, scaled)
-        return probabilities(self.model._labels, scaled)
+        return probabilities(self._two._labels, scaled)
 
     @property
     def n_mistakes(self) -> int:

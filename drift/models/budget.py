@@ -76,7 +76,7 @@ class RBP(Drawing, KernelClassifier):
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
         if self._supports.n_supports() > self.budget:
-            self._supports.remove(self._draw(self.budget))
+            self._supports.evict(self._draw(self.budget))
 
 
 class LBP(KernelClassifier):
@@ -124,7 +124,7 @@ class LBP(KernelClassifier):
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
         if self._supports.n_supports() > self.budget:
-            self._supports.remove(0)
+            self._supports.evict(0)
 
 
 class MRBP(Drawing, MulticlassKernelClassifier):

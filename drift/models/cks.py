@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift._checks import check_integer, check_number
+from drift.models._template.binary import KernelClassifier
 from drift.models._template.redundant import LeaveOneOut
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CKS", "VariableCachePerceptron"]
 
 
-class _CachePerceptron(LeaveOneOut):
+class _CachePerceptron(LeaveOneOut, KernelClassifier):
     """Perceptron with a margin, on a budget or without one."""
 
     _wide = True

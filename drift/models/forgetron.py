@@ -117,7 +117,7 @@ class Forgetron(KernelClassifier):
         else:
             phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / scale)
         supports.scale(phi)
-        supports.remove(0)
+        supports.evict(0)
 
     def _basic_factor(self, norm2: float) -> float:
         size = self.budget + 1

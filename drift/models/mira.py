@@ -195,16 +195,29 @@ def smallest_change(
     >>> smallest_change(0, np.array([0.0, 1.0, -9.0]), margin=0.0, self_kernel=1.0)
     array([ 0.5, -0.5,  0. ])
     """
-    # tau_r = w [r = k] - max(0, v_r - theta), with theta such that they sum up to 0.
-    own_class = np.zeros(len(scores))
-    own_class[k] = 1.0
-    bounds = weight * own_class
-    v = (scores - margin * own_class) / self_kernel + bounds
-    descending = np.sort(v)[::-1]
-    thetas = (np.cumsum(descending) - weight) / np.arange(1, len(v) + 1)
-    theta = thetas[np.flatnonzero(descending > thetas)[-1]]
-    tau: Array = bounds - np.maximum(v - theta, 0.0)
-    if not tau.any():
-        tau = np.full(len(scores), -weight / (len(scores) - 1))
-        tau[k] = weight
+    # With d_r by how much f_r / k(x, x) is below the best rival's, and the level t: tau_r is
+    # -max(0, t - d_r), and tau_k = min(w, d_k - t) is the sum of the others. All are differences of
+    # scores, so that no weight is lost beside a score, and no score beside a weight.
+    own = scores[k] - margin
+    rivals = np.delete(scores, k)
+    best = rivals.max()
+    gap, below = (best - own) / self_kernel, (best - rivals) / self_kernel
+    if gap <= 0.0:
+        return _with(k, weight, np.full(len(rivals), -weight / len(rivals)))
+    ascending = np.sort(below)
+    sums, counts = np.cumsum(ascending), np.arange(1, len(rivals) + 1)
+
+    def level(levels: Array) -> float:
+        return float(levels[np.flatnonzero(ascending < levels)[-1]])  # of the best, 0 is below its
+
+    t = level((sums + gap) / (counts + 1))
+    own_change = gap - t
+    if own_change > weight:
+        t, own_change = level((sums + weight) / counts), weight
+    return _with(k, own_change, np.minimum(below - t, 0.0))
+
+
+def _with(k: int, own: float, others: Array) -> Array:
+    """Coefficients of all classes, with that of class `k` among the others."""
+    tau: Array = np.insert(others, k, own)
     return tau

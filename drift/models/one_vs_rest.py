@@ -190,10 +190,12 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
-    ) -> None:
+    ) -> bool:
         model, margin = self.model, self.model._skip_margin
-        if self._shared is None or not model._sums_up or (labels and margin == math.inf):
-            return
+        if not model._shares_supports or not model._sums_up or (labels and margin == math.inf):
+            return False
+        if self._shared is None:  # before the first class
+            return True
         factors = self._factors()
         numbers = {label: k for k, label in enumerate(self.models)}
         matrix = self._shared.matrix[: len(factors)]
@@ -206,6 +208,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             supports_may_update=model._supports_may_update,
         )
         self._shared.store.scan_classes(rows, predictions, labels, classes)
+        return True
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         check_classes(labels)

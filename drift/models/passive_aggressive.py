@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drift._checks import check_integer, check_number
-from drift.models._template.multiclass import TwoOrMore
+from drift.models._template.two_or_more import TwoOrMore
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

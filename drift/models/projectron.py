@@ -9,7 +9,7 @@ import numpy as np
 from drift._checks import check_number
 from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.multiclass import TwoOrMore
+from drift.models._template.two_or_more import TwoOrMore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from drift.models._template.binary import KernelClassifier
+    from drift.models._template.kernel import KernelModel
 
 __all__ = ["ENTRIES", "MODELS", "Entry"]
 
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     paper: str
 
     @property
-    def model(self) -> type[KernelClassifier]:
+    def model(self) -> type[KernelModel]:
         """The class."""
         module = import_module(f"drift.models.{self.home}")
         return getattr(module, self.name)  # type: ignore[no-any-return]
@@ -71,7 +71,7 @@ ENTRIES = [
 ]
 
 #: Class by name; importing it imports all of them.
-MODELS: dict[str, type[KernelClassifier]]
+MODELS: dict[str, type[KernelModel]]
 
 
 def __getattr__(name: str) -> Any:

@@ -166,7 +166,7 @@ class ROMMA(KernelClassifier):
         blur = c * rounding + supports.tie * abs(d) * self_kernel
         if c == 0.0 or not blur <= _BLUR or not norm2 <= 1.0 / _LEAST:
             while len(supports):
-                supports.remove(-1)
+                supports.evict(-1)
             self._numbers.clear()
             self._weights.clear()
             c, d, norm2 = 1.0, sign / self_kernel, 1.0 / self_kernel

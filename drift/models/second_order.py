@@ -74,7 +74,7 @@ class _SecondOrder(KernelClassifier):
             coefficients = np.zeros(inverse.capacity)
             supports.coefficients(coefficients)
         if supports.budget is not None and len(supports) >= supports.budget:
-            freed = supports.remove(self._victim())
+            freed = supports.evict(self._victim())
             column = inverse.remove(freed, self._guard)
             # A k and A y without the victim follow from those with it: no further product with A.
             weights -= weights[freed] * column

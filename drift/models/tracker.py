@@ -275,8 +275,9 @@ class Tracker(OnlineClassifier):
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
-    ) -> None:
+    ) -> bool:
         self._core.learn_rows(rows, predictions, labels)
+        return True
 
     def _check_labels(self, labels: Sequence[Label]) -> None:
         check_classes(labels)

@@ -14,7 +14,7 @@ from tools.golden import ROOT, SIZES, go_on, write
 CASES = sorted(path.with_suffix("") for path in ROOT.glob("*/*-*.json"))
 #: What `drift.models` exports beside classes that can be stored.
 OTHERS = {
-    *("MODELS", "KernelClassifier", "MulticlassKernelClassifier"),
+    *("MODELS", "KernelClassifier", "KernelModel", "MulticlassKernelClassifier"),
     *("column_type", "compiled", "from_bytes"),
 }
 

@@ -76,7 +76,7 @@ def test_a_support_is_as_it_came_and_survives_a_copy():
     for x in ({"a": 3.0, "b": -0.5}, {}, {"c": 1e12}):
         supports.read(x)
         supports.add(x, 1.0)
-    supports.remove(1)
+    supports.evict(1)
     copy = SupportSet.__new__(SupportSet)
     copy.__setstate__(supports.__getstate__())
     assert copy.__getstate__() == supports.__getstate__()

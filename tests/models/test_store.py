@@ -96,7 +96,7 @@ class TwoStores(RuleBasedStateMachine):
     def remove(self, data):
         slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         for store in (self.fast, self.plain):
-            store.remove(slot)
+            store.evict_slot(slot)
 
     @precondition(lambda self: len(self.live) > 1)
     @rule(data=st.data())
@@ -170,7 +170,7 @@ class TwoStores(RuleBasedStateMachine):
         while len(self.live) > 3:
             slot = self.live.pop(len(self.live) // 2)
             for store in (self.fast, self.plain):
-                store.remove(slot)
+                store.evict_slot(slot)
 
     @rule(factor=st.floats(-2, 2))
     def multiply(self, factor):
@@ -305,7 +305,7 @@ def test_adding_to_coefficients_by_hand():
     for name, coefficient in [("a", 1.0), ("b", 2.0), ("c", 5.0)]:
         supports.read({name: 1.0})
         supports.add({name: 1.0}, coefficient)
-    freed = supports.remove(1)
+    freed = supports.evict(1)
     supports.scale(0.5)
     supports.read({"a": 1.0, "c": 1.0})
     assert supports.score() == 3.0
@@ -366,7 +366,7 @@ def test_memory_follows_the_supports_and_not_the_stream():
         supports.read(x)
         supports.add(x, 1.0)
         if len(supports) > 20:
-            supports.remove(0)
+            supports.evict(0)
         if t >= 1000:
             sizes.append(sys.getsizeof(supports.store) + len(supports.store.state()["names"]))
     assert max(sizes) <= 1.02 * sizes[0]
@@ -382,7 +382,7 @@ def test_a_dense_column_turns_sparse_again():
         slots.append(store.add(x, 1.0))
     assert store.state()["dense"] == [0]
     for slot in slots[:-3]:
-        store.remove(slot)
+        store.evict_slot(slot)
     assert store.state()["dense"] == []
     store.read({"common": 1.0})
     assert store.score() == 62.0 + 63.0 + 64.0
@@ -522,7 +522,7 @@ def test_free_slots_are_not_shown_to_a_users_kernel():
     for name in "abc":
         supports.read({name: 2.0})
         supports.add({name: 2.0}, 1.0)
-    supports.remove(1)
+    supports.evict(1)
     supports.read({"a": 3.0, "b": 4.0})
     assert supports.score() == pytest.approx(0.6)
     row = array("d", [7.0] * 3)

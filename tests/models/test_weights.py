@@ -33,6 +33,7 @@ from drift.models import (
     Perceptron,
     ProjectronPlusPlus,
     StructuredProjectron,
+    from_bytes,
 )
 
 
@@ -186,6 +187,31 @@ def test_a_batch_is_learnt_as_the_loop_learns_it(name):
     *_, batch = several
     batch.learn_many(pl.DataFrame(X), y, 0)
     assert pickle.dumps(batch) == pickle.dumps(MAKE[name](None, 9))
+
+
+EXTREMES = {
+    "smallest": [1e-100],
+    "below rounding": [1e-17],
+    "beyond rounding": [1e17],
+    "largest": [1e100],
+    "all": [1e100, 1.0, 1e-100],
+}
+
+
+@pytest.mark.parametrize("weights", EXTREMES.values(), ids=EXTREMES)
+@pytest.mark.parametrize("name", MAKE)
+def test_the_most_extreme_weights_are_learnt_or_refused(name, weights):
+    """Nothing vanishes beside them that makes a model fail, and every state can be stored."""
+    model = MAKE[name](None, 5)
+    for t, (x, y) in enumerate(examples_of(name)):
+        try:
+            model.learn_one(x, y, weights[t % len(weights)])
+        except ParameterError as error:
+            assert "ridge" in str(error)  # noqa: PT017 - others must not be raised
+            break
+    chances = from_bytes(model.to_bytes()).predict_proba_one({"a": 1.0, "b": 0.5})
+    assert chances == model.predict_proba_one({"a": 1.0, "b": 0.5})
+    assert all(0.0 <= chance <= 1.0 for chance in chances.values())
 
 
 def test_a_weight_for_all_rows():

@@ -96,7 +96,7 @@ class Changing(Perceptron):
         elif self.n_updates % 3 == 2:
             self._supports.scale(-1e-101)
         else:
-            self._supports.remove(0)
+            self._supports.evict(0)
 
 
 @pytest.mark.parametrize("labels", ["cacbc", "baabaabacacc"])

@@ -35,7 +35,7 @@ class Part:
     unless `_kept` names the attribute.
     """
 
-    #: Attributes that an update never changes in place, or only after `Guard.keep`.
+    #: Attributes not copied before an update, which replaces them or calls `Guard.keep` first.
     _kept: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, *_: Any, **__: Any) -> Self:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSEEN", "check_class", "check_classes", "refuse_real"]
 
-#: Label of an example to be skipped.
+#: Stands for the label of an example of weight 0, which is neither checked nor learnt.
 UNSEEN: Any = object()
 
 

@@ -1,7 +1,4 @@
-"""The inverse and the Cholesky factor of the Gram matrix, updated as supports come and go.
-
-Two classes with the same tolerances, in one file that has a little more than 300 lines.
-"""
+"""The inverse and the Cholesky factor of the Gram matrix, updated as supports come and go."""
 
 from __future__ import annotations
 

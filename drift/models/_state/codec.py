@@ -1,7 +1,5 @@
 """drift's own models as a JSON tree and binary arrays, and back; nothing in a file is ever run.
 
-More than 300 lines, as both directions of each kind are here.
-
 A node of the tree is a JSON scalar for None, bool, a str, an int of 64 bits or a finite float, and
 else a list that starts with a tag:
 

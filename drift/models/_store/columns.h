@@ -1,5 +1,4 @@
-/* The arithmetic of the column store, once per precision: this file is included with REAL set. It is
-   longer than 300 lines because each precision includes all of it.
+/* The arithmetic of the column store, once per precision: this file is included with REAL set.
 
    Loops compute each slot separately, in the order of the columns. Sums over slots have a fixed
    number of lanes. So the vector width never changes a bit of the result.

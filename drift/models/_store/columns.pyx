@@ -9,8 +9,17 @@ Rows are stored with unit norm if the kernel normalises them, else divided by a 
 norm in [1/2, 1), which is exact and keeps float32 in its range; `scale` reverses that. Norms,
 coefficients and kernel values are double.
 
-The store is one class in five steps, each derived from the one before: supports, point, scores,
-batches, changes. They are one translation unit.
+The store is one class, cut into layers that are included here as one translation unit. Each derives
+from the one before, calls only that one and those below, and writes only its own attributes, except
+that reading a point, and adding or evicting a support, make what was computed of the point invalid:
+
+- `columns_supports.pxi`: columns, names, slots and coefficients;
+- `columns_point.pxi`: the example read last, by columns;
+- `columns_scores.pxi`: its kernel row and score, and the step of a model that learns it;
+- `columns_batches.pxi`: the same for the rows of a batch, with the sums of a window of them;
+- `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes these.
+
+`columns_guard.pxi` and `columns_calibration.pxi` are classes of their own, without a store.
 """
 
 cimport cython

@@ -74,7 +74,7 @@ cdef int best_class(const double *scores, const double *factors, int count) noex
 
 
 cdef class Batches(Scores):
-    """Scores of rows up to the next update, and of classes that share the supports."""
+    """Scores of many rows, up to the next update, and of classes that share the supports."""
 
     cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""

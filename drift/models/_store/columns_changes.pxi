@@ -4,7 +4,7 @@
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
 cdef class Changes(Batches):
-    """Supports in order of insertion."""
+    """The layer that changes the supports: their order, additions, evictions, merges, and their undoing."""
 
     # Values before the update, and the number of supports from before it, which are first in the order.
     cdef int old_used, old_capacity, old_columns, n_old
@@ -104,7 +104,7 @@ cdef class Changes(Batches):
             self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
         return 0
 
-    def remove(self, int slot):
+    def evict_slot(self, int slot):
         """Evict the support in a slot, and forget names that no other support has."""
         cdef int i = 0
         while i < self.size and self.order[i] != slot:
@@ -217,7 +217,7 @@ cdef class Changes(Batches):
         if share != 0.0:
             self.keep_weights()
             self.weight[target] = self.sum_of(self.weight[target], share * self.weight[slot])
-        self.remove(slot)
+        self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 # The point's score: inner products with all supports, kernel values, their weighted sum.
 
 cdef class Scores(Point):
-    """The kernel row of the point, and its score."""
+    """The kernel row of the point and its score, which change no support."""
 
     cdef double last_score, last_rounding
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2

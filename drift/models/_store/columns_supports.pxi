@@ -87,7 +87,7 @@ cdef int fill(Stack *stack, values) except -1:
 
 
 cdef class Supports:
-    """Columns by feature, their names, and the supports' slots."""
+    """The lowest layer: columns by feature, their names, the supports' slots and coefficients."""
 
     cdef public Guard guard  # the model's
     cdef readonly Calibration calibration  # of the model's scores

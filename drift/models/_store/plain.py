@@ -302,7 +302,7 @@ class ColumnStore:
         self.serials.append(self.n_added)
         return slot
 
-    def remove(self, slot: int) -> None:
+    def evict_slot(self, slot: int) -> None:
         """Evict the support in a slot, and forget names that no other support has."""
         if slot not in self.order:
             raise IndexError(f"no support is in slot {slot}")
@@ -348,7 +348,7 @@ class ColumnStore:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
             self.weight[target] = sum_of(self.weight[target], share * self.weight[slot])
-        self.remove(slot)
+        self.evict_slot(slot)
 
     def n_supports(self) -> int:
         """Number of supports."""

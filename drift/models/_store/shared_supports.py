@@ -230,14 +230,14 @@ class SharedSupports(Part):
         guard.keep(self._shared.matrix, slot)
         self._shared.serial = -1
 
-    def remove(self, i: int) -> int:
+    def evict(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
         self._keep(slot)
         shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:
-            shared.store.remove(slot)
+            shared.store.evict_slot(slot)
             if slot == shared.slot:
                 shared.slot = -1
         return slot
@@ -259,7 +259,7 @@ class SharedSupports(Part):
             weights = self._shared.matrix[self._number]
             self.guard.keep(self._shared.matrix, target)
             weights[target] = sum_of(weights[target], share * weights[slot], self.tie)
-        self.remove(self._order.index(slot))
+        self.evict(self._order.index(slot))
 
     def coefficient(self, i: int) -> float:
         """Coefficient of support number `i`."""

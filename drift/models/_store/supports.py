@@ -68,7 +68,7 @@ class SupportSet:
         #: Number of supports: as `len`, in a quarter of its time.
         self.n_supports = store.n_supports
         #: Evict support number `i`; return its slot.
-        self.remove = store.evict
+        self.evict = store.evict
         #: Bound on the rounding error of the last score.
         self.rounding = store.rounding
         #: Kernel between the point and itself.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy import sparse
 
 from drift._checks import counted, weight_of
 from drift._values import is_missing
@@ -32,7 +31,7 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
         native = matrix.dtype in {np.dtype(np.float64), np.dtype(np.float32)}
         values = np.asarray(matrix if native else matrix.astype(np.float64))
         return Rows(values, values.shape[1], names=names)
-    csr = sparse.csr_array(matrix.astype(np.float64, copy=False))  # scipy has no float16
+    csr = matrix.astype(np.float64, copy=False).tocsr()  # scipy has no float16
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()

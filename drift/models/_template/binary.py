@@ -2,54 +2,32 @@
 
 `KernelClassifier._step` learns every example: by `learn_one` or in a batch, with or without a
 weight, or for one class of several. If the score is the supports' sum, the compiled store takes the
-same step itself (`run_step`), and calls no hook for an example above `_update_margin`. A class may
-set, as attributes or properties:
-
-====================  =============================================================================
-attribute             meaning
-====================  =============================================================================
-``_update_margin``    An example with ``sign * score`` above it changes nothing. 0 by default:
-                      mistakes alone update. Infinite in a class that overrides `_should_update`
-                      without setting it.
-``_wide``             Columns are always float64, as rounding would accumulate.
-``_shares_supports``  The hooks need no more of ``self._supports`` than `SharedSupports` has, so
-                      that `OneVsRest` can use one store for all classes.
-``_class_margin``     In a `MulticlassKernelClassifier`, the ``_update_margin`` of the label's score
-                      minus the best other score.
-====================  =============================================================================
-
-Two more follow from the hooks: ``_sums_up``, whether `_score` is the supports' sum, and
-``_learns_signs``, whether there are hooks for two classes.
+same step itself (`run_step`), and calls no hook for an example above `_update_margin`. `Scored`
+says what flags a class may set.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift._checks import check_instance
-from drift.errors import ParameterError
-from drift.kernels import DEFAULT_KERNEL, Kernel
-from drift.models._base.guard import alone
-from drift.models._store.supports import SupportSet
+from drift.models._template.kernel import KernelModel
 from drift.models._template.labels import SIGNS, BinaryLabels
 from drift.models._template.river import ONE
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from numpy.typing import NDArray
 
+    from drift.kernels import Kernel
     from drift.models._base.rows import Rows
-    from drift.models._store.built import Calibration, Guard
     from drift.types import Features, Label
 
 __all__ = ["KernelClassifier"]
 
 
-class KernelClassifier(BinaryLabels):
+class KernelClassifier(BinaryLabels, KernelModel):
     """Binary classifier whose hypothesis is a kernel expansion over supports.
 
     Labels may be bool, 0/1 or -1/+1 (numpy's too); predictions come back in the kind of label that
@@ -76,11 +54,8 @@ class KernelClassifier(BinaryLabels):
         If the kernel cannot be called.
     """
 
-    # The module's docstring has the meaning of these.
-    _update_margin: float = 0.0
-    _wide: ClassVar[bool] = False
-    _sums_up: bool = True
     _learns_signs = True
+    _sums_up = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -91,31 +66,8 @@ class KernelClassifier(BinaryLabels):
             cls._sums_up = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
-        check_instance("kernel", kernel)
-        if kernel is not None and not isinstance(kernel, Kernel):
-            raise ParameterError(
-                f"kernel must be called as kernel(dot, sq_a, sq_b), as those of drift.kernels are, "
-                f"not {kernel!r}"
-            )
-        super().__init__()
-        self.kernel = kernel
-        self.n_mistakes = 0
-        self.n_updates = 0
-        self._supports = SupportSet(
-            DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
-        )
-
-    @property
-    def _guard(self) -> Guard:  # type: ignore[override]
-        return self._supports.guard
-
-    @property
-    def _calibration(self) -> Calibration:  # type: ignore[override]
-        return self._supports.calibration
-
-    def _share_guard(self, guard: Any) -> None:
-        """Join the updates of another model."""
-        self._supports.guard = guard
+        super().__init__(kernel, budget)
+        self._start_labels()
 
     # --- hooks ---------------------------------------------------------------------------------
 
@@ -130,10 +82,6 @@ class KernelClassifier(BinaryLabels):
     def _update(self, x: Features, sign: float, score: float) -> None:
         """Change the hypothesis by an example of `_weight`, within the budget."""
         self._supports.add(x, self._weight * sign)
-
-    def _evict(self, i: int) -> int:
-        """Evict support number `i`; return its slot."""
-        return self._supports.remove(i)
 
     def _expansion(self) -> NDArray[np.float64]:
         """Coefficients of the hypothesis, in a row, the oldest support first."""
@@ -213,9 +161,6 @@ class KernelClassifier(BinaryLabels):
             score = self._learn_sign(x, sign, y)
         return labels[score > 0.0]
 
-    def _read(self, x: Features) -> None:
-        self._supports.read(x)
-
     def _decision(self, score: Any) -> Any:
         """Value of `decision_function_one` for a score, of the same sign."""
         return score
@@ -228,19 +173,15 @@ class KernelClassifier(BinaryLabels):
 
     # --- many examples -------------------------------------------------------------------------
 
-    @property
-    def _harmless(self) -> float:  # type: ignore[override]
-        return self._supports.harmless
-
     def _run_rows(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
-    ) -> None:
+    ) -> bool:
         if not self._sums_up:
-            return
+            return False
         if labels is None:
             (negative, positive), scores = self._labels, list[float]()
             try:
@@ -249,29 +190,10 @@ class KernelClassifier(BinaryLabels):
                 predictions += [positive if score > 0.0 else negative for score in scores]
         elif checked is not None:
             self._supports.learn_rows(rows, predictions, labels, checked, self)
+        return True
 
     def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
         if self._sums_up:
             self._supports.score_rows(rows, scores)
         else:
             super()._score_rows(rows, scores)
-
-    # --- the supports ---------------------------------------------------------------------------
-
-    @property
-    def n_supports(self) -> int:
-        """Number of supports."""
-        return len(self._supports)
-
-    @property
-    @alone
-    def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
-        """The supports and their coefficients (by label with several classes), the oldest first.
-
-        Their values have unit norm if the kernel uses an example's direction alone, as with
-        ``normalize="rows"``.
-        """
-        return self._pairs()
-
-    def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
-        return list(self._supports)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
 from drift.models._base.labels import UNSEEN, check_class
-from drift.models._template.river import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from drift.models._store.built import Calibration
     from drift.types import Label
 
 __all__ = ["SIGNS", "BinaryLabels", "probabilities"]
@@ -64,13 +64,16 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
     return kind, labels if kind == "-1/+1" else (0, 1)  # 1 may turn out to go with 0 or with -1
 
 
-class BinaryLabels(Scored):
+class BinaryLabels:
     """Predicts labels of the kind learnt: bool, 0/1 or -1/+1; bool before that."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._kind = "any"
-        self._labels: tuple[Label, Label] = (False, True)
+    _kind: str
+    _labels: tuple[Label, Label]
+    _calibration: Calibration
+
+    def _start_labels(self) -> None:
+        """Know nothing of the labels."""
+        self._kind, self._labels = "any", (False, True)
 
     def _sign(self, y: Label) -> float:
         """Sign of a label; changes nothing."""

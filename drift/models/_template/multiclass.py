@@ -1,21 +1,17 @@
-"""The template of multiclass algorithms, and of those for two classes or more."""
+"""The template of multiclass algorithms, which override its hooks."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.errors import LabelError
 from drift.models._base.labels import check_class, check_classes
-from drift.models._template.binary import KernelClassifier
+from drift.models._template.kernel import KernelModel
 from drift.models._template.prototypes import Prototypes
-from drift.models._template.river import OnlineClassifier
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     from drift.models._template.prototypes import Array
     from drift.types import Features, Label
 
-__all__ = ["MulticlassKernelClassifier", "TwoOrMore", "softmax"]
+__all__ = ["MulticlassKernelClassifier", "softmax"]
 
 
 def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
@@ -41,7 +37,7 @@ def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
     return dict(zip(labels, (powers / powers.sum()).tolist(), strict=True))
 
 
-class MulticlassKernelClassifier(KernelClassifier):
+class MulticlassKernelClassifier(KernelModel):
     """Classifier with one hypothesis, a prototype, for each class, over shared supports.
 
     Labels are hashable; classes may appear at any time, with a prototype of zero. The prediction is
@@ -63,8 +59,6 @@ class MulticlassKernelClassifier(KernelClassifier):
         Number of examples that changed the hypothesis.
     """
 
-    _class_margin: float = 0.0  # see `drift.models._template.binary`
-    _learns_signs: ClassVar[bool] = False
     _multiclass = True
     _prototypes: Prototypes
 
@@ -75,15 +69,12 @@ class MulticlassKernelClassifier(KernelClassifier):
         if {"_score", "_should_update_class"} & overridden and not margin:
             cls._class_margin = math.inf
 
-    learn_one = OnlineClassifier.learn_one
-
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
-        if not self._learns_signs:
-            self._name_classes()
+        self._start_classes()
 
-    def _name_classes(self) -> None:
-        """Start without prototypes."""
+    def _start_classes(self) -> None:
+        """Know no class."""
         self._prototypes = Prototypes()
 
     # --- hooks ---------------------------------------------------------------------------------
@@ -112,7 +103,7 @@ class MulticlassKernelClassifier(KernelClassifier):
 
     def _evict(self, i: int) -> int:
         """Evict support number `i`; return its slot."""
-        slot = self._supports.remove(i)
+        slot = super()._evict(i)
         self._prototypes.drop(slot, self._supports)
         return slot
 
@@ -148,10 +139,12 @@ class MulticlassKernelClassifier(KernelClassifier):
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
-    ) -> None:
-        if self._class_margin < math.inf:
-            classes = self._prototypes.classes(self._calibration, self._class_margin)
-            self._supports.scan_classes(rows, predictions, labels, classes)
+    ) -> bool:
+        if self._class_margin == math.inf:
+            return False
+        classes = self._prototypes.classes(self._calibration, self._class_margin)
+        self._supports.scan_classes(rows, predictions, labels, classes)
+        return True
 
     def _score(self) -> Any:
         return self._prototypes.scores(self._supports)
@@ -162,9 +155,8 @@ class MulticlassKernelClassifier(KernelClassifier):
         """Value of `decision_function_one` for scores."""
         return self._prototypes.by_label(scores)
 
-    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
+    def _check_labels(self, labels: Sequence[Label]) -> Any:
         check_classes(labels)
-        return None
 
     def _label_of(self, score: Any) -> Label:
         return self._prototypes.labels[int(score.argmax())] if len(score) else None
@@ -180,82 +172,3 @@ class MulticlassKernelClassifier(KernelClassifier):
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         pairs = zip(self._supports, self._supports.slots, strict=True)
         return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
-
-
-def _by_mode(name: str) -> Any:
-    """Return a method that calls the binary or the multiclass template's, by the model's mode."""
-    two, more = getattr(KernelClassifier, name), getattr(MulticlassKernelClassifier, name)
-
-    def method(self: TwoOrMore, *args: Any) -> Any:
-        return (two if self._prototypes is None else more)(self, *args)
-
-    return method
-
-
-class TwoOrMore(MulticlassKernelClassifier):
-    """Classifier with hooks for two classes and for more.
-
-    It is a binary model, without prototypes, while labels are bool, 0/1 or -1/+1. When another
-    label comes, each class so far gets half of the hypothesis, one with the opposite sign.
-    """
-
-    _learns_signs = True
-    _prototypes: Any = None
-
-    #: Share of the binary hypothesis that a class started with, by the class's number.
-    _halves: dict[int, float]
-
-    _run_rows = _by_mode("_run_rows")
-    _score = _by_mode("_score")
-    _decision = _by_mode("_decision")
-    _label_of = _by_mode("_label_of")
-    _probabilities = _by_mode("_probabilities")
-    _expansion = _by_mode("_expansion")
-    _pairs = _by_mode("_pairs")
-    _learn_in_mode = _by_mode("_learn")
-    _check_in_mode = _by_mode("_check_labels")
-
-    @property
-    def _sums_up(self) -> bool:  # type: ignore[override]
-        return self._prototypes is None
-
-    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
-        with contextlib.suppress(LabelError):
-            signs: array[int] | None = self._check_in_mode(labels)
-            return signs
-        return super()._check_labels(labels)  # labels of more classes come
-
-    def _learn(self, x: Features, y: Label) -> Label:
-        if self._prototypes is not None or self._is_binary(y):
-            return self._learn_in_mode(x, y)
-        check_class(y)
-        return self._guard.update(self, self._go_over, x, y)
-
-    def _is_binary(self, y: Label) -> bool:
-        try:
-            self._sign(y)
-        except LabelError:
-            return False
-        return True
-
-    def _go_over(self, x: Features, y: Label) -> Label:
-        """Learn the first example of a model of more than two classes."""
-        predicted = self._predict(x)
-        self._name_classes()
-        self._step_class(x, y)
-        return predicted
-
-    def _name_classes(self) -> None:
-        """Go over to prototypes: half of the hypothesis for each class learnt so far."""
-        super()._name_classes()
-        self._halves = {}
-        if not self.n_updates:
-            return
-        learnt = self._labels if self._kind != "any" else self._labels[1:]
-        for label in learnt:
-            self._prototypes.add(label)
-        self._halves = {len(learnt) - 1: 0.5} | ({0: -0.5} if len(learnt) > 1 else {})
-        for i, slot in enumerate(self._supports.slots):
-            coefficient = self._supports.coefficient(i)
-            shares = {k: share * coefficient for k, share in self._halves.items()}
-            self._prototypes.put(slot, self._supports, shares)

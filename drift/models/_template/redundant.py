@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift.models._linalg.leave_one_out import LeaveOneOutScores
-from drift.models._template.binary import KernelClassifier
+from drift.models._template.kernel import KernelModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["LeaveOneOut"]
 
 
-class LeaveOneOut(KernelClassifier):
+class LeaveOneOut(KernelModel):
     """Classifier that keeps the leave-one-out scores of its supports."""
 
     _rest: Any = None  # a LeaveOneOutScores, from the first support on

@@ -11,6 +11,7 @@ import inspect
 import math
 from abc import abstractmethod
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -195,6 +196,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
     def _learn(self, x: Features, y: Label) -> Label:
         """Learn an example, or refuse it; return the prediction before that."""
 
+    def _learn_only(self, x: Features, y: Label) -> Label:
+        """Learn as `_learn` does, where nobody asks for the prediction."""
+        return self._learn(x, y)
+
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         """Refuse a batch in which a label cannot be learnt after the earlier ones.
@@ -216,27 +221,17 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     def _run_batch(
         self,
-        table: Table,
+        rows: Rows | list[Features],
         predictions: list[Label],
-        labels: list[Label] | None = None,
-        weights: list[float] | None = None,
-        checked: Any = None,
+        run: Callable[[], bool] | None,
+        step: Callable[[int, Features], Label],
     ) -> None:
-        """Predict each row of a batch, then learn it if there are labels."""
-        rows = table.rows
+        """Append a prediction for each row, by `run` as far as it goes, then by `step`."""
         while len(predictions) < len(rows):
-            if weights is None:
-                self._run_rows(rows, predictions, labels, checked)
-            if (i := len(predictions)) == len(rows):
-                break
-            x = rows[i]
-            if labels is None:
-                label = self._predict(x)
-            elif weights is None:
-                label = self._learn(x, labels[i])
-            else:
-                label = self._learn_weighted(x, labels[i], weights[i])
-            predictions.append(label)
+            if run is not None and not run():
+                run = None
+            if (i := len(predictions)) < len(rows):
+                predictions.append(step(i, rows[i]))
 
     def _run_rows(
         self,
@@ -244,12 +239,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
-    ) -> None:
+    ) -> bool:
         """Run examples without weights in compiled code, up to one that needs a method.
 
         It starts at the first row without a prediction, and appends predictions. `checked` is the
-        result of `_check_labels`; without labels nothing is learnt.
+        result of `_check_labels`; without labels nothing is learnt. The result is whether to go on
+        so after that row.
         """
+        return False
 
     def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
         """Append the value of `_score` for each row."""
@@ -496,7 +493,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         LabelError, FeatureError, FeatureTypeError, ParameterError
             As by `learn_one`, with the row's number; ParameterError also if the lengths differ.
         """
-        self._run(X, y, w)
+        self._run(X, y, w, self._learn_only)
 
     @alone
     def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
@@ -521,10 +518,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         >>> Perceptron().predict_learn_many(X, [True, False, True])
         array([False,  True,  True])
         """
-        table, name, predictions = self._run(X, y, w)
+        table, name, predictions = self._run(X, y, w, self._learn)
         return table.series(predictions, name)
 
-    def _run(self, X: Any, y: Any, w: Any) -> tuple[Table, str | None, list[Label]]:
+    def _run(
+        self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Label]
+    ) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch; return it, the name of `y`, and the predictions before each row."""
         batches = _template.batches
         table, (labels, name) = batches.Table(X), batches.labels_of(y)
@@ -540,7 +539,16 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         try:
             checked = self._check_labels(labels)
             table.check(self._read, self._harmless)
-            self._run_batch(table, predictions, labels, weights, checked)
+            if weights is None:
+                run = partial(self._run_rows, table.rows, predictions, labels, checked)
+                self._run_batch(table.rows, predictions, run, lambda i, x: learn(x, labels[i]))
+            else:
+                self._run_batch(
+                    table.rows,
+                    predictions,
+                    None,
+                    lambda i, x: self._learn_weighted(x, labels[i], weights[i]),
+                )
         except DriftError as error:
             error.rows_learnt = len(predictions)
             raise
@@ -586,7 +594,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         """
         table, predictions = self._table(X), list[Any]()
         with _named_row(predictions):
-            self._run_batch(table, predictions)
+            run = partial(self._run_rows, table.rows, predictions, None, None)
+            self._run_batch(table.rows, predictions, run, lambda _, x: self._predict(x))
         return table.series(predictions)
 
     @alone
@@ -630,19 +639,44 @@ def _some(features: range | frozenset[Hashable]) -> str:
 
 
 class Scored(OnlineClassifier):
-    """A model that predicts by the sign of a score, or by the largest of several."""
+    """A model that predicts by the sign of a score, or by the largest of several.
 
-    #: See `drift.models._template.binary`.
+    A class may set these flags, as attributes or properties:
+
+    ========================  =====================================================================
+    ``_update_margin``        Of two classes: an example with ``sign * score`` above it changes
+                              nothing. 0 by default: mistakes alone update. Infinite in a class that
+                              overrides `_should_update` without setting it.
+    ``_class_margin``         Of more classes: the same, for the label's score minus the best other
+                              one. Infinite in a class that overrides `_should_update_class` or
+                              `_score` without setting it.
+    ``_wide``                 Columns are always float64, as rounding would accumulate.
+    ``_shares_supports``      The hooks need no more of ``self._supports`` than `SharedSupports`
+                              has, so that `OneVsRest` can use one store for all classes.
+    ``_supports_may_update``  An example above the margin may cause an update if it is a support.
+    ========================  =====================================================================
+
+    The others follow from the hooks:
+
+    ========================  =====================================================================
+    ``_multiclass``           It learns more than two classes.
+    ``_learns_signs``         It has hooks for two classes, and so `_learn_sign`.
+    ``_sums_up``              `_score` is the supports' sum, which compiled code computes.
+    ``_skip_margin``          Margin above which a class of `OneVsRest` over a shared store does not
+                              learn an example: compiled code skips rows that no class learns.
+    ``_harmless``             No example of plain numbers is refused whose sum of squares is at most
+                              this.
+    ========================  =====================================================================
+    """
+
+    _update_margin: float = 0.0
+    _class_margin: float = 0.0
+    _wide: ClassVar[bool] = False
     _shares_supports: ClassVar[bool] = False
-
-    #: Whether it has `_learn_sign`, which `OneVsRest` needs.
-    _learns_signs: ClassVar[bool] = False
-
-    #: Margin above which a class of `OneVsRest`, over a shared store, does not learn an example:
-    #: compiled code skips rows that no class learns.
-    _skip_margin: float = math.inf
-    #: Whether it may learn a support above that.
     _supports_may_update: bool = False
+    _learns_signs: bool = False
+    _sums_up: bool = False
+    _skip_margin: float = math.inf
 
     #: Maps scores to probabilities; it learns from the score before each update.
     _calibration: Calibration

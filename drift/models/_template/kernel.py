@@ -1,0 +1,112 @@
+"""What models of one list of supports have in common, whatever the number of classes.
+
+`KernelClassifier` (binary.py) and `MulticlassKernelClassifier` (multiclass.py) derive from it and
+do not know each other; `TwoOrMore` (two_or_more.py) is both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift._checks import check_instance
+from drift.errors import ParameterError
+from drift.kernels import DEFAULT_KERNEL, Kernel
+from drift.models._base.guard import alone
+from drift.models._store.supports import SupportSet
+from drift.models._template.river import Scored
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import NDArray
+
+    from drift.models._store.built import Calibration, Guard
+    from drift.types import Features
+
+__all__ = ["KernelModel"]
+
+
+class KernelModel(Scored):
+    """Classifier whose hypotheses are kernel expansions over one list of supports.
+
+    Parameters
+    ----------
+    kernel
+        Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
+    budget
+        Largest number of supports, None for no limit. Subclasses without a budget leave it out.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Number of mistakes while learning, before each update.
+    n_updates : int
+        Number of examples that changed the hypothesis.
+
+    Raises
+    ------
+    ParameterError
+        If the kernel cannot be called.
+    """
+
+    def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
+        check_instance("kernel", kernel)
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise ParameterError(
+                f"kernel must be called as kernel(dot, sq_a, sq_b), as those of drift.kernels are, "
+                f"not {kernel!r}"
+            )
+        super().__init__()
+        self.kernel = kernel
+        self.n_mistakes = 0
+        self.n_updates = 0
+        self._supports = SupportSet(
+            DEFAULT_KERNEL if kernel is None else kernel, budget, wide=self._wide
+        )
+
+    @property
+    def _guard(self) -> Guard:  # type: ignore[override]
+        return self._supports.guard
+
+    @property
+    def _calibration(self) -> Calibration:  # type: ignore[override]
+        return self._supports.calibration
+
+    @property
+    def _harmless(self) -> float:  # type: ignore[override]
+        return self._supports.harmless
+
+    def _share_guard(self, guard: Any) -> None:
+        """Join the updates of another model."""
+        self._supports.guard = guard
+
+    def _read(self, x: Features) -> None:
+        self._supports.read(x)
+
+    # --- the supports ---------------------------------------------------------------------------
+
+    def _evict(self, i: int) -> int:
+        """Evict support number `i`; return its slot."""
+        return self._supports.evict(i)
+
+    def _expansion(self) -> NDArray[Any]:
+        """Coefficients by hypothesis, a row for each, and support, the oldest first."""
+        raise NotImplementedError
+
+    @property
+    def n_supports(self) -> int:
+        """Number of supports."""
+        return len(self._supports)
+
+    @property
+    @alone
+    def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
+        """The supports and their coefficients (by label with several classes), the oldest first.
+
+        Their values have unit norm if the kernel uses an example's direction alone, as with
+        ``normalize="rows"``.
+        """
+        return self._pairs()
+
+    def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
+        return list(self._supports)
