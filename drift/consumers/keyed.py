@@ -61,9 +61,12 @@ class _Kept:
     examples: int
     time: int
 
-    def encode(self, encode: Callable[[Any], tuple[bytes, str]]) -> Row:
+    def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> Row:
         """Make a row of it."""
-        return Row(*encode(self.model), self.examples, self.time)
+        try:
+            return Row(*encode(self.model), self.examples, self.time)
+        except CheckpointError as problem:  # it could not be read again
+            raise CheckpointError(f"the model of the key {key!r:.60}: {problem}") from problem
 
 
 @dataclass
@@ -77,7 +80,7 @@ class _Unwritten:
 
     def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> None:
         """Make a row of a model."""
-        self.rows[key] = self.models[key].encode(encode)
+        self.rows[key] = self.models[key].encode(key, encode)
         del self.models[key]
 
 
@@ -222,7 +225,7 @@ class KeyedModels:
             if self._unwritten is not None:
                 self._encode_first(key)
             if key in self._dirty:
-                self._left[key] = kept.encode(self._encode)
+                self._left[key] = kept.encode(key, self._encode)
                 self._dirty.remove(key)
                 if (unwritten := self._unwritten) is not None:
                     unwritten.outdated.add(key)

@@ -698,7 +698,11 @@ def test_what_cannot_be_stored_leaves_the_one_before(folder):
     assert newest_of(folder) == 10
 
 
-def test_a_model_that_could_not_be_read_again_is_not_written(local):
+@pytest.mark.parametrize(
+    ("name", "wrong", "said"),
+    [("gates", np.inf, "gates out of bounds"), ("covariances", -1.0, "covariances")],
+)
+def test_a_model_that_could_not_be_read_again_is_not_written(local, name, wrong, said):
     """As where a sum has overflowed: the error names the array."""
     model = Tracker(5)
     model._core = TrackerCore(model._plan(), "auto", 0)
@@ -706,12 +710,12 @@ def test_a_model_that_could_not_be_read_again_is_not_written(local):
         model.learn_one(x, y)
     epoch, _ = local.claim(TP)
     first = local.save(TP, epoch, model, {TP: 20}, runs=[{TP: 20}])
-    model._core._state.gates[:] = np.inf
+    getattr(model._core._state, name)[:] = wrong
     before = {file: file.read_bytes() for file in local.folder(TP).iterdir()}
     for models in ({"model": model}, {"model": LBP(5), "shadow": (model, {})}):
         checkpoint = Checkpoint(offsets={TP: 30}, epoch=epoch, **models)
         write = local.prepare(TP, checkpoint, runs=[{TP: 30}], previous=first.id)
-        with pytest.raises(CheckpointError, match="array 'gates' has a number that is not finite"):
+        with pytest.raises(CheckpointError, match=f"{said}, so that it cannot be stored"):
             write()
     assert {file: file.read_bytes() for file in local.folder(TP).iterdir()} == before
     assert local.newest(TP).offsets == {TP: 20}

@@ -36,6 +36,7 @@ from drift.errors import (
 )
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
+from drift.models._tracker.reference_core import TrackerCore
 from drift.testing import Abort, Aborted
 from tests.consumers.killed import kill_at, save_models
 
@@ -464,6 +465,27 @@ def test_a_process_that_is_killed_leaves_the_models_of_the_checkpoint(tmp_path, 
 def test_the_file_is_its_users_alone(tmp_path):
     one = Claimed(CheckpointFolder(tmp_path), 9, {})
     assert one.store.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_row_that_could_not_be_read_again_is_not_written(tmp_path):
+    model, models = Tracker(5), KeyedModels(ModelStore(tmp_path, epoch=1), most=1)
+    model._core = TrackerCore(model._plan(), "auto", 0)
+    for n in range(20):
+        model.learn_one({"a": float(n % 3)}, n % 2 == 0)
+    models.changed("ann", model, time=0)
+    before = models.state()()
+    model._core._state.covariances[:] *= -1.0
+    models.changed("ann", model, time=1)
+    refused = "the model of the key 'ann': .* covariances, so that it cannot be stored"
+    with pytest.raises(CheckpointError, match=refused):
+        models.state()()
+    models.changed("bob", LBP(3), time=1)
+    with pytest.raises(CheckpointError, match=refused):
+        models.leave()
+    models.close()
+    after = KeyedModels(ModelStore(tmp_path, epoch=2, lineage=before), most=1)
+    assert after.get("ann").n_supports == model.n_supports
+    after.close()
 
 
 # --- the learner ----------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from drift.models._tracker.layout import Layout
     from drift.models._tracker.plan import Plan
 
-__all__ = ["check_state", "out_of_bounds"]
+__all__ = ["check_numbers", "check_state"]
 
 #: Keys of a state, and types of the arrays of tickets.
 _PARTS = (
@@ -207,16 +207,22 @@ def _check_arrays(plan: Plan, state: dict[str, Any]) -> Layout:
     for name, whole in layout.whole(state["values"]).items():
         if groups[name].shape != whole:
             raise _inconsistent(f"the length of its {name} arrays")
-    if wrong := out_of_bounds(shape, groups):
+    check_numbers(shape, state)
+    return layout
+
+
+def check_numbers(shape: Shape, state: Mapping[str, Any]) -> None:
+    """Refuse, with ValueError, numbers that no tracker has; arrays have the lengths of a shape."""
+    layout, groups = layout_of(shape), state["arrays"]
+    if wrong := _out_of_bounds(shape, groups):
         raise _inconsistent(f"{wrong} out of bounds")
     _check(_are_covariances(groups["covariances"]), "covariances")
     _check_values(layout, state)
     for prefix in ("", "context_") if shape.trees else ():
         _check_trees(layout, state, prefix)
-    return layout
 
 
-def _check_trees(layout: Layout, state: dict[str, Any], prefix: str) -> None:
+def _check_trees(layout: Layout, state: Mapping[str, Any], prefix: str) -> None:
     """Check each number that leads compiled code to another, and the ranges of what it computes."""
     names = {name: f"{prefix}tree_{name}" for name in _TREES}
     a = {name: layout.array(state["arrays"], full) for name, full in names.items()}
@@ -240,7 +246,7 @@ def _check_trees(layout: Layout, state: dict[str, Any], prefix: str) -> None:
     _check(good and counts["kept"] >= len(a["labels"]), names["forest"])
 
 
-def out_of_bounds(shape: Shape, groups: Mapping[str, NDArray[Any]]) -> str:
+def _out_of_bounds(shape: Shape, groups: Mapping[str, NDArray[Any]]) -> str:
     """Return the name of an array with numbers that are not finite or out of bounds, if any."""
     for name, bounds in (("float32", ()), ("float64", _bounds(shape)), ("covariances", ())):
         if (outside := _outside(groups[name], *bounds)) >= 0:
@@ -261,7 +267,7 @@ def _bounds(shape: Shape) -> tuple[NDArray[Any], NDArray[Any]]:
     return low, high
 
 
-def _check_values(layout: Layout, state: dict[str, Any]) -> None:
+def _check_values(layout: Layout, state: Mapping[str, Any]) -> None:
     groups, free = state["arrays"], state["free"]
     common = groups["int32"][layout.places["common"]]
     total = groups["float64"][layout.places["maps"]].sum()

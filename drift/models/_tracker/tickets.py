@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from drift.errors import CheckpointError
-from drift.models._tracker.check import out_of_bounds
+from drift.models._tracker.check import check_numbers
 from drift.models._tracker.tables import DELAY_DECAY, DELAY_GROWTH, TICKET_BYTES
 
 if TYPE_CHECKING:
@@ -230,12 +230,14 @@ class Snapshot(NamedTuple):
         Raises
         ------
         CheckpointError
-            If numbers in it are not finite or out of bounds, as no tracker could be restored.
+            If there are numbers in it of which no tracker could be restored; it names the array.
         """
-        if wrong := out_of_bounds(self.shape, self.stored["arrays"]):
+        try:
+            check_numbers(self.shape, self.stored)
+        except ValueError as problem:
             raise CheckpointError(
-                f"the Tracker's array {wrong!r} has a number that is not finite or out of bounds, "
-                "so that it cannot be stored: continue from an earlier checkpoint, and report this"
-            )
+                f"{problem}, so that it cannot be stored: continue from an earlier checkpoint, and "
+                "report this"
+            ) from None
         tickets = None if self.tickets is None else self.tickets.state()
         return self.stored | {"tickets": tickets}
