@@ -101,6 +101,7 @@ class LateLearner(Learner):
         super().__init__(model, codec, metrics, options)
         self.join = Join(options)
         self._first: dict[str, tuple[Any, int]] = {}  # id and time of the first message by topic
+        self._has_ignored = False  # a label in a message of features
         self._since: float | None = None  # when the first label came, until one has joined
 
     # --- checkpoints ---------------------------------------------------------------------------
@@ -167,6 +168,13 @@ class LateLearner(Learner):
         if message.position.topic == self.options.labels:
             return self._learn_label(message, time)
         example = identified(self.codec.decode, message)
+        if example.label is not None and not self._has_ignored:
+            self._has_ignored = True
+            log.warning(
+                "%s has a label, which is ignored, as labels come from %s: to learn it, leave "
+                "topic in [labels] out",
+                *(message.position, self.options.labels),
+            )
         answer, sent = self._predict(message, example)
         self.metrics.unlabelled += 1
         if example.id is None:

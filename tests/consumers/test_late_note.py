@@ -108,6 +108,15 @@ def test_there_is_no_warning_if_labels_find_features_or_no_features_came(clock, 
     assert learner.metrics.examples == 1
 
 
+def test_a_label_beside_features_is_named_once(caplog):
+    learner = new_learner(JsonCodec())
+    for offset in range(3):
+        label = {} if offset == 0 else {"label": True}
+        feed(learner, "orders", offset, {"id": offset, "features": {}, **label})
+    [line] = caplog.messages
+    assert line.startswith("orders:0:1 has a label, which is ignored, as labels come from frauds:")
+
+
 def test_no_error_is_shown_before_a_label_has_come():
     learner = new_learner(SHAPE)
     feed(learner, "orders", 0, {"order": {"id": "a"}})
