@@ -397,7 +397,10 @@ def test_damage_is_noticed_and_the_other_keys_go_on(tmp_path, secret):
         two.store.close()
 
 
-@pytest.mark.parametrize("damage", ["kind = cast(x'ff' as text)", "version = 'x'", "digest = 7"])
+@pytest.mark.parametrize(
+    "damage",
+    ["kind = cast(x'ff' as text)", "version = 'x'", "digest = 7", "examples = 9", "time = 9"],
+)
 def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
     folder = CheckpointFolder(tmp_path)
     one = saved(folder, "ab")

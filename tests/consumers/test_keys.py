@@ -323,8 +323,8 @@ def test_what_cannot_be_read_of_deletions_costs_a_checkpoint(tmp_path):
 @pytest.mark.parametrize("crash", [False, True])
 def test_a_key_that_learns_nothing_for_too_long_begins_anew(tmp_path, most, prior, crash):
     """By the time of the log: the same with one model in memory or all, through a crash."""
-    times = [0, 10, 20, 70, 71, 72, 130, 190, 192, 193, 310, 311]
-    log = [at(n, "abca"[n % 4], seconds) for n, seconds in enumerate(times)]
+    times = [0, 10, 20, 70, 71, 72, 130, 190, 192, 193, 250, 252]
+    log = [at(n, "abca"[n % 4], seconds, **{f"w{n}": 1.0}) for n, seconds in enumerate(times)]
     folder, settings = CheckpointFolder(tmp_path), {"most": most, "prior": prior, "expire": 60.0}
     one = Keyed(folder, **settings)
     one.save()
