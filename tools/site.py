@@ -8,19 +8,22 @@ Markdown, too, beside its HTML.
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import posixpath
 import re
 import tomllib
 from base64 import b64decode
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import griffe
 from dark import dark  # beside this file
 from mkdocs.structure.files import File, Files
+
+import drift
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -45,7 +48,7 @@ WHOLE = ("KernelClassifier", "StructuredProjectron", "Tracker")
 OWN = "\n    options:\n      inherited_members: false"
 SHARED = (
     "All models have the methods of `KernelClassifier` for one example and for many, the Tracker "
-    "but for scores. Below a model is what it adds."
+    "but for scores. The page of a model has what it adds."
 )
 LINK = re.compile(r'(\]\(|src="|srcset=")(?!\w+:|#)([^)#"\s]+)([^)"\s]*)')
 PICTURE = re.compile(r"<picture>.*?alt=\"(.*?)\" src=\"(.*?)\.svg\".*?</picture>", re.DOTALL)
@@ -58,9 +61,43 @@ log = logging.getLogger("mkdocs.hooks.site")  # whose warnings --strict counts
 _markdown: dict[str, str] = {}
 
 
+@cache
+def api(path: str) -> griffe.Object:
+    """Return what drift has at a dotted path, read from its sources: no extra is needed."""
+    found = _drift()[path]
+    return found.final_target if found.is_alias else found
+
+
+@cache
+def _drift() -> griffe.Object:
+    return griffe.load("drift", search_paths=[ROOT], docstring_parser="numpy")
+
+
+def names(package: str) -> list[str]:
+    """Return the public classes and functions of a package, the Tracker first."""
+    public = import_module(f"drift.{package}").__all__
+    return sorted(
+        (name for name in public if api(f"{package}.{name}").kind.value in {"class", "function"}),
+        key=lambda name: (name != "Tracker", name.lower()),
+    )
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Lead to the repository: not by `repo_url`, for which Material asks the host for its stars."""
-    config.nav.append({"Source": REPOSITORY})
+    """Add the version, a page for each class, and the repository.
+
+    Not by `repo_url`, for which Material asks the host for its stars.
+    """
+    config.site_name = f"drift {drift.__version__}"
+    pages = [
+        {
+            f"drift.{package}": [
+                f"api/{package}/index.md",
+                *({name: f"api/{package}/{name}.md"} for name in names(package)),
+            ]
+        }
+        for package in PACKAGES
+    ]
+    config.nav += [{"Reference": pages}, {"Source": REPOSITORY}]
     return config
 
 
@@ -79,23 +116,30 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = dark(figure.read_text("utf-8"))
             files.append(File.generated(config, place, content=text))
     for package in PACKAGES:
-        files.append(File.generated(config, f"api/{package}.md", content=reference(package)))
+        for place, content in reference(package).items():
+            files.append(File.generated(config, f"api/{package}/{place}.md", content=content))
     return files
 
 
-def reference(package: str) -> str:
-    """Return the page of a package: what it says of itself, and each public name."""
-    module = import_module(f"drift.{package}")
-    parts = [f"# drift.{package}", inspect.getdoc(module).partition("\n\n")[0]]
-    if package == "models":
-        parts.append(SHARED)
-    for name in sorted(module.__all__, key=lambda name: (name != "Tracker", name.lower())):
-        value = getattr(module, name)
-        home = value.__module__ if callable(value) else ""  # of a constant it is its class's
-        if home.startswith("drift"):
-            whole = package != "models" or name in WHOLE
-            parts.append(f"::: {home}.{name}" + ("" if whole else OWN))
-    return "\n\n".join(parts) + "\n"
+def reference(package: str) -> dict[str, str]:
+    """Return a page for each public name of a package, and one that lists them."""
+    known, parts = names(package), [f"# drift.{package}", _first(api(package))]
+    parts += [SHARED] * (package == "models")
+    rows = [f"| [`{name}`]({name}.md) | {_first(api(f'{package}.{name}'))} |" for name in known]
+    parts.append("\n".join(["| name | |", "|---|---|", *rows]))
+    pages = {"index": "\n\n".join(parts) + "\n"}
+    for name in known:
+        own = "" if package != "models" or name in WHOLE else "\n      inherited_members: false"
+        options = f"\n    options:\n      heading_level: 1{own}"
+        # What is looked for by its name is found before pages that name it.
+        pages[name] = f"---\nsearch:\n  boost: 4\n---\n\n::: drift.{package}.{name}{options}\n"
+    return pages
+
+
+def _first(one: griffe.Object) -> str:
+    """Return the first paragraph of a docstring, in one line."""
+    text = one.docstring.value if one.docstring else ""
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, bytes]]:
@@ -168,21 +212,17 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def documented(match: re.Match[str]) -> str:
     """Return a name's signature, docstring and public methods, as text."""
-    module, _, name = match[1].rpartition(".")
-    value = getattr(import_module(module), name)
-    own = {name: value}
-    if inspect.isclass(value):
-        methods = [m for m in inspect.getmembers(value, inspect.isfunction) if m[0][0] != "_"]
-        own |= {f"{name}.{m}": f for m, f in methods if not match[2] or m in vars(value)}
+    one = api(match[1].removeprefix("drift."))
+    own = {one.name: one}
+    if one.is_class:
+        methods = one.functions if "inherited" in match[2] else one.all_members
+        own |= {
+            f"{one.name}.{name}": method
+            for name, method in methods.items()
+            if name[0] != "_" and method.is_function
+        }
     return "\n\n".join(
-        f"## {full}\n\n```text\n{full}{signature(one)}\n\n{inspect.getdoc(one) or ''}\n```"
-        for full, one in own.items()
+        f"## {full}\n\n```text\n{value.signature()}\n\n"
+        f"{value.docstring.value if value.docstring else ''}\n```"
+        for full, value in own.items()
     )
-
-
-def signature(value: Any) -> str:
-    """Return how to call it, or nothing where Python does not know."""
-    try:
-        return str(inspect.signature(value))
-    except ValueError:
-        return ""

@@ -315,7 +315,7 @@ def arena_cost(results: Results) -> Figure:
     results
         Of the arena.
     """
-    standings, panels = results.once(Standings.of), []
+    standings, panels = results.cached(Standings.of), []
     ours = [name for name, family in MODELS.items() if family.ours]
     for kind in KINDS:
         streams, rows = standings.costs(kind)

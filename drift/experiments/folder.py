@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["RunFolder", "as_it_was", "held"]
+__all__ = ["RunFolder", "as_it_was", "locked_folder"]
 
 #: What spreadsheets take for a formula; numbers are none. Behind apostrophes, those stay apart.
 _FORMULA = re.compile(r"'*[=@\t\r\n]|'*[+-](?![\d.]+(e[+-]?\d+)?\Z)", re.IGNORECASE)
@@ -343,7 +343,7 @@ def _harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
-def held(output: str | os.PathLike[str] | RunFolder | None) -> AbstractContextManager[Any]:
+def locked_folder(output: str | os.PathLike[str] | RunFolder | None) -> AbstractContextManager[Any]:
     """Make a folder of an output and keep others from writing there; None stays None."""
     if output is None:
         return nullcontext()

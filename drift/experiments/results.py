@@ -14,7 +14,7 @@ from rich.jupyter import JupyterMixin
 
 from drift._checks import check_names, counted
 from drift.errors import DataError, MissingExtraError, needing
-from drift.experiments.folder import RunFolder, as_it_was, held
+from drift.experiments.folder import RunFolder, as_it_was, locked_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,7 +105,7 @@ class Results(JupyterMixin):
         """Names of the streams, separated by commas."""
         return ", ".join(self.streams)
 
-    def once(self, make: Callable[[Results], _T]) -> _T:
+    def cached(self, make: Callable[[Results], _T]) -> _T:
         """Return what a function makes of these results, computed once."""
         if make not in self._made:
             self._made[make] = make(self)
@@ -126,7 +126,7 @@ class Results(JupyterMixin):
             There is no such table.
         """
         check_names("no table", [table], self.kind.tables)
-        return self.once(self.kind.tables[table].rows)
+        return self.cached(self.kind.tables[table].rows)
 
     def __getitem__(self, table: str) -> pd.DataFrame:
         """Return `rows` of a table as a data frame; MissingExtraError where pandas is not there."""
@@ -183,7 +183,7 @@ class Results(JupyterMixin):
         RuntimeWarning
             matplotlib is not installed, or what a text needs: it is left out.
         """
-        with held(path) as folder:
+        with locked_folder(path) as folder:
             folder.append_missing(
                 {name: value for name, value in record.items() if name != "contender"}
                 for record in self.records

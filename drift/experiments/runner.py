@@ -22,7 +22,7 @@ from rich.console import Console
 
 from drift.errors import ParameterError
 from drift.experiments import cluster
-from drift.experiments.folder import held
+from drift.experiments.folder import locked_folder
 from drift.experiments.jobs import count_in
 from drift.experiments.results import Results
 from drift.models import OneVsRest, Tracker
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record, Run
     from drift.experiments.results import Kind
 
-__all__ = ["WINDOWS", "How", "conduct", "learn", "run_all", "updates"]
+__all__ = ["WINDOWS", "How", "learn", "run_all", "run_experiment", "updates"]
 
 #: Windows of equal length that a run's error is recorded in: every 500 of 20,000 examples.
 WINDOWS = 40
@@ -174,7 +174,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
     settings = {repr((run.identity["model"], run.identity["parameters"])): run for run in runs}
     for run in settings.values():
         run.make()  # what cannot be made is refused before anything runs
-    with held(folder):
+    with locked_folder(folder):
         done = folder.read() if folder is not None else {}
         missing = {run.key: run for run in runs if run.key not in done}
         queue = sorted(missing.values(), key=lambda run: -run.n_examples)
@@ -191,7 +191,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
     return [done[run.key] for run in runs]
 
 
-def conduct(
+def run_experiment(
     kind: Kind,
     stages: Callable[[list[Record]], Iterable[Iterable[tuple[str, Run]]]],
     streams: Mapping[str, Record],
@@ -218,7 +218,7 @@ def conduct(
         As for `run_all`.
     """
     started = time.perf_counter()
-    with held(output) as folder:
+    with locked_folder(output) as folder:
         if folder is not None:
             folder.check_data(streams)
         records: list[Record] = []

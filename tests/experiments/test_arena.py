@@ -25,7 +25,7 @@ from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import page_of
-from drift.experiments.arena.standings import Standings, select, settled
+from drift.experiments.arena.standings import Standings, error_after_delay, select
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
 from drift.streams import Documents, Stream
@@ -144,7 +144,7 @@ def test_forests_can_sort_the_names_of_deviations():
 
 
 @pytest.mark.usefixtures("unrendered")
-def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
+def test_second_call_computes_only_missing_runs_and_gives_the_same_tables(tmp_path):
     whole = arena(tmp_path / "whole", quick=True, **ARENA)
     part = tmp_path / "part"
     arena(part, quick=True, **ARENA | {"streams": ["segments"]})
@@ -157,7 +157,7 @@ def test_a_folder_is_gone_on_with_and_gives_the_same_tables(tmp_path):
     )
     assert Results.read(part, KIND).rows("table") == resumed.rows("table")
     assert len(resumed.records) == len(whole.records)
-    few = Results(KIND, select(actual, ["segments"], ["PA"]), {}, {"quick": True}, 0.0).once(
+    few = Results(KIND, select(actual, ["segments"], ["PA"]), {}, {"quick": True}, 0.0).cached(
         Standings.of
     )
     assert (few.streams, few.models) == (["segments"], ["PA", "PA, tuned", "no change", "majority"])
@@ -198,7 +198,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
 
 def test_tables_and_page(tmp_path):
     results = arena(tmp_path, quick=True, **ARENA)
-    standings = results.once(Standings.of)
+    standings = results.cached(Standings.of)
     assert {row["delay"] for row in results.rows("table")} == {None, "20", "100"}
     for record in results.records:
         if record["model"] == "Tracker":
@@ -240,7 +240,7 @@ def rows(errors, delay=None):
     return [
         {"stream": stream, "model": model, "delay": delay, "status": "ok", "rows": 9}
         | {"unpredicted": 0, "error": error, "kappa": None, "log_loss": None}
-        | {"microseconds": 2.0, "memory": 10, "settled": None if delay is None else 0.25}
+        | {"microseconds": 2.0, "memory": 10, "error_after_delay": None if delay is None else 0.25}
         for model, values in errors.items()
         for stream, error in values.items()
     ]
@@ -287,12 +287,12 @@ def test_delays_are_compared_after_the_first_labels():
         {"start": 1100, "rows": 50, "unpredicted": 25, "error": 0.2},
     ]
     record = {"delay": "100", "windows": windows}
-    assert settled(record) == pytest.approx((50 + 5) / 125)
-    assert settled({**record, "delay": None}) is None
-    assert settled({**record, "windows": windows[:2]}) is None
+    assert error_after_delay(record) == pytest.approx((50 + 5) / 125)
+    assert error_after_delay({**record, "delay": None}) is None
+    assert error_after_delay({**record, "windows": windows[:2]}) is None
     runs = rows({"Tracker": {"spam": 0.1}, "PA": {"spam": 0.2}, "ARF": {"spam": 0.1}}, "100")
     for run, error in zip(runs, (0.44, 0.2, 0.1), strict=True):
-        run["settled"] = error
+        run["error_after_delay"] = error
     runs[2]["status"] = "time limit"
     standings = Standings(runs)
     assert standings.error("spam", "ARF", "100") is None

@@ -310,7 +310,7 @@ def test_what_cannot_be_compared_is_refused(models, options, message):
         compare(models, PHISHING[:10], jobs=1, **options)
 
 
-def test_a_folder_is_gone_on_with(tmp_path, monkeypatch):
+def test_second_call_computes_only_missing_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(Results, "figures", {})  # they take a while
     models = {"LBP": LBP(budget=20)}
     first = compare(models, PHISHING, output=tmp_path, jobs=1)

@@ -215,18 +215,6 @@ def test_the_error_of_each_window_is_drawn_for_the_best(results):
     assert shown[0, 0] == 2.0  # the middle of the first of 50 windows of 4
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_it_continues_from_a_folder(tmp_path, documents, results):
-    settings = {"as_stream": True, "output": tmp_path, "jobs": 1}
-    first = permuted(documents, "a", CONTENDERS, permutations=1, **settings)
-    second = permuted(documents, "a", CONTENDERS, permutations=2, **settings)
-    assert records_of(second)["tree"][:1] == records_of(first)["tree"]
-    for name, records in records_of(results).items():
-        mistakes = [record["mistakes"] for record in records]
-        assert [record["mistakes"] for record in records_of(second)[name]] == mistakes
-    assert (tmp_path / "against_cost.svg").exists()
-
-
 @pytest.mark.parametrize(
     ("contender", "settings", "message"),
     [

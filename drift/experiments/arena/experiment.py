@@ -16,23 +16,23 @@ from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import losses, page_of
 from drift.experiments.arena.standings import (
     COLUMNS,
+    FIRST,
     LOSSES,
     PAIRS,
+    QUICK_FIRST,
     QUICK_ROWS,
-    QUICK_SETTLED,
-    SETTLED,
     Standings,
+    error_after_delay,
     select,
-    settled,
 )
 from drift.experiments.arena.streams import GROUPS, KINDS, STREAMS
 from drift.experiments.comparison.experiment import Settings, baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
 from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
-from drift.experiments.folder import held
+from drift.experiments.folder import locked_folder
 from drift.experiments.results import Kind, Results, Table
-from drift.experiments.runner import conduct
+from drift.experiments.runner import run_experiment
 from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ARENA", "arena"]
 
-_DELAYS = (None, 100, SETTLED)
+_DELAYS = (None, 100, FIRST)
 #: Where models that draw at random, and cost much, have five seeds; elsewhere they have one.
 _SEEDED = ("electricity", "insects", "agrawal abrupt")
 _SEEDS = 5
 #: The quick form: the first rows of so few, in a minute.
-_QUICK_DELAYS = (None, 20, QUICK_SETTLED)
+_QUICK_DELAYS = (None, 20, QUICK_FIRST)
 _QUICK_STREAMS = ("phishing", "segments", "sea recurring", "mixed gradual", "checkerboard")
 _QUICK_MODELS = ("Tracker", "LBP", "logistic regression", "PA", "naive Bayes", "Hoeffding tree")
 
@@ -144,13 +144,13 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     late = _delays(delays, quick=quick)
     known: dict[str, Record] = {}
     if tables:
-        with held(output) as folder:
+        with locked_folder(output) as folder:
             records = select(folder.read().values(), wanted, families)
             known |= {one["stream"]: {"sha256": one["sha256"]} for one in records}
             results = Results(ARENA, records, known, settings, 0.0, folder.path)
             results.save(folder)
         return _shown(results, page)
-    with held(output) as folder:
+    with locked_folder(output) as folder:
         kept = {
             one["stream"]: one["sha256"]
             for one in folder.read().values()
@@ -172,7 +172,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
             yield _runs(stream, STREAMS[name], families, late, time_limit)
 
-    results = conduct(
+    results = run_experiment(
         ARENA,
         stages,
         known,
@@ -242,14 +242,15 @@ def _timeless(results: Results) -> list[Record]:
 
 
 def _pairs(kind: str, results: Results) -> list[Record]:
-    return results.once(Standings.of).pairs(kind)
+    return results.cached(Standings.of).pairs(kind)
 
 
 def _all_runs(results: Results) -> list[Record]:
     groups = grouped(results.records, "delay")
-    rows = QUICK_SETTLED if results.settings["quick"] else SETTLED
+    rows = QUICK_FIRST if results.settings["quick"] else FIRST
     return [
-        {name: row.get(name) for name in _RUN_COLUMNS} | {"settled": settled(record, rows)}
+        {name: row.get(name) for name in _RUN_COLUMNS}
+        | {"error_after_delay": error_after_delay(record, rows)}
         for group in groups.values()
         for row, record in zip(run_rows(group), group, strict=True)
     ]
@@ -259,24 +260,24 @@ def _all_runs(results: Results) -> list[Record]:
 _RUN_COLUMNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
     *("blind", "mistakes", "error", "kappa", "kappa_temporal", "kappa_m", "balanced_accuracy"),
-    *("f1", "log_loss", "calibration_error", *COSTS, "settled"),
+    *("f1", "log_loss", "calibration_error", *COSTS, "error_after_delay"),
 )
 _TIMELESS = tuple(name for name in COLUMNS if name not in {"microseconds", "memory"})
 #: What the arena shows.
 ARENA = Kind(
     tables={
         "errors": Table(_timeless, _TIMELESS),
-        "table": Table(lambda results: results.once(Standings.of).rows, COLUMNS),
+        "table": Table(lambda results: results.cached(Standings.of).rows, COLUMNS),
         **{f"pairs_{kind}": Table(partial(_pairs, kind), PAIRS) for kind in KINDS},
-        "losses": Table(lambda results: results.once(Standings.of).losses(), LOSSES),
+        "losses": Table(lambda results: results.cached(Standings.of).losses(), LOSSES),
         "runs": Table(_all_runs, _RUN_COLUMNS),
     },
     # In the folder where the page looks for it.
     figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
-    shown=lambda results: Markdown(losses(results.once(Standings.of))),
+    shown=lambda results: Markdown(losses(results.cached(Standings.of))),
     texts={
         "arena.md": lambda results: page_of(
-            results.once(Standings.of), quick=results.settings["quick"]
+            results.cached(Standings.of), quick=results.settings["quick"]
         )
     },
 )

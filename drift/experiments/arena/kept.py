@@ -90,7 +90,7 @@ def update(path: str | PathLike[str], results: Results) -> None:
     for name in every.figures:
         (path.parent / name).parent.mkdir(exist_ok=True)
         save(every.plot(name), path.parent / f"{name}.svg")
-    page = page_of(every.once(Standings.of), kept=True)
+    page = page_of(every.cached(Standings.of), kept=True)
     folder.write_text(path.name, _within(path.read_text("utf-8"), page) if path.exists() else page)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.experiments.arena.published import PUBLISHED, SOURCE
-from drift.experiments.arena.standings import OWN, QUICK_ROWS, QUICK_SETTLED, SETTLED
+from drift.experiments.arena.standings import FIRST, OWN, QUICK_FIRST, QUICK_ROWS
 from drift.experiments.arena.streams import KINDS, STREAMS
 from drift.experiments.comparison.tables import BASELINES
 
@@ -41,8 +41,8 @@ _ABOUT_LOSSES = f"""\
 Streams on which a model with its defaults beats the {OWN} by half a point or more."""
 _ABOUT_LATE = """\
 The same with late labels; *rows late* is the delay of each label."""
-_ABOUT_SETTLED = """\
-Errors with late labels leave out the first {settled:,} rows, in which the longest delay lets no
+_ABOUT_FIRST = """\
+Errors with late labels leave out the first {first:,} rows, in which the longest delay lets no
 label come."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. *Median*: of the differences of errors, in points, negative if
@@ -91,7 +91,7 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
     real = standings.of_kind("real")
     about = _ABOUT_QUICK if quick else _ABOUT
     if len(delays) > 1:
-        about += "\n\n" + _ABOUT_SETTLED.format(settled=QUICK_SETTLED if quick else SETTLED)
+        about += "\n\n" + _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
     errors = f"{_ABOUT_ERRORS}\n{_RUNS_KEPT if kept else _RUNS}"
     parts = [f"# The arena\n\n{about}", losses(standings), f"## Errors\n\n{errors}"]
     for heading, which in shown.items():

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "FIRST",
     "LOSSES",
     "OWN",
     "PAIRS",
+    "QUICK_FIRST",
     "QUICK_ROWS",
-    "QUICK_SETTLED",
-    "SETTLED",
     "Standings",
+    "error_after_delay",
     "select",
-    "settled",
 ]
 
 #: The model that the others are held against.
 OWN = "Tracker"
 #: Rows before which the longest of the delays lets no label come, and the same in the quick form,
 #: which has so many rows of a stream.
-SETTLED, QUICK_SETTLED, QUICK_ROWS = 1_000, 100, 1_000
+FIRST, QUICK_FIRST, QUICK_ROWS = 1_000, 100, 1_000
 COLUMNS = (
     *("stream", "model", "delay", "runs", "status", "rows", "unpredicted"),
-    *("error", "settled", "kappa", "log_loss", "microseconds", "memory"),
+    *("error", "error_after_delay", "kappa", "log_loss", "microseconds", "memory"),
 )
 
 #: Columns of `Standings.pairs` and `Standings.losses`.
@@ -60,10 +60,10 @@ class Standings:
     ----------
     rows : list of dict
         One row a stream, model and delay, means over seeds: ``stream``, ``model``, ``delay``,
-        ``runs``, ``status``, ``rows``, ``unpredicted``, ``error``, ``settled``, ``kappa``,
-        ``log_loss``, ``microseconds``, ``memory``. ``NAME, tuned`` is the setting of NAME, its
-        defaults included, that had the smallest error on this stream: a choice that nobody has
-        beforehand.
+        ``runs``, ``status``, ``rows``, ``unpredicted``, ``error``, ``error_after_delay``,
+        ``kappa``, ``log_loss``, ``microseconds``, ``memory``. ``NAME, tuned`` is the setting of
+        NAME, its defaults included, that had the smallest error on this stream: a choice that
+        nobody has beforehand.
     """
 
     runs: Sequence[Record]
@@ -85,11 +85,11 @@ class Standings:
         return all_rows
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
-        """Error of a model on a stream, None if it has not ended well; late, the `settled` one."""
+        """Error of a model on a stream; None: it has not ended well. Late, `error_after_delay`."""
         row = self.asked.get((stream, model, delay))
         if row is None or row["status"] != "ok":
             return None
-        error: float | None = row["error" if delay is None else "settled"]
+        error: float | None = row["error" if delay is None else "error_after_delay"]
         return error
 
     def status(self, stream: str, model: str, delay: str | None = None) -> str:
@@ -200,7 +200,7 @@ class Standings:
         return sorted(common), costs(rows, common)
 
 
-def settled(record: Record, rows: int = SETTLED) -> float | None:
+def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
     """Error of a run with late labels over the windows behind the first rows, if any.
 
     Before the first label comes there is nothing to know, and a model that says nothing there gains

@@ -36,7 +36,7 @@ from drift.experiments.comparison.tables import (
 )
 from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.results import Kind, Results, Table
-from drift.experiments.runner import conduct
+from drift.experiments.runner import run_experiment
 from drift.experiments.terminal import compared
 from drift.models._template.river import check_probabilities
 from drift.streams.tables import read_stream
@@ -264,7 +264,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         for one in known
         for run in runs_of(one, entrants, order_of(one, delay), settings, focuses[one.name])
     ]
-    return conduct(
+    return run_experiment(
         COMPARISON,
         lambda _: [runs],
         {one.name: _known(one, focuses[one.name]) for one in known},

@@ -16,7 +16,7 @@ from drift.experiments.reproduction.runs import run_of
 from drift.experiments.reproduction.setting import SVM
 from drift.experiments.reproduction.tables import PAPER
 from drift.experiments.river_models import RIVALS
-from drift.experiments.runner import conduct
+from drift.experiments.runner import run_experiment
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS
 from drift.streams import ShiftingStream, load, load_split
@@ -229,7 +229,7 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
                 )
             ]
 
-    return conduct(
+    return run_experiment(
         PAPER,
         stages,
         {documents.name: {"sha256": documents.sha256, "rows": len(documents)}},

@@ -263,7 +263,7 @@ def second_order_vs_budget(results: Results) -> Figure:
 
 
 def _vs_budget(results: Results, models: Sequence[str], baseline: str, order: str) -> Figure:
-    groups = results.once(curves_of)
+    groups = results.cached(curves_of)
     n_columns = min(2, len(groups))
     n_rows = -(-len(groups) // 2)
     size = 1.0 + 4.6 * n_columns, 1.2 + 3.4 * n_rows
@@ -298,7 +298,7 @@ def tracked_over_time(results: Results) -> Figure:
 
     Each model at its best budget or decay; dotted verticals where the target shifts.
     """
-    shifts, curve = max(results.once(curves_of).items())
+    shifts, curve = max(results.cached(curves_of).items())
     lines = []
     n = 0
     for model, style in _STYLES.items():

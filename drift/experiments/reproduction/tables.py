@@ -181,13 +181,13 @@ def _row(records: Sequence[Record]) -> Record:
 
 
 def _settings(results: Results) -> list[Record]:
-    groups = results.once(curves_of).values()
+    groups = results.cached(curves_of).values()
     return [_row(setting) for models in groups for c in models.values() for setting in c.values()]
 
 
 def _summary(results: Results) -> list[Record]:
     """Those of each model's best setting in each group."""
-    groups = results.once(curves_of).values()
+    groups = results.cached(curves_of).values()
     return [_row(c[best(c)]) for models in groups for c in models.values()]
 
 
@@ -222,7 +222,7 @@ def _claims(results: Results) -> list[Record]:
     """What the paper says of its figures, decided on its own streams alone, which are RCV1's."""
     if not of_the_paper(results.records):
         return []
-    decided = claims(results.once(curves_of), _chunk_records(results))
+    decided = claims(results.cached(curves_of), _chunk_records(results))
     return [claim._asdict() for claim in decided]
 
 

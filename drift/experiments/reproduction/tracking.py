@@ -14,7 +14,7 @@ from drift.experiments.reproduction.problem import Part
 from drift.experiments.reproduction.runs import run_of
 from drift.experiments.reproduction.setting import Setting
 from drift.experiments.reproduction.tables import TRACKING, WITHOUT_BUDGET
-from drift.experiments.runner import conduct
+from drift.experiments.runner import run_experiment
 from drift.kernels import DEFAULT_KERNEL
 from drift.streams import load, tracking_groups
 
@@ -176,7 +176,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
         if len(part.shifting.targets) > 1
         for chunk in range(len(part.shifting.targets))
     ]
-    return conduct(
+    return run_experiment(
         TRACKING,
         lambda _: [runs],
         {name: {"sha256": documents.sha256, "rows": len(documents)}},
