@@ -326,6 +326,26 @@ def test_a_full_disk_costs_a_checkpoint_and_no_model(tmp_path, monkeypatch):
     Claimed(folder, 3, expected).check()
 
 
+def test_what_had_left_before_a_save_that_failed_is_in_the_next_one(tmp_path, monkeypatch):
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 1, expected)
+    one.store.at_once = 9
+    for n, key in enumerate("ab"):
+        one.learn(key, n)
+    write = one.prepare()
+    with monkeypatch.context() as patch:
+
+        def fail(*_):
+            raise UnavailableError("models.sqlite: database or disk is full")
+
+        patch.setattr(one.store, "write", fail)
+        with pytest.raises(CheckpointError, match="disk is full"):
+            write()
+    one.prepare()()
+    one.store.close()
+    Claimed(folder, 1, expected).check()
+
+
 def test_of_two_rows_that_left_while_one_was_written_the_later_counts(tmp_path):
     """The first is of the checkpoint, the second was written before it."""
     folder, expected = CheckpointFolder(tmp_path), {}

@@ -424,8 +424,8 @@ def test_a_label_that_comes_far_too_late_counts_for_twice_the_delay_and_a_few():
 def test_of_equal_examples_the_one_as_old_as_labels_are_is_served_and_older_ones_go():
     tickets = waiting("a", "b", "a", "a", "a", "c")
     tickets.settle("b")  # it was 4 old
-    for age, (served, left) in {2: (4, 1), 3: (3, 2), 5: (1, 3)}.items():
-        tickets.longest_delay = float(age)
+    for age, (served, left) in {2.25: (4, 1), 3.25: (3, 2), 5.25: (1, 3)}.items():
+        tickets.longest_delay = age
         copied = tickets.copy()
         assert copied.find("a") == served.to_bytes(2, "little")
         copied.settle("a")
