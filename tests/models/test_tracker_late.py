@@ -434,6 +434,12 @@ def test_of_equal_examples_the_one_as_old_as_labels_are_is_served_and_older_ones
         assert copied.size == len(copied) * (2 + OVERHEAD)
 
 
+def test_of_two_that_are_equally_near_the_older_is_served():
+    tickets = waiting("a", "b", "a", "c", "a", "d")
+    tickets.longest_delay = 2.0
+    assert tickets.find("a") == bytes([3, 0])
+
+
 def test_before_the_first_label_the_first_of_equal_examples_is_served():
     tickets = waiting("a", "b", "a", "a")
     assert tickets.find("a") == bytes([1, 0])
