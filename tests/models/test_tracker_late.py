@@ -372,6 +372,15 @@ def test_when_tickets_are_full_every_second_one_goes():
     assert (tickets.find(11) is None, tickets.find(12) is None) == (False, True)
 
 
+def test_where_it_is_enough_that_old_tickets_go_the_others_stay():
+    tickets = Tickets(10 * SIZE)
+    tickets.longest_delay = 2.0
+    for key in range(11):
+        tickets.put(key, bytes(100))
+    assert [key for key in range(11) if tickets.find(key)] == [6, 7, 8, 9, 10]
+    assert tickets.stride == 1
+
+
 def test_the_stride_is_halved_once_a_quarter_of_the_room_is_enough():
     tickets = Tickets(16 * SIZE)
     for key in range(17):
@@ -434,10 +443,12 @@ def test_of_equal_examples_the_one_as_old_as_labels_are_is_served_and_older_ones
         assert copied.size == len(copied) * (2 + OVERHEAD)
 
 
-def test_of_two_that_are_equally_near_the_older_is_served():
+def test_the_nearest_is_served_and_of_two_equally_near_the_older():
     tickets = waiting("a", "b", "a", "c", "a", "d")
     tickets.longest_delay = 2.0
     assert tickets.find("a") == bytes([3, 0])
+    tickets.longest_delay = 0.5  # all are older
+    assert tickets.find("a") == bytes([5, 0])
 
 
 def test_before_the_first_label_the_first_of_equal_examples_is_served():
