@@ -327,7 +327,10 @@ TICKETS_FORGED = {
     "a key less": lambda own: own | {"keys": own["keys"][1:]},
     "two without a number": lambda own: own | {"numbers": own["numbers"][:-1]},
     "numbers out of order": lambda own: own | {"numbers": own["numbers"][::-1].copy()},
-    "a number too large": lambda own: own | {"n_predicted": 1},
+    "a number too large": lambda own: own | {"n_predicted": int(own["numbers"][-1]) - 1},
+    "a number twice": lambda own: own | {"numbers": _changed(own["numbers"], 1, own["numbers"][0])},
+    "no rows": lambda own: own | {"tickets": _without_rows(own)},
+    "bytes behind the last": lambda own: own | {"tickets": np.append(own["tickets"], np.uint8(0))},
     "a size too large": lambda own: own | {"sizes": own["sizes"] + 1},
     "a size below a head": lambda own: own | {"sizes": own["sizes"] * 0},
     "no stride": lambda own: own | {"stride": 0},
@@ -335,6 +338,11 @@ TICKETS_FORGED = {
     "more rows than there are": lambda own: own | {"tickets": _changed(own["tickets"], 0, 9)},
     "scores of nan": lambda own: own | {"tickets": _changed(own["tickets"], slice(8, 12), 255)},
 }
+
+
+def _without_rows(own):
+    head = np.array([0, (own["sizes"][0] - 8) // 4], np.int32)
+    return _changed(own["tickets"], slice(8), head.view(np.uint8))
 
 
 def _changed(data, where, value):
@@ -420,6 +428,9 @@ def test_the_longest_delay_is_the_number_of_predictions_since():
     for _ in range(99):
         tickets.settle("none")
     assert tickets.longest_delay == 8.0  # no ticket is older
+    tickets.longest_delay, tickets.stride = 5.0, 2
+    tickets.settle("none")  # every second prediction has none
+    assert tickets.longest_delay == 5.0
 
 
 def test_a_label_that_comes_far_too_late_counts_for_twice_the_delay_and_a_few():
