@@ -318,7 +318,8 @@ def test_a_partition_of_which_nothing_is_whole_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "header", [{"time": 1e300}, {"time": math.nan}, {"metrics": {"examples": "many"}}]
+    "header",
+    [{"time": 1e300}, {"time": -1.0}, {"time": math.nan}, {"metrics": {"examples": "many"}}],
 )
 def test_a_forged_header_is_shown_or_refused(file, header):
     whole = describe(file.read_bytes())

@@ -326,6 +326,26 @@ def test_a_full_disk_costs_a_checkpoint_and_no_model(tmp_path, monkeypatch):
     Claimed(folder, 3, expected).check()
 
 
+def test_what_had_left_before_a_save_that_failed_is_in_the_next_one(tmp_path, monkeypatch):
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 1, expected)
+    one.store.at_once = 9
+    for n, key in enumerate("ab"):
+        one.learn(key, n)
+    write = one.prepare()
+    with monkeypatch.context() as patch:
+
+        def fail(*_):
+            raise UnavailableError("models.sqlite: database or disk is full")
+
+        patch.setattr(one.store, "write", fail)
+        with pytest.raises(CheckpointError, match="disk is full"):
+            write()
+    one.prepare()()
+    one.store.close()
+    Claimed(folder, 1, expected).check()
+
+
 def test_of_two_rows_that_left_while_one_was_written_the_later_counts(tmp_path):
     """The first is of the checkpoint, the second was written before it."""
     folder, expected = CheckpointFolder(tmp_path), {}
@@ -560,7 +580,7 @@ def test_a_river_pipeline_is_pickled(tmp_path):
 
 class Fussy(naive_bayes.GaussianNB):
     def learn_one(self, x, y):
-        if x["a"] > 99.0:
+        if y == "many":
             raise ValueError("too much for me")
         super().learn_one(x, y)
 
@@ -569,8 +589,12 @@ class Fussy(naive_bayes.GaussianNB):
 def test_what_has_changed_before_it_raises_stays_wherever_it_is(tmp_path, most):
     pipeline = compose.Pipeline(preprocessing.StandardScaler(), Fussy())
     one = learner(tmp_path, pipeline, most=most, prior=False, dead_letters="dead")
-    for n, (key, a) in enumerate([("a", 1.0), ("a", 500.0), ("b", 2.0), ("a", 3.0)]):
-        one.take(message(n, key, a=a))
+    topics = []
+    for n, (key, a, label) in enumerate(
+        [("a", 1.0, "one"), ("a", 500.0, "many"), ("b", 2.0, "one"), ("a", 3.0, "one")]
+    ):
+        topics += [outgoing.topic for outgoing in one.take(message(n, key, label=label, a=a))]
+    assert topics == ["out", "dead", "out", "out"]
     assert one.models.get("a")["StandardScaler"].means["a"] == pytest.approx(504.0 / 3)
 
 
@@ -580,7 +604,7 @@ def test_what_has_changed_before_it_raises_is_written_again(tmp_path):
     one = learner(tmp_path, pipeline, most=1, prior=False, dead_letters="dead")
     one.take(message(0, "a", a=1.0))
     one.models_state()()
-    one.take(message(1, "a", a=500.0))
+    one.take(message(1, "a", label="many", a=500.0))
     one.take(message(2, "b", a=2.0))
     one.models_state()()
     assert one.models.get("a")["StandardScaler"].means["a"] == pytest.approx(501.0 / 2)

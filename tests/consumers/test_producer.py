@@ -16,6 +16,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from kafka.errors import (
+    KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     RequestTimedOutError,
@@ -199,6 +200,19 @@ def test_what_is_sent_after_outputs_were_given_up_arrives(broker):
         outputs.send(prediction(99)._replace(topic=topic))
     outputs.flush()
     outputs.close()
+
+
+def test_a_producer_that_the_broker_has_not_numbered_is_replaced(broker, outputs):
+    failed = outputs.producer
+    failed._transaction_manager.transition_to_fatal_error(KafkaError("Request timed out"))
+    outputs.send(prediction(0))
+    with pytest.raises(producer.UnsentError, match=r"does not know the producer .*timed out"):
+        outputs.flush()
+    outputs.forget()
+    assert outputs.producer is not failed
+    outputs.send(prediction(1))
+    outputs.flush()
+    assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:1"]
 
 
 def test_the_wait_for_an_answer_has_an_end_and_is_short_in_a_hurry(outputs, monkeypatch):

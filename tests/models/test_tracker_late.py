@@ -327,7 +327,10 @@ TICKETS_FORGED = {
     "a key less": lambda own: own | {"keys": own["keys"][1:]},
     "two without a number": lambda own: own | {"numbers": own["numbers"][:-1]},
     "numbers out of order": lambda own: own | {"numbers": own["numbers"][::-1].copy()},
-    "a number too large": lambda own: own | {"n_predicted": 1},
+    "a number too large": lambda own: own | {"n_predicted": int(own["numbers"][-1]) - 1},
+    "a number twice": lambda own: own | {"numbers": _changed(own["numbers"], 1, own["numbers"][0])},
+    "no rows": lambda own: own | {"tickets": _without_rows(own)},
+    "bytes behind the last": lambda own: own | {"tickets": np.append(own["tickets"], np.uint8(0))},
     "a size too large": lambda own: own | {"sizes": own["sizes"] + 1},
     "a size below a head": lambda own: own | {"sizes": own["sizes"] * 0},
     "no stride": lambda own: own | {"stride": 0},
@@ -335,6 +338,11 @@ TICKETS_FORGED = {
     "more rows than there are": lambda own: own | {"tickets": _changed(own["tickets"], 0, 9)},
     "scores of nan": lambda own: own | {"tickets": _changed(own["tickets"], slice(8, 12), 255)},
 }
+
+
+def _without_rows(own):
+    head = np.array([0, (own["sizes"][0] - 8) // 4], np.int32)
+    return _changed(own["tickets"], slice(8), head.view(np.uint8))
 
 
 def _changed(data, where, value):
@@ -370,6 +378,15 @@ def test_when_tickets_are_full_every_second_one_goes():
     tickets.put(11, bytes(100))  # the 12th
     tickets.put(12, bytes(100))
     assert (tickets.find(11) is None, tickets.find(12) is None) == (False, True)
+
+
+def test_where_it_is_enough_that_old_tickets_go_the_others_stay():
+    tickets = Tickets(10 * SIZE)
+    tickets.longest_delay = 2.0
+    for key in range(11):
+        tickets.put(key, bytes(100))
+    assert [key for key in range(11) if tickets.find(key)] == [6, 7, 8, 9, 10]
+    assert tickets.stride == 1
 
 
 def test_the_stride_is_halved_once_a_quarter_of_the_room_is_enough():
@@ -411,6 +428,9 @@ def test_the_longest_delay_is_the_number_of_predictions_since():
     for _ in range(99):
         tickets.settle("none")
     assert tickets.longest_delay == 8.0  # no ticket is older
+    tickets.longest_delay, tickets.stride = 5.0, 2
+    tickets.settle("none")  # every second prediction has none
+    assert tickets.longest_delay == 5.0
 
 
 def test_a_label_that_comes_far_too_late_counts_for_twice_the_delay_and_a_few():
@@ -424,14 +444,22 @@ def test_a_label_that_comes_far_too_late_counts_for_twice_the_delay_and_a_few():
 def test_of_equal_examples_the_one_as_old_as_labels_are_is_served_and_older_ones_go():
     tickets = waiting("a", "b", "a", "a", "a", "c")
     tickets.settle("b")  # it was 4 old
-    for age, (served, left) in {2: (4, 1), 3: (3, 2), 5: (1, 3)}.items():
-        tickets.longest_delay = float(age)
+    for age, (served, left) in {2.25: (4, 1), 3.25: (3, 2), 5.25: (1, 3)}.items():
+        tickets.longest_delay = age
         copied = tickets.copy()
         assert copied.find("a") == served.to_bytes(2, "little")
         copied.settle("a")
         assert len(copied) == left + 1
         assert copied.longest_delay == age  # several tell no delay
         assert copied.size == len(copied) * (2 + OVERHEAD)
+
+
+def test_the_nearest_is_served_and_of_two_equally_near_the_older():
+    tickets = waiting("a", "b", "a", "c", "a", "d")
+    tickets.longest_delay = 2.0
+    assert tickets.find("a") == bytes([3, 0])
+    tickets.longest_delay = 0.5  # all are older
+    assert tickets.find("a") == bytes([5, 0])
 
 
 def test_before_the_first_label_the_first_of_equal_examples_is_served():

@@ -337,11 +337,112 @@ def test_a_step_of_the_gates_where_the_label_is_late():
             curvature = share * u * (1.0 - u) * np.outer(z, z)
             covariance = np.linalg.inv(np.linalg.inv(covariance) + curvature)
             weights = weights + share * u * covariance @ z
-        assert after["gates"][g] == pytest.approx(weights, abs=1e-7)
-        assert after["covariances"][g] == pytest.approx(covariance, abs=1e-7)
+        assert after["gates"][g] == pytest.approx(weights, abs=1e-11)
+        assert after["covariances"][g] == pytest.approx(covariance, abs=1e-11)
 
 
-def test_the_probability_is_the_mean_of_the_maps():
+def stepped(before, g, number, walk, steps):
+    """Weights and covariance of a gate after steps by scores of rows, each with its weight."""
+    weights, covariance = before["gates"][g], before["covariances"][g]
+    covariance = covariance + walk * np.eye(len(weights))
+    for scores, w in steps:
+        others = np.exp(scores @ weights)
+        others /= others.sum()
+        others[number] = 0.0
+        u = others.sum()
+        z = scores[number] - others @ scores / u
+        covariance = np.linalg.inv(np.linalg.inv(covariance) + w * u * (1.0 - u) * np.outer(z, z))
+        weights = weights + w * u * covariance @ z
+    return weights, covariance
+
+
+def of_rows(model, rows):
+    """The model with biases of two linear members in each row, and the scores of all members."""
+    scores = np.zeros((len(rows), arrays(model)["gates"].shape[1]))
+    scores[:, [2, 4]] = rows
+
+    def change(linear):
+        linear[:, 0, :3] = scores[:, 2:5]
+
+    return changed(model, linear=change), scores
+
+
+@pytest.mark.parametrize("w", [1.0, 0.25])
+def test_a_step_of_the_gates_among_three_classes(w):
+    model = tracker()
+    for y in ("a", "b", "c"):
+        model.learn_one({}, y, NOTHING)
+    model, scores = of_rows(model, [(1.0, 0.5), (0.0, 2.0), (-1.0, 0.0), (0.5, 0.0)])
+    before = arrays(model)
+    model.learn_one({}, "b", w)
+    for g, walk in enumerate(c.GATE_WALKS):
+        weights, covariance = stepped(before, g, 1, walk, [(scores, w)])
+        assert arrays(model)["gates"][g] == pytest.approx(weights, abs=1e-6)
+        assert arrays(model)["covariances"][g] == pytest.approx(covariance, abs=1e-6)
+
+
+@pytest.mark.parametrize("classes", ["ab", "abc"])
+def test_a_ticket_of_fewer_classes(classes):
+    """Its log-odds are halved between two; a newer class had the scores of its last row."""
+    model = tracker(late=True)
+    for y in classes:
+        model.learn_one({}, y, NOTHING)
+    first = (
+        [(3.0, -2.0)] if len(classes) == 2 else [(1.0, 0.5), (0.0, 2.0), (-1.0, 0.0), (0.5, 1.0)]
+    )
+    model, then = of_rows(model, first)
+    model.predict_one({})
+    model.learn_one({"x": 1.0}, "new", NOTHING)
+    after = [(1.0, 0.0), (0.0, -1.0), (0.5, 0.5), (0.0, 0.0), (0.25, 0.0)][: len(classes) + 2]
+    model, now = of_rows(model, after)
+    then = np.vstack(
+        [-then / 2, then / 2, 0 * then, 0 * then] if len(then) == 1 else [then, then[3]]
+    )
+    before = arrays(model)
+    model.learn_one({}, "b")
+    for g, share in enumerate(c.LATE_CURRENT_SHARE):
+        steps = [(then, 1.0 - share), (now, share)]
+        weights, covariance = stepped(before, g, 1, c.LATE_WALKS[g], steps)
+        assert arrays(model)["gates"][g] == pytest.approx(weights, abs=1e-5)
+        assert arrays(model)["covariances"][g] == pytest.approx(covariance, abs=1e-5)
+
+
+def test_mistakes_and_losses_are_counted_by_weight():
+    """Of two classes a score of 0 is for the first one."""
+    model = biased([3.0, 0.0, -2.0])
+    before = arrays(model)
+    model.learn_one({}, "no", 0.5)
+    after = arrays(model)
+    errors, losses = (after[name] - before[name] for name in ("errors", "losses"))
+    assert errors[2:5] == pytest.approx([0.5, 0.0, 0.0])
+    expected = [0.5 * math.log1p(math.exp(s)) for s in (3.0, 0.0, -2.0)]
+    assert losses[2:5] == pytest.approx(expected)
+    assert (after["sums"] - before["sums"])[c.TOTAL] == pytest.approx(0.5)
+
+
+def test_what_is_no_evidence_is_in_no_record():
+    model = biased([3.0, 0.0, -2.0], late=True)
+    model.predict_one({})
+    before = arrays(model)
+    model.learn_one({"x": 1.0}, "no")
+    after = arrays(model)
+    for name in ("errors", "losses"):
+        assert after[name].tolist() == before[name].tolist()
+    assert (after["sums"] - before["sums"])[[c.TOTAL, c.LEARNT]].tolist() == [0.0, 1.0]
+
+
+def test_a_third_class_is_as_great_a_surprise_as_there_is():
+    model = biased([3.0, 0.0, -2.0])
+    before = arrays(model)
+    model.learn_one({}, "third", 0.5)
+    after, loss = arrays(model), -0.5 * math.log(c.LEAST_PROBABILITY)
+    assert after["losses"] - before["losses"] == pytest.approx([loss] * len(after["losses"]))
+    expected = c.LOSS_DECAY * before["sums"][c.MEAN_LOSS] + loss
+    assert after["sums"][c.MEAN_LOSS] == pytest.approx(expected)
+
+
+def even_maps():
+    """A model whose maps weigh the same, and their probabilities of the second class."""
     model = biased([8.0, 0.0, 0.0])
 
     def evenly(maps):
@@ -352,8 +453,21 @@ def test_the_probability_is_the_mean_of_the_maps():
     odds = math.exp(8.0 / n)
     yes = c.LEAST_PROBABILITY + (1.0 - 2.0 * c.LEAST_PROBABILITY) * odds / (1.0 + odds)
     powers = [yes**slope / (yes**slope + (1.0 - yes) ** slope) for slope in c.SLOPES]
-    maps = [(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS]
+    return model, np.array([(1.0 - floor) * p + floor / 2.0 for p in powers for floor in c.FLOORS])
+
+
+def test_the_probability_is_the_mean_of_the_maps():
+    model, maps = even_maps()
     assert model.predict_proba_one({})["yes"] == pytest.approx(np.mean(maps), abs=1e-7)
+
+
+@pytest.mark.parametrize("w", [1.0, 0.25])
+def test_maps_are_multiplied_by_their_probabilities_and_share_a_little(w):
+    model, maps = even_maps()
+    model.learn_one({}, "yes", w)
+    powers = np.tile(maps**w, len(c.GATE_WALKS))
+    expected = (1.0 - c.MAP_SHARE) * powers / powers.sum() + c.MAP_SHARE / len(powers)
+    assert arrays(model)["maps"] == pytest.approx(expected, abs=1e-8)
 
 
 def test_exponentials_and_logarithms_are_those_of_the_library():

@@ -121,6 +121,52 @@ def test_each_side_has_a_curvature_of_1_at_least(n, is_split, few):
     assert (arrays(model)["tree_features"][0, 0] == 0) == is_split
 
 
+@CORES
+def test_of_equal_gains_the_first_column_and_the_lowest_code_are_taken():
+    """Eight rows of each class apart, and between them 16 of both."""
+    model = tracker()
+    for t in range(32):
+        a = 1.0 if t % 4 > 1 else 2.0 * (t % 4)
+        model.learn_one({"a": a, "b": a}, t // 4 % 2 == 1 if a == 1.0 else a == 2.0)
+    root = arrays(model)["tree_features"][0, 0], arrays(model)["tree_thresholds"][0, 0]
+    assert root == (0, 0.5)
+
+
+@CORES
+def test_a_leaf_is_bounded():
+    """33 rows of one class that all have a probability of 1/3000: 33 over little more than 1."""
+    model = learnt(32)
+
+    def one(labels):
+        labels[:] = 1
+
+    def wrong(scores):
+        scores[:] = -8.0
+
+    def now(forest):
+        forest[0, c.FOREST.index("since")] = 1_000
+
+    model = changed(model, tree_labels=one, tree_scores=wrong, tree_forest=now)
+    model.learn_one({"a": 1.0}, True)
+    after = arrays(model)
+    assert after["tree_leaves"][0, 1, 0] == 0.5 * 4.0
+    assert after["tree_scores"][0, :32].tolist() == [-6.0] * 32
+
+
+@CORES
+def test_a_tree_is_fitted_after_a_twelfth_of_the_window():
+    model = tracker()
+    for t in range(47):
+        model.learn_one({"a": float(t % 2)}, t % 2 == 1, NOTHING)
+
+    def three(forest):
+        forest[0, c.FOREST.index("since")] = 3
+
+    model = changed(model, tree_forest=three)
+    model.learn_one({"a": 0.0}, False, NOTHING)
+    assert counts(model).items() >= {"kept": 48, "since": 0}.items()
+
+
 def gain_of(groups):
     """Gains of the splits of a node, of rows as (number, gradient, curvature) by their values."""
 

@@ -251,6 +251,11 @@ class Producer:
                 f"{topic} does not take a record of {size} bytes ({error}): set the producer's "
                 "max_request_size to the topic's max.message.bytes, or raise that"
             ) from None
+        except KafkaError as error:
+            if type(error) is not KafkaError:
+                raise
+            # As a frozen broker has not numbered the producer: kafka-python's sends nothing more.
+            raise self._unsent(f"the broker does not know the producer ({error})") from error
 
     def _send_shorter(self, outgoing: Outgoing, error: KafkaError) -> None:
         """Send a dead letter truncated, until the broker accepts it."""
