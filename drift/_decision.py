@@ -248,10 +248,18 @@ class Decision:
             "numbers": [self._lowest, self._step, self._total, self._due, self._lack],
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state` of the same goal; else ParameterError, and nothing changes."""
+    def again(self, state: Mapping[str, Any]) -> Decision:
+        """Return the decision of a `state`; one that starts anew where that had another goal.
+
+        Raises
+        ------
+        ParameterError
+            It is no `state`.
+        """
         other = Decision(self.name, self.value)
         try:
+            if state["goal"] != [self.name, self.value]:
+                return other
             lowest, step, total, due, lack = state["numbers"]
             numbers = [float(one) for one in (step, total, lack)]
             for place, seen, hits in state["bins"]:
@@ -259,12 +267,11 @@ class Decision:
                 numbers += [seen, hits]
             other._lowest, other._due = int(lowest), int(due)
             other._step, other._total, other._lack = numbers[:3]
-            good = state["goal"] == [self.name, self.value] and step > 0
         except (IndexError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of a threshold: {problem!r:.80}") from None
-        if not good or not all(map(math.isfinite, numbers)):
-            raise ParameterError("no state of a threshold with this goal")
-        vars(self).update(vars(other))
+        if not all(map(math.isfinite, numbers)) or step <= 0:
+            raise ParameterError("no state of a threshold: a number out of its range")
+        return other
 
 
 def _bin(share: float) -> int:

@@ -40,6 +40,7 @@ __all__ = [
 
 TABLES = (
     *("model", "models", "worker", "keyed", "labels", "promote", "serve"),
+    *("answers", "decision"),
     *("codec", "kafka", "consumer", "producer"),
 )
 
@@ -49,7 +50,8 @@ class ConsumeOptions(Retention, WorkerOptions):
     """Settings of the worker of `drift consume`, from the file and the command line.
 
     In the file, options of late labels are in ``[labels]``, of promotion in ``[promote]``, of
-    models of keys in ``[keyed]``, the rest in ``[worker]``.
+    models of keys in ``[keyed]``, of thresholds in ``[decision]``, of explanations in
+    ``[answers]``, the rest in ``[worker]``.
     """
 
     checkpoints: str = option(

@@ -24,12 +24,13 @@ class Answer(NamedTuple):
     """The predicted label, None before any is known, and the probability of each class.
 
     `chances` is None for a model without probabilities; `shadowed` is the shadow's prediction, None
-    if it raised.
+    if it raised; `reasons` are the features' contributions, None where nobody asks for them.
     """
 
     predicted: Label
     chances: Mapping[Label, float] | None = None
     shadowed: Label = UNSEEN
+    reasons: Mapping[str, float] | None = None
 
 
 def text_of(label: Label) -> str:

@@ -7,6 +7,7 @@ import logging
 import marshal
 from functools import partial
 from heapq import nlargest
+from itertools import islice
 from operator import itemgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from drift.errors import (
     MessageError,
     SkippedError,
     UnavailableError,
+    one_line,
 )
 
 if TYPE_CHECKING:
@@ -512,17 +514,49 @@ class Learner:
     def _answer(self, features: Features) -> tuple[Answer, Any]:
         """Return what is predicted, and its score, None where nobody asks for it."""
         model = self._answering
-        if self.options.predictions is None and not self.options.probabilities:
+        options, metrics = self.options, self.metrics
+        plainly = metrics.decision is None and metrics.baseline is None
+        if options.predictions is None and not options.probabilities and plainly:
             return Answer(model.predict_one(features)), None
         predicted, score, chances = answer_of(model, features)
-        return Answer(predicted, chances), score
+        if plainly:
+            return Answer(predicted, chances), score
+        predicted = metrics.decided(predicted, chances)
+        reasons = self.reasons(model, features, predicted)
+        if metrics.baseline is not None:
+            metrics.baseline.learn_one(features)
+        return Answer(predicted, chances, reasons=reasons), score
+
+    def reasons(self, model: Any, features: Features, label: Label) -> dict[str, float] | None:
+        """Return the features' contributions; None where nobody asks, or the model has none."""
+        if self.metrics.baseline is None or label is None:
+            return None
+        from drift.explain import Explainer  # noqa: PLC0415 - takes a while
+
+        explainer = Explainer(model, self.metrics.baseline)
+        explanation, error = attempt(explainer.explain_one, features, label)
+        if error is not None:
+            line = f"a prediction has no explanation: {one_line(str(error))}"
+            self._say(logging.WARNING, ("explanation", type(error)), line)
+            return None
+        return {str(name): value for name, value in explanation.contributions.items()}
+
+    def beside(self, reasons: Mapping[str, float] | None) -> dict[str, Any]:
+        """Return what an answer has beside the model's own: threshold and explanation, if asked."""
+        more: dict[str, Any] = {}
+        if self.metrics.decision is not None:
+            more["threshold"] = self.metrics.decision.threshold
+        if self.metrics.baseline is not None:
+            shown = reasons and dict(islice(reasons.items(), self.options.explain))
+            more["explanation"] = shown
+        return more
 
     def _predict(self, message: Message, example: Example) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
         answer, score = self._answer(example.features)
         if self.options.predictions is None:
             return answer, []
-        predicted, chances, _ = answer
+        predicted, chances = answer.predicted, answer.chances
         most = self.options.top_probabilities
         topic, partition, offset = message.position
         body = {
@@ -536,6 +570,7 @@ class Learner:
             "partition": partition,
             "offset": offset,
             "checkpoint": self.checkpoint,
+            **self.beside(answer.reasons),
         }
         if example.key is not None:
             body["key"] = example.key

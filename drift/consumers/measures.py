@@ -120,6 +120,11 @@ class Measures:
         self._learnt = 0
         self._measured: tuple[int, dict[str, float]] = -1, {}  # for so many that were learnt
 
+    @property
+    def singled_out(self) -> Label:
+        """The label that recall and precision are of."""
+        return True if self.positive is None else self.positive
+
     # --- examples ------------------------------------------------------------------------------
 
     def learnt(self, label: Label, answer: Answer, delay: float | None = None) -> float:
@@ -134,14 +139,14 @@ class Measures:
         delay
             Seconds from the features to the label; None where they came together.
         """
-        predicted, chances, _ = answer
+        predicted, chances = answer.predicted, answer.chances
         loss = chance = confidence = math.nan
         # River's EWMean starts at its first value, which would weigh as much as all others.
         means, counts, kept = self._means, self._seen, 1.0 - FADING
         counts["error"] += 1
         means["error"] = FADING * (predicted != label) + kept * means["error"]
         if predicted is not None:
-            positive = True if self.positive is None else self.positive
+            positive = self.singled_out
             is_so, said_so = label == positive, predicted == positive
             counts["positive"] += 1
             means["positive"] = FADING * is_so + kept * means["positive"]

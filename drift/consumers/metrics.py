@@ -12,12 +12,14 @@ from drift.consumers.options import final_step
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from drift._decision import Decision, Goal
     from drift.consumers.alarms import Alarm
     from drift.consumers.answers import Answer
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import TopicPartition
+    from drift.explain import Baseline
     from drift.types import Features, Label
 
 __all__ = ["Metrics", "WorkerMetrics"]
@@ -32,6 +34,18 @@ _SET = (
     *("updates", "orphans", "duplicates"),
     *("expired", "evicted", "silent", "corrected"),
 )
+
+
+def _decision(goal: Goal) -> Decision:
+    from drift._decision import Decision  # noqa: PLC0415 - takes a while
+
+    return Decision(*goal)
+
+
+def _baseline() -> Baseline:
+    from drift.explain import Baseline  # noqa: PLC0415 - takes a while
+
+    return Baseline()
 
 
 class Metrics:
@@ -49,6 +63,10 @@ class Metrics:
         As of `drift.consumers.measures.Measures`.
     alarm_level
         As `level` of `drift.consumers.alarms.Alarms`; 0 for no alarms.
+    goal
+        Of the threshold by which `positive` is decided; None for none.
+    explains
+        Whether answers are explained: then alarms watch contributions, not features.
 
     Attributes
     ----------
@@ -58,6 +76,10 @@ class Metrics:
         How good predictions are.
     alarmed : dict
         Number of alarms by what has risen; a checkpoint keeps it.
+    decision : Decision or None
+        The threshold; a checkpoint keeps it.
+    baseline : Baseline or None
+        What answers are explained against; a checkpoint keeps it.
     raised : list of Alarm
         Alarms not yet sent.
     examples, unlabelled, mistakes, blind, dead_letters, skipped : int
@@ -108,6 +130,8 @@ class Metrics:
         group: str = "",
         positive: Label = None,
         alarm_level: float = 0.0,
+        goal: Goal | None = None,
+        explains: bool = False,
         window: int = 1000,
     ) -> None:
         self.topic = topic
@@ -118,6 +142,8 @@ class Metrics:
         self.alarmed = dict.fromkeys(MEASURES, 0)
         self.raised: list[Alarm] = []
         self._alarms = Alarms(alarm_level) if alarm_level else None
+        self.decision = None if goal is None else _decision(goal)
+        self.baseline = _baseline() if explains else None
         self._alarmed_before = dict(self.alarmed)
         self.examples = self.unlabelled = self.mistakes = self.blind = 0
         self.dead_letters = self.skipped = 0
@@ -141,7 +167,15 @@ class Metrics:
             group=options.group,
             positive=options.positive,
             alarm_level=options.alarm_level,
+            goal=options.goal,
+            explains=bool(options.explain),
         )
+
+    def decided(self, predicted: Label, chances: Mapping[Label, float] | None) -> Label:
+        """Return what is predicted by the threshold, if there is one."""
+        if self.decision is None or not chances:
+            return predicted
+        return self.decision.choose(self.measures.singled_out, chances)
 
     def __repr__(self) -> str:
         return f"<Metrics {self.line()}>"
@@ -167,7 +201,12 @@ class Metrics:
         self.mistakes += wrong
         self.blind += answer.predicted is None
         loss = self.measures.learnt(label, answer, delay)
-        if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, features)):
+        if self.decision is not None and answer.chances:
+            positive = self.measures.singled_out
+            share = answer.chances.get(positive, 0.0)
+            self.decision.learn(share, bool(label == positive))
+        moving = features if answer.reasons is None else answer.reasons
+        if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, moving)):
             self.raised += raised
             for alarm in raised:
                 self.alarmed[alarm.measure] += 1
@@ -214,12 +253,15 @@ class Metrics:
             "measures": self.measures.state(),
             "alarmed": dict(self.alarmed),
             "alarms": None if self._alarms is None else self._alarms.state(),
+            "decision": None if self.decision is None else self.decision.state(),
+            "baseline": None if self.baseline is None else self.baseline.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore `state`: counts and measures continue exactly.
 
-        So do the references of alarms, which start where they were not kept. Times are of the
+        So do the references of alarms, a threshold and a baseline, which start where they were not
+        kept, or were of another goal. Times are of the
         process and stay as they are.
 
         Raises
@@ -238,10 +280,19 @@ class Metrics:
         measures = Measures(self.measures.positive, window=self.measures.window)
         measures.restore(state.get("measures"))
         alarms, kept = self._alarms, state.get("alarms")
-        if alarms is not None and kept is not None:
+        baseline, decision = self.baseline, self.decision
+        means, threshold = state.get("baseline"), state.get("decision")
+        # What alarms have seen move are features or contributions, not both.
+        if alarms is not None and kept is not None and (means is None) is (baseline is None):
             alarms = Alarms(alarms.level)
             alarms.restore(kept)
+        if baseline is not None and means is not None:
+            baseline = _baseline()
+            baseline.restore(means)
+        if decision is not None and threshold is not None:
+            decision = decision.again(threshold)
         self.measures, self._alarms = measures, alarms
+        self.baseline, self.decision = baseline, decision
         self.alarmed = {name: alarmed.get(name, 0) for name in MEASURES}
         self._alarmed_before = dict(self.alarmed)
         for name, count in counts.items():

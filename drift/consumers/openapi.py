@@ -90,7 +90,19 @@ def _schemas(options: ServiceOptions) -> dict[str, Any]:
             "additionalProperties": {"type": ["number", "null"]},
         },
     }
-    prediction = {"type": "object", "required": [*predicted], "properties": predicted}
+    always = list(predicted)
+    predicted |= {
+        "threshold": {
+            "type": "number",
+            "description": "With [decision]: the probability that `positive` is predicted from.",
+        },
+        "explanation": {
+            "type": ["object", "null"],
+            "description": "With [answers] explain: the largest contributions to the log-odds.",
+            "additionalProperties": {"type": "number"},
+        },
+    }
+    prediction = {"type": "object", "required": always, "properties": predicted}
     model = {
         "type": "object",
         "required": ["checkpoint", "offsets", "staleness_seconds"],
@@ -112,7 +124,7 @@ def _schemas(options: ServiceOptions) -> dict[str, Any]:
     }
     of_one = {
         **prediction,
-        "required": [*predicted, "model"],
+        "required": [*always, "model"],
         "properties": {**predicted, "model": _ref("Model")},
     }
     of_list = {

@@ -16,6 +16,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from drift._decision import Goal
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
 
@@ -86,6 +87,26 @@ class _TopicOptions:
         "Label that recall and precision are of; default: true, or 1, where there is no third one.",
         None,
     )
+    cost: tuple[float, ...] | None = option(
+        "Predict positive where it costs least: what a false alarm and a miss cost.",
+        None,
+        table="decision",
+    )
+    recall: float | None = option(
+        "Predict positive so that this share of the class is found.", None, table="decision"
+    )
+    precision: float | None = option(
+        "Predict positive so that this share of it is right.", None, table="decision"
+    )
+    rate: float | None = option(
+        "Predict this share of all examples positive.", None, table="decision"
+    )
+    explain: int = option(
+        "Features in an answer, with their contributions, the largest; 0 for none.",
+        0,
+        least=0,
+        table="answers",
+    )
     alarm_level: float = option(
         "Probability of an alarm without a rise, of each measure; 0 for no alarms.",
         0.01,
@@ -152,6 +173,12 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         one, the largest: those of thousands of labels are more bytes than a topic takes.
     positive
         The label that recall, precision, F1 and base rate are of: see `drift.consumers.measures`.
+    cost, recall, precision, rate
+        One of them: predict `positive`, true by default, from the probability on that
+        `drift.models.Threshold` would learn for it. None of them: as the model predicts.
+    explain
+        How many contributions an answer has, see `drift.explain`; each answer then takes 16
+        predictions a feature.
     alarm_level
         Bound on the probability of an alarm without a rise of error or log loss, for each of the
         two, until the next alarm: see `drift.consumers.alarms`; 0 for no alarms.
@@ -206,6 +233,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         super().__post_init__()
+        _ = self.goal  # refuses what cannot be
         topics = [one for one in (self.topic, self.labels, *self.outputs) if one]
         for topic in topics:
             if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
@@ -223,6 +251,16 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     def outputs(self) -> tuple[str | None, ...]:
         """The topics that are sent to."""
         return self.predictions, self.dead_letters, self.orphans, self.events
+
+    @property
+    def goal(self) -> Goal | None:
+        """What a threshold is to be good at; None where the model itself decides."""
+        given = self.cost, self.recall, self.precision, self.rate
+        if given == (None,) * 4:
+            return None
+        from drift._decision import goal_of  # noqa: PLC0415 - takes a while
+
+        return goal_of(*given)
 
     def settings(self) -> dict[str, Any]:
         """Return what must be the same for a model to continue, where labels come later."""
@@ -358,6 +396,10 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
         If the model cannot be stored.
     """
     check_model(model, codec)
+    if options.explain or options.goal:
+        from drift.explain import Explainer  # noqa: PLC0415 - takes a while
+
+        Explainer(model)  # refuses a model without probabilities
     prepare_folder(folder, options, codec)
     if is_keyed(codec) and getattr(model, "late", False):
         raise ParameterError("where each key has a model labels come at once: leave late=True out")
@@ -437,6 +479,11 @@ def prepared_shadow(
     """Return the second model likewise; None where there is none, and none is to be promoted."""
     if shadow is not None:
         refuse_keyed(codec, "a shadow")
+        if options.goal:
+            raise ParameterError(
+                "a shadow is compared by labels, which [decision] changes for the model alone: "
+                "leave one of the two out"
+            )
         return prepared(shadow, folder, options, codec)
     if options.promote is not None:
         raise ParameterError("promote takes a shadow: give one, [models.shadow] in the file")

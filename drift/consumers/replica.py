@@ -260,7 +260,16 @@ class Replica:
             raise UnavailableError(
                 f"{self.folder.folder(self.claim_id)} has no checkpoint yet: start a worker"
             )
-        return answer_of(self._serving.learner.model, features, ticket=False)
+        learner = self._serving.learner
+        predicted, score, chances = answer_of(learner.model, features, ticket=False)
+        return learner.metrics.decided(predicted, chances), score, chances
+
+    def beside(self, features: Features, predicted: Any) -> dict[str, Any]:
+        """Return what stands beside an answer, as in predictions: threshold and explanation."""
+        if self._serving is None:
+            return {}
+        learner = self._serving.learner
+        return learner.beside(learner.reasons(learner.model, features, predicted))
 
     @property
     def version(self) -> dict[str, Any]:

@@ -328,6 +328,7 @@ class Service:
             )
         try:
             predicted, score, chances = self.replica.answer(example.features)
+            beside = self.replica.beside(example.features, predicted)
         except Exception as problem:  # noqa: BLE001 - models of the user's may raise anything
             raise _refusal(problem, where) from None
         return {
@@ -335,6 +336,7 @@ class Service:
             "predicted": predicted,
             "score": score,
             "probabilities": by_text(chances),
+            **beside,
         }
 
     def _model(self) -> dict[str, Any]:

@@ -83,6 +83,15 @@ def test_options_come_before_the_environment_and_that_before_the_file(settings):
     assert actual.producer == {"compression_type": "lz4", "linger_ms": 5}
 
 
+def test_decisions_and_answers_have_tables_of_their_own(settings):
+    options = settings("[decision]\ncost = [1, 20]\n[answers]\nexplain = 3")[0].worker
+    assert (options.goal.name, options.goal.value) == ("cost", pytest.approx(1 / 21))
+    assert options.explain == 3
+    assert settings()[0].worker.goal is None
+    with pytest.raises(ParameterError, match="cost and rate are two goals"):
+        settings("[decision]\ncost = [1, 20]\nrate = 0.1")
+
+
 def test_durations_of_a_file_may_have_units(settings):
     actual, _ = settings('[worker]\ncheckpoint_seconds = "2m"\nmax_idle = "10 min"\nmax_jump = 5')
     options = actual.worker

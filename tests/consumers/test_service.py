@@ -52,6 +52,9 @@ class Replica:
     def answer(self, features):
         return answer_of(self.model, features, ticket=False)
 
+    def beside(self, features, predicted):
+        return {}
+
     def fetch(self, seconds):
         self.fetched += 1
         if self.problem is not None:

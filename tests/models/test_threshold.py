@@ -88,8 +88,7 @@ def test_a_state_continues(rows, goal):
             Decision(goal, 0.3),
         )
     )
-    other = Decision(goal, 0.3)
-    other.restore(one.state())
+    other = Decision(goal, 0.3).again(one.state())
     for share, positive in rows:
         assert one.says(share) == other.says(share)
         one.learn(share, positive)
@@ -97,20 +96,19 @@ def test_a_state_continues(rows, goal):
     assert one.state() == other.state()
 
 
-def test_what_is_no_state_is_refused_and_nothing_changes():
+def test_what_is_no_state_is_refused():
     _, decision = made("rate", 0.1, [0.2, 0.7], [True, False])
     before = decision.state()
+    assert Decision("rate", 0.2).again(before).state() == Decision("rate", 0.2).state()
     for wrong in (
         None,
         {},
-        before | {"goal": ["rate", 0.2]},
         before | {"bins": [[9999, 1.0, 1.0]]},
         before | {"bins": [[1, math.inf, 1.0]]},
         before | {"numbers": [1, 0.0, 1.0, 1, 0.0]},
     ):
         with pytest.raises(ParameterError, match="no state of a threshold"):
-            decision.restore(wrong)
-    assert decision.state() == before
+            decision.again(wrong)
 
 
 @pytest.mark.parametrize(("goal", "value"), [("recall", 0.9), ("precision", 0.7), ("rate", 0.05)])

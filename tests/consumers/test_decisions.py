@@ -1,0 +1,181 @@
+"""Thresholds and explanations of answers: what is sent, kept in checkpoints, and refused."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from river import linear_model, multiclass, optim
+
+from drift._decision import Decision
+from drift.consumers import CheckpointFolder, JsonCodec, WorkerOptions
+from drift.consumers.checkpoints.checkpoint import from_bytes, to_bytes
+from drift.consumers.late import learner_of
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.records import Message, Position
+from drift.errors import ParameterError
+from drift.models import LBP, Tracker
+
+
+def options(**given):
+    return WorkerOptions(topic="t", group="g", predictions="out", **given)
+
+
+def learner(model=None, **given):
+    one = learner_of(model or LBP(budget=20), JsonCodec(), options(**given))
+    one.start({("t", 0): 0})
+    return one
+
+
+def stream(n=400):
+    """Examples whose label is the sign of one feature."""
+    rng = np.random.default_rng(0)
+    for _ in range(n):
+        x = dict(zip("abcde", rng.normal(size=5).round(3).tolist(), strict=True))
+        yield {"features": x, "label": x["a"] > 1.0}
+
+
+def sent(one, examples, first=0):
+    bodies = []
+    for i, example in enumerate(examples, first):
+        value = json.dumps(example).encode()
+        bodies += [
+            json.loads(out.value) for out in one.take(Message(Position("t", 0, i), None, value))
+        ]
+    return bodies
+
+
+def test_answers_are_decided_by_the_threshold_that_they_carry():
+    twin, plain = Decision("rate", 0.3), sent(learner(), stream())
+    bodies = sent(learner(rate=0.3), stream())
+    for body, other in zip(bodies, plain, strict=True):
+        assert body["probabilities"] == other["probabilities"]
+        share = body["probabilities"]["true"]
+        assert body["threshold"] == pytest.approx(twin.threshold)
+        assert body["predicted"] is twin.says(share)
+        twin.learn(share, body["label"])
+    assert "threshold" not in plain[0]
+    assert sum(body["predicted"] for body in bodies) / 400 == pytest.approx(0.3, abs=0.03)
+
+
+def test_late_labels_teach_what_was_answered():
+    def message(topic, i, time, **body):
+        value = json.dumps({"id": str(i), **body}).encode()
+        return Message(Position(topic, 0, i), None, value, (), time, appended=True)
+
+    features = [message("t", i, i, features=one["features"]) for i, one in enumerate(stream(200))]
+    labels = [message("l", i, i + 500, label=one["label"]) for i, one in enumerate(stream(200))]
+    given = options(labels="l", cost=(1.0, 3.0), max_age=60.0)
+    one = learner_of(LBP(budget=20), JsonCodec(), given)
+    one.start({("t", 0): 0, ("l", 0): 0})
+    bodies = [json.loads(out.value) for message in features for out in one.take(message)]
+    assert all(body["threshold"] == pytest.approx(0.25, rel=0.02) for body in bodies)
+    for message in labels:
+        one.take(message)
+    # All were answered before the first label, with a half.
+    [[_, seen, hits]] = one.metrics.state()["decision"]["bins"]
+    twin = Decision("cost", 0.25)
+    for body, label in zip(bodies, stream(200), strict=True):
+        twin.learn(body["probabilities"]["true"], label["label"])
+    [[_, *expected]] = twin.state()["bins"]
+    assert [seen, hits] == pytest.approx(expected)
+
+
+def test_a_checkpoint_keeps_threshold_and_baseline():
+    given = {"recall": 0.8, "explain": 2}
+    whole, first = learner(**given), learner(**given)
+    expected = sent(whole, stream())
+    sent(first, list(stream())[:200])
+    second = learner(**given)
+    second.restore(from_bytes(to_bytes(first.snapshot())))
+    continued = sent(second, list(stream())[200:], 200)
+    for body in (*continued, *expected):
+        body.pop("checkpoint")
+    assert continued == expected[200:]
+    other = learner(rate=0.5)  # another goal starts anew, and so does none
+    other.restore(from_bytes(to_bytes(first.snapshot())))
+    assert other.metrics.state()["decision"] == Decision("rate", 0.5).state()
+    assert other.metrics.baseline is None
+
+
+def test_an_explanation_has_the_largest_contributions():
+    bodies = sent(learner(linear_model.LogisticRegression(), explain=2), stream())
+    assert all(len(body["explanation"]) == 2 for body in bodies[2:])
+    leading = [next(iter(body["explanation"])) for body in bodies[200:]]
+    assert leading.count("a") > 100
+    assert sent(learner(Tracker(budget=9), explain=2), stream(2))[0]["explanation"] is None
+    assert "explanation" not in sent(learner(), stream(3))[0]
+
+
+def test_an_explanation_that_fails_is_none_and_the_answer_stays(caplog):
+    class Fragile(linear_model.LogisticRegression):
+        def predict_proba_one(self, x):
+            if "b" not in x:
+                raise KeyError("b")
+            return super().predict_proba_one(x)
+
+    bodies = sent(learner(Fragile(), explain=2), stream(3))
+    assert bodies[0]["explanation"] is None
+    assert bodies[0]["predicted"] is False
+    assert "a prediction has no explanation: 'b'" in caplog.text
+
+
+def test_alarms_name_the_feature_whose_contributions_moved_most():
+    """The target moves from a to b, whose values stay as they were."""
+    rng = np.random.default_rng(1)
+    one = learner(linear_model.LogisticRegression(optim.SGD(0.3)), explain=1, events="events")
+    alarms = []
+    for i in range(4_000):
+        x = dict(zip("abcdefgh", rng.normal(size=8).round(3).tolist(), strict=True))
+        value = json.dumps({"features": x, "label": x["a" if i < 3_000 else "b"] > 0}).encode()
+        answers = one.take(Message(Position("t", 0, i), None, value))
+        alarms += [json.loads(out.value) for out in answers if out.topic == "events"]
+        if alarms:
+            break
+    assert i > 3_000
+    assert alarms[0]["features"][0]["name"] == "b"
+
+
+def test_what_cannot_be_decided_or_explained_is_refused(tmp_path):
+    for problem, given in [
+        ("recall and rate are two goals", {"recall": 0.9, "rate": 0.1}),
+        ("cost must be two numbers", {"cost": (1.0,)}),
+        ("rate must be a number above 0 and up to 1", {"rate": 2.0}),
+        ("explain must be at least 0", {"explain": -1}),
+    ]:
+        with pytest.raises(ParameterError, match=problem):
+            options(**given)
+    silent = multiclass.OneVsOneClassifier(linear_model.LogisticRegression())
+    folder = CheckpointFolder(tmp_path, allow_pickle=True)
+    for given in ({"explain": 3}, {"rate": 0.1}):
+        with pytest.raises(ParameterError, match="OneVsOneClassifier gives no probabilities"):
+            prepared(silent, folder, options(**given), JsonCodec())
+    with pytest.raises(ParameterError, match="leave one of the two out"):
+        prepared_shadow(LBP(), folder, options(rate=0.1), JsonCodec())
+
+
+def test_a_replica_answers_as_the_worker_would_and_learns_nothing():
+    pytest.importorskip("kafka")
+    from drift.consumers.replica import Replica  # noqa: PLC0415 - needs an extra
+
+    worker = learner(rate=0.3, explain=2)
+    sent(worker, stream(300))
+    before = worker.metrics.state()
+    replica = object.__new__(Replica)
+    replica._serving = SimpleNamespace(learner=worker)
+    example = next(iter(stream(1)))
+    predicted, _, _ = replica.answer(example["features"])
+    beside = replica.beside(example["features"], predicted)
+    assert worker.metrics.state() == before
+    [body] = sent(worker, [example], 300)
+    assert predicted is body["predicted"]
+    assert beside == {name: body[name] for name in ("threshold", "explanation")}
+
+
+def test_metrics_without_either_restore_what_had_both():
+    one = learner(rate=0.1, explain=1)
+    sent(one, stream(50))
+    plain = Metrics("t")
+    plain.restore(one.metrics.state())
+    assert (plain.decision, plain.baseline, plain.examples) == (None, None, 50)
