@@ -297,6 +297,24 @@ def test_a_replica_that_reads_messages_otherwise_than_its_worker_says_so(tmp_pat
     assert same(one, worker)
 
 
+def test_of_a_store_of_objects_each_checkpoint_is_loaded(bucket):
+    """No order is stored there, so no digest is compared: what was learnt otherwise goes."""
+    worker, source, one = start_replica(bucket)
+    decode, taken = one.codec.decode, in_time(plain_logs())
+    one.codec.decode = lambda *of: decode(*of)._replace(features={"a": 1.0})
+    for upto in (15, 25):
+        source.ends = dict.fromkeys(source.ends, upto)
+        settle(one)
+        otherwise = one._course.learner.digest
+        worker.take(taken[: 2 * upto])
+        worker.save()
+        settle(one)
+        assert one.version["checkpoint"] == worker.learner.checkpoint
+        assert one._course.learner.digest == worker.learner.digest != otherwise
+        assert same(one, worker)
+    assert (one.starts, one.differs) == (3, None)
+
+
 def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_path):
     worker, source, one = start_replica(tmp_path)
     settle(one)
