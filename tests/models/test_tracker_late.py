@@ -462,6 +462,12 @@ def test_the_nearest_is_served_and_of_two_equally_near_the_older():
     assert tickets.find("a") == bytes([5, 0])
 
 
+def test_a_copy_has_later_tickets_of_its_own():
+    tickets = waiting("a", "a", "a")
+    tickets.copy().put("a", b"later")
+    assert tickets._others["a"] == [(2, bytes([2, 0])), (3, bytes([3, 0]))]
+
+
 def test_before_the_first_label_the_first_of_equal_examples_is_served():
     tickets = waiting("a", "b", "a", "a")
     assert tickets.find("a") == bytes([1, 0])

@@ -173,6 +173,7 @@ FORGED = {
     "more trees than there are": (array("tree_forest", put((0, 5), 25)), "tree_forest"),
     "a next tree that there is not": (array("tree_forest", put((0, 6), 24)), "tree_forest"),
     "columns to renew that there are not": (array("tree_forest", put((0, 3), 3)), "tree_forest"),
+    "a score of trees too large": (array("tree_scores", put((0, 0), 100.0)), "tree_scores"),
     "fewer rows kept than there are": (array("tree_forest", put((0, 1), 39)), "tree_forest"),
     "draws below 0": (beside(draws=-1), "draws"),
     "draws of more than 64 bits": (beside(draws=2**64), "draws"),
