@@ -153,7 +153,8 @@ def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, byt
             if "image/png" in data:
                 name = f"{stem}-{len(images) + 1}.png"
                 images[name] = b64decode(data["image/png"])
-                parts.append(f"![What the cell above draws]({name})")
+                alt = cell["metadata"].get("alt", "What the cell above draws")
+                parts.append(f"![{alt}]({name})")
             elif "text/html" in data:
                 # Material lets a table scroll, and gives it a style, where it has none of its own.
                 table = "".join(data["text/html"])
