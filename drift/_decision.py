@@ -34,11 +34,15 @@ _LARGEST = 40.0
 _BETTER = 1.5 * (1 - 1e-9)  # but for rounding
 #: Labels after which the threshold is chosen again: at first each, then 1 more in so many.
 _PART = 64
+# The next two were chosen by `benchmarks.threshold --sweep`, on streams of development alone.
 #: Rows of the class, or with a rate rows that are said to be of it, after which a label counts
 #: 1 / e of the last.
 _MEMORY = 300
-#: Rows that a share may lack, before the odds of what is aimed at are e times as high; and most.
-_LACKING, _MOST = 20.0, 100.0
+#: Rows that a share may lack, before the odds of what is aimed at are e times as high. With fewer
+#: it is met more closely, by worse thresholds.
+_LACKING = 20.0
+#: Largest power of e of these odds.
+_MOST = 5.0
 #: Weight of a label at which all weights are scaled down.
 _HEAVY = 1e9
 
@@ -200,7 +204,8 @@ class Decision:
         of = {"recall": positive, "precision": said, "rate": True}[self.name]
         if of:
             came = positive if self.name == "precision" else said
-            self._lack = min(_MOST, max(-_MOST, self._lack + self.value - came))
+            most = _MOST * _LACKING
+            self._lack = min(most, max(-most, self._lack + self.value - came))
 
     def _rescale(self) -> None:
         for weights in (self._seen, self._hits):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from benchmarks import ablation, bars, corruption, plots
+from benchmarks import ablation, bars, corruption, plots, threshold
 from benchmarks.ablation_changes import CHANGES
 from benchmarks.scenarios import SCENARIOS
+from drift.experiments.arena.streams import STREAMS as ARENA
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,6 +34,22 @@ def test_the_readme_describes_every_scenario():
     readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     described = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| `.*? \|", readme, re.MULTILINE)))
     assert set(SCENARIOS) <= set(described)
+
+
+def test_constants_of_thresholds_are_chosen_on_no_stream_that_is_held_out():
+    heldout = {entry.source or name for name, entry in ARENA.items() if entry.heldout}
+    assert not heldout & {name.partition("-")[0] for name in threshold.STREAMS | threshold.MORE}
+
+
+def test_thresholds_and_losses_by_hand(monkeypatch):
+    """From 0.6 on 2 of 3 are right and 2 of 2 are found: F1 is 0.8, and one false alarm costs 1."""
+    truth, shares = np.array([1, 1, 0, 0], dtype=bool), np.array([0.9, 0.6, 0.8, 0.1])
+    assert threshold.hindsight(truth, shares) == (0.8, 1.0)
+    monkeypatch.setattr(
+        threshold, "predicted", lambda _: (np.tile(truth, 500), np.tile(shares, 500))
+    )
+    f1, cost, recall, precision, rate, *hits = threshold.losses("any")
+    assert max(f1, cost, recall, precision, rate, *hits) < 0.1
 
 
 def test_names_in_the_plot_of_error_against_time_hide_neither_each_other_nor_points():

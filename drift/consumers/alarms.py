@@ -17,7 +17,9 @@ the reference, whatever else happens, there is ever an alarm with a probability 
 
 An alarm names the features whose mean or deviation moved most between the reference and the
 examples since a rise was first suspected: since bettors that restart after each loss, as in CUSUM,
-have had eight times their first capital.
+have had eight times their first capital. Where answers are explained, it names those whose mean
+absolute contribution to the log-odds changed most: these have one unit, and a feature of no account
+stays near 0 however far it moves by its own measure.
 
 References
 ----------
@@ -61,7 +63,8 @@ _NAMED = 3
 class Alarm(NamedTuple):
     """A measure that has risen, in its own units, by the mean `before` and in the last `examples`.
 
-    `features` has the names of those that moved most and how far, from 0 to 1, the most first.
+    `features` has the names of those that moved most and how far, the most first: from 0 to 1, or
+    of contributions in log-odds.
     """
 
     measure: str
@@ -260,10 +263,21 @@ def _distance(before: tuple[float, float], since: tuple[float, float]) -> float:
     return max(step / (step + own) if step else 0.0, spread / (before[1] + since[1] or 1.0))
 
 
+def _step(before: tuple[float, float], since: tuple[float, float]) -> float:
+    """Return how far the mean has moved."""
+    return abs(since[0] - before[0])
+
+
 class Movement:
     """Means and deviations of features in the reference and since a rise, of the first 256 names.
 
     Strings are ignored.
+
+    Parameters
+    ----------
+    contributions
+        Whether what is added are contributions of features, not their values. Then their absolute
+        values count, and how far one has moved is the change of their mean, in log-odds.
 
     Examples
     --------
@@ -276,7 +290,8 @@ class Movement:
     [('sum', 1.0), ('age', 0.01)]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, contributions: bool = False) -> None:
+        self.contributions = contributions
         self._examples = [0, 0]  # in the reference, and since the rise
         self._features: dict[Any, tuple[_Moments, _Moments]] = {}
 
@@ -291,7 +306,7 @@ class Movement:
                 if len(known) >= _NAMES:
                     continue
                 known[name] = _Moments(), _Moments()
-            known[name][is_rising].add(x)
+            known[name][is_rising].add(abs(x) if self.contributions else x)
 
     def merge(self) -> None:
         """Make what came since a rise a part of the reference."""
@@ -301,12 +316,13 @@ class Movement:
             self._features[name] = before, _Moments()
 
     def moved(self) -> list[tuple[str, float]]:
-        """Return the three names that moved most and by how much, from 0 to 1, the most first."""
+        """Return the three names that moved most and by how much, the most first."""
         if not all(self._examples):
             return []
         n_before, n_since = self._examples
+        distance = _step if self.contributions else _distance
         distances = [
-            (str(name), _distance(before.among(n_before), since.among(n_since)))
+            (str(name), distance(before.among(n_before), since.among(n_since)))
             for name, (before, since) in self._features.items()
         ]
         return sorted(distances, key=lambda one: (-one[1], one[0]))[:_NAMED]
@@ -317,9 +333,9 @@ class Movement:
         return {"examples": [*self._examples], "moments": rows}
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Movement:
-        """Return the movement of a `state`."""
-        one = cls()
+    def restore(cls, state: Mapping[str, Any], *, contributions: bool = False) -> Movement:
+        """Return the movement of a `state`, of what is added."""
+        one = cls(contributions=contributions)
         before, since = map(int, state["examples"])
         one._examples = [before, since]
         for name, *moments in state["moments"]:
@@ -343,6 +359,8 @@ class Alarms:
     ----------
     level
         Bound on the probability of an alarm of a measure without a rise, in each reference.
+    contributions
+        As of `Movement`.
 
     Raises
     ------
@@ -361,15 +379,16 @@ class Alarms:
     error 207 (('age', 0.774),)
     """
 
-    def __init__(self, level: float) -> None:
+    def __init__(self, level: float, *, contributions: bool = False) -> None:
         if not 0 < level < 1:
             raise ParameterError(f"level must be above 0 and below 1, not {level!r}")
         self.level = level
+        self.contributions = contributions
         self._reset()
 
     def _reset(self) -> None:
         self._detectors = {name: Detector(self.level) for name in MEASURES}
-        self._movement = Movement()
+        self._movement = Movement(contributions=self.contributions)
         self._wait = 0  # examples until the features of one are looked at
         self._is_rising = False
         self._wrong: list[bool] = []  # those of a group
@@ -379,7 +398,7 @@ class Alarms:
         self,
         wrong: bool,  # noqa: FBT001
         loss: float,
-        features: Features,
+        features: Features | None,
     ) -> Sequence[Alarm]:
         """Take an example, and return the alarms that it makes.
 
@@ -390,10 +409,11 @@ class Alarms:
         loss
             Its log loss; NaN where that is not known.
         features
-            Its features.
+            Its features, or their contributions; None where these are not known.
         """
         self._wait -= 1
-        if self._wait < 0:  # so seldom that an example costs half as much as one feature
+        # So seldom that an example costs half as much as one feature.
+        if self._wait < 0 and features is not None:
             self._movement.add(features, is_rising=self._is_rising)
             self._wait = len(features) // 32 if self._is_rising else max(16, 2 * len(features))
         self._wrong.append(wrong)
@@ -435,7 +455,7 @@ class Alarms:
         """Restore `state`; else ParameterError, and nothing is changed."""
         try:
             watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
-            movement = Movement.restore(state["features"])
+            movement = Movement.restore(state["features"], contributions=self.contributions)
             wait, group = int(state["group"]["wait"]), state["group"]
             wrong = [bool(x) for x in group["wrong"]]
             losses = [math.nan if x is None else float(x) for x in group["losses"]]

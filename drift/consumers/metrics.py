@@ -66,7 +66,9 @@ class Metrics:
     goal
         Of the threshold by which `positive` is decided; None for none.
     explains
-        Whether answers are explained: then alarms watch contributions, not features.
+        Whether answers are explained.
+    contributions
+        As of `drift.consumers.alarms.Movement`: whether alarms name features by these.
 
     Attributes
     ----------
@@ -132,6 +134,7 @@ class Metrics:
         alarm_level: float = 0.0,
         goal: Goal | None = None,
         explains: bool = False,
+        contributions: bool = False,
         window: int = 1000,
     ) -> None:
         self.topic = topic
@@ -141,7 +144,7 @@ class Metrics:
         self.measures = Measures(positive, window=window)
         self.alarmed = dict.fromkeys(MEASURES, 0)
         self.raised: list[Alarm] = []
-        self._alarms = Alarms(alarm_level) if alarm_level else None
+        self._alarms = Alarms(alarm_level, contributions=contributions) if alarm_level else None
         self.decision = None if goal is None else _decision(goal)
         self.baseline = _baseline() if explains else None
         self._alarmed_before = dict(self.alarmed)
@@ -169,6 +172,7 @@ class Metrics:
             alarm_level=options.alarm_level,
             goal=options.goal,
             explains=bool(options.explain),
+            contributions=bool(options.explain) and options.labels is None,  # none wait for labels
         )
 
     def decided(self, predicted: Label, chances: Mapping[Label, float] | None) -> Label:
@@ -205,11 +209,12 @@ class Metrics:
             positive = self.measures.singled_out
             share = answer.chances.get(positive, 0.0)
             self.decision.learn(share, bool(label == positive))
-        moving = features if answer.reasons is None else answer.reasons
-        if self._alarms is not None and (raised := self._alarms.learnt(wrong, loss, moving)):
-            self.raised += raised
-            for alarm in raised:
-                self.alarmed[alarm.measure] += 1
+        if self._alarms is None:
+            return
+        moving = answer.reasons if self._alarms.contributions else features
+        for alarm in self._alarms.learnt(wrong, loss, moving):
+            self.raised.append(alarm)
+            self.alarmed[alarm.measure] += 1
 
     def counts_of(self, model: Any, **late: float) -> None:
         """Copy the counts of one of drift's models, and of a join."""
@@ -284,7 +289,7 @@ class Metrics:
         means, threshold = state.get("baseline"), state.get("decision")
         # What alarms have seen move are features or contributions, not both.
         if alarms is not None and kept is not None and (means is None) is (baseline is None):
-            alarms = Alarms(alarms.level)
+            alarms = Alarms(alarms.level, contributions=alarms.contributions)
             alarms.restore(kept)
         if baseline is not None and means is not None:
             baseline = _baseline()

@@ -195,6 +195,19 @@ def test_movement_is_that_of_naive_means_and_deviations(before, times, since, me
             assert found == pytest.approx(expected, abs=1e-5)
 
 
+def test_contributions_move_by_the_change_of_their_mean_absolute_value():
+    """Means of ten and of two examples, of which some lack b: a 1, 3; b 0.4, 0.1; c 0, 0.02."""
+    movement = Movement(contributions=True)
+    for i in range(10):
+        x = {"a": (-1.0) ** i, "c": 0.0} | ({"b": -0.5} if i % 5 else {})
+        movement.add(x, is_rising=False)
+    movement.add({"a": -2.0, "c": 0.04}, is_rising=True)
+    movement.add({"a": 4.0, "b": 0.2}, is_rising=True)
+    expected = {"a": 2.0, "b": 0.3, "c": 0.02}
+    assert [name for name, _ in movement.moved()] == list(expected)
+    assert dict(movement.moved()) == pytest.approx(expected)
+
+
 def test_what_is_followed_of_the_features_is_bounded(monkeypatch):
     monkeypatch.setattr(module, "_NAMES", 4)
     movement = Movement()

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from river import linear_model, multiclass, optim
+from river import linear_model, multiclass
 
 from drift._decision import Decision
 from drift.consumers import CheckpointFolder, JsonCodec, WorkerOptions
+from drift.consumers.answers import Answer
 from drift.consumers.checkpoints.checkpoint import from_bytes, to_bytes
 from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
@@ -121,10 +122,11 @@ def test_an_explanation_that_fails_is_none_and_the_answer_stays(caplog):
     assert "a prediction has no explanation: 'b'" in caplog.text
 
 
-def test_alarms_name_the_feature_whose_contributions_moved_most():
-    """The target moves from a to b, whose values stay as they were."""
-    rng = np.random.default_rng(1)
-    one = learner(linear_model.LogisticRegression(optim.SGD(0.3)), explain=1, events="events")
+@pytest.mark.parametrize("seed", [1, 4])
+def test_alarms_name_the_feature_whose_contributions_moved_most(seed):
+    """The target moves from a to b, whose values stay as they were; the others are noise."""
+    rng = np.random.default_rng(seed)
+    one = learner(linear_model.LogisticRegression(), explain=1, events="events")
     alarms = []
     for i in range(4_000):
         x = dict(zip("abcdefgh", rng.normal(size=8).round(3).tolist(), strict=True))
@@ -134,7 +136,29 @@ def test_alarms_name_the_feature_whose_contributions_moved_most():
         if alarms:
             break
     assert i > 3_000
-    assert alarms[0]["features"][0]["name"] == "b"
+    first, *others = alarms[0]["features"]
+    assert first["name"] == "a"
+    assert first["distance"] > 5 * max(one["distance"] for one in others)
+
+
+def test_alarms_of_late_labels_name_features_by_their_values():
+    """No contributions wait for a label."""
+    assert Metrics.of(options(explain=1))._alarms.contributions
+    metrics = Metrics.of(options(explain=1, labels="l", max_age=60.0))
+    assert metrics.baseline is not None
+    metrics.learnt(True, Answer(True), {"a": 7.0})
+    assert metrics.state()["alarms"]["features"]["moments"] == [["a", [1, 7.0, 0.0], [0, 0.0, 0.0]]]
+
+
+def test_an_answer_without_reasons_moves_no_contribution():
+    metrics = Metrics.of(options(explain=1))
+    metrics.learnt(True, Answer(True), {"a": 700.0})
+    metrics.learnt(True, Answer(True, reasons={"a": -0.5}), {"a": 700.0})
+    kept = metrics.state()["alarms"]["features"]
+    assert kept == {"examples": [1, 0], "moments": [["a", [1, 0.5, 0.0], [0, 0.0, 0.0]]]}
+    other = Metrics.of(options(explain=1))
+    other.restore(metrics.state())
+    assert other._alarms._movement.contributions
 
 
 def test_what_cannot_be_decided_or_explained_is_refused(tmp_path):
