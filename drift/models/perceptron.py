@@ -126,7 +126,7 @@ class VotedPerceptron(KernelClassifier):
         self.bias = bias
         self.averaged = averaged
         self._signs = array("d")  # coefficients of the supports, the oldest first
-        self._survived = array("d", [0.0])  # c_j of the hypothesis over the first j supports
+        self._survived = array("d", [0.0])  # votes c_j of the hypothesis of the first j supports
         self._last_score = 0.0
         if bias:
             self._start_from_zero_instance()

@@ -184,7 +184,10 @@ class Guard:
             self._log.insert(0, back)  # the first saved value is restored last
 
     def defer(self, call: Callable[[], Any]) -> None:
-        """Call at the end of the update, or now without one; for compiled code that cannot fail."""
+        """Call at the end of the current update, or now without one.
+
+        The call must be compiled code that cannot fail: nothing undoes it.
+        """
         if self._log is None:
             call()
         else:

@@ -1,4 +1,7 @@
 # How compiled code reads the rows of `drift.models._base.rows.Rows`; included by the store and the Tracker.
+#
+# The including file cimports cython, and what is used here of cpython.buffer, libc.stdint, libc.stdlib
+# and libc.string.
 
 @cython.final
 cdef class RowsView:
@@ -7,7 +10,7 @@ cdef class RowsView:
     cdef int size  # number of rows
     cdef Py_ssize_t width
     cdef Py_buffer indptr, indices, values
-    cdef bint is_sparse, direct  # direct: the values are doubles, those of a row one after another
+    cdef bint is_sparse, direct  # direct: doubles, with each row's values one after another
     cdef double *copied  # a row that is not direct
     # The row: its values, and their columns, NULL for 0, 1, 2, ...
     cdef int count
@@ -36,7 +39,7 @@ cdef class RowsView:
         free(self.copied)
 
     cdef void take(self, int i) noexcept:
-        """Let `columns` and `numbers` be those of row `i`."""
+        """Point `columns` and `numbers` to row `i`."""
         cdef int64_t start
         cdef Py_ssize_t k
         cdef float narrow
@@ -65,6 +68,6 @@ cdef class RowsView:
 cdef inline RowsView view_of(rows):
     """The view that a `Rows` keeps."""
     view = rows.view
-    if type(view) is not RowsView:  # none yet, or that of another extension
+    if type(view) is not RowsView:  # none yet, or the view of another extension
         view = rows.view = RowsView(rows)
     return view

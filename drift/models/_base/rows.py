@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["INDEXED_WIDTH", "Row", "Rows", "suspects"]
 
-#: Rows of at most this many columns are read with a table from their columns to a model's, of some
-#: bytes a column; wider ones, such as hashes to 2^31, are looked up by name.
+#: Rows of at most this many columns get a table from their columns to the model's, of a few bytes a
+#: column. The columns of wider rows, such as hashes to 2^31, are looked up by name.
 INDEXED_WIDTH = 1 << 20
 
 
@@ -103,10 +103,11 @@ class Row(Mapping[Hashable, float]):
 
 
 def suspects(rows: Rows | list[Any], largest: float) -> list[int]:
-    """Numbers of the rows that a model might refuse, as compiled code finds them.
+    """Return the numbers of the rows that a model might refuse.
 
-    They are those with an infinite value, or with a sum of squares that may be above `largest`; of
-    dicts those, too, in which not all values are floats, ints or bools.
+    A row is none of them if its values, NaN left out, have a sum of squares of at most `largest`; a
+    dict must also have floats alone. Compiled code clears more dicts, those with ints and bools
+    under plain names. Both may name rows that no model refuses, and miss none that one might.
     """
     found = []
     for i in range(len(rows)):

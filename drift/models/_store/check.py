@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 
-#: Slots and columns are 32-bit numbers; lanes round capacities up.
+#: Slots and columns are 32-bit numbers.
 _MOST = 2**31 - 1
+#: Lanes round capacities up: a capacity may exceed twice the slots in use by this.
 _LANES = 64
-#: Values are scaled below 1. From this on float32 has none.
+#: Far above all stored values, which are scaled to 1 or less, and within float32's range.
 _TOO_LARGE = 2.0**127
 #: Types of the arrays of a store's state.
 _ARRAYS = {

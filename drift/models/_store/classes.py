@@ -13,18 +13,18 @@ class Classes(NamedTuple):
     Parameters
     ----------
     numbers
-        Number of each class by its label, in their order.
+        Index of each class by its label, in order.
     weights
-        A row for each, as for `ColumnStore.class_scores`.
+        A row for each class, as for `ColumnStore.class_scores`.
     factors
-        Factor of each one's scores; doubles.
+        Factor of the scores of each class; doubles.
     calibration
         Calibration of these scores.
     margin
-        At least 0. An example causes no update if its class has more than this, beyond rounding.
+        At least 0. An example causes no update if it clears this margin by more than rounding.
     rivals
-        True: more than each other class by the margin. False: a score above the margin, and those
-        of all other classes below minus the margin.
+        True: the score of the example's class exceeds each other score by more than the margin.
+        False: that score is above the margin, and all others are below minus the margin.
     supports_may_update
         Whether an example that equals a support may cause an update in any case.
     """

@@ -61,7 +61,7 @@ static inline void *drift_grow(void *old, size_t before, size_t after) {
     return block;
 }
 
-/* These three are in features.py, too, with their meaning; columns.pyx checks that they agree. */
+/* The first three are in constants.py, too, with their meaning; columns.pyx checks that they agree. */
 #define DRIFT_LANES 16 /* so that no loop over slots has a tail */
 #define DRIFT_DENSE 8
 #define DRIFT_SPARSE 16
@@ -129,7 +129,8 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
 
 /* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
    magnitudes, counts as a tie and is returned as 0. ROW declares pointers to the block of slots from
-   `first` on, KERNEL is the kernel value in one of its lanes. */
+   `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `weight`, `n`, `tie` and
+   `rounding` of the function around it, and returns from that function. */
 #define DRIFT_SUM(ROW, KERNEL)                                                                      \
     do {                                                                                            \
         double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
@@ -378,8 +379,8 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST li
     }
 }
 
-/* Add the inner products over at most DRIFT_CHUNK columns: dense ones, unless `summed` says that `acc`
-   contains them, then sparse ones, then single cells, each kind in the point's order. One loop over
+/* Add the inner products over at most DRIFT_CHUNK columns: dense ones, then sparse ones, then single
+   cells, each kind in the point's order. `summed`: `acc` contains the dense ones already. One loop over
    mixed kinds would mispredict its branches. */
 static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const int32_t *ids,
                                        const double *values, int count, int n, int summed) {

@@ -10,8 +10,8 @@ norm in [1/2, 1), which is exact and keeps float32 in its range; `scale` reverse
 coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each derives
-from the one before, calls only that one and those below, and writes only its own attributes, except
-that reading a point, and adding or evicting a support, make what was computed of the point invalid:
+from the one before and calls only its own methods and those of earlier layers. Attributes are
+shared: many are declared in the first layer, and later layers change them.
 
 - `columns_supports.pxi`: columns, names, slots and coefficients;
 - `columns_point.pxi`: the example read last, by columns;
@@ -19,7 +19,9 @@ that reading a point, and adding or evicting a support, make what was computed o
 - `columns_batches.pxi`: the same for the rows of a batch, with the sums of a window of them;
 - `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes these.
 
-`columns_guard.pxi` and `columns_calibration.pxi` are classes of their own, without a store.
+The other files are no layers. `columns_native.pxi` declares the C functions. `columns_guard.pxi`,
+`columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use. The helpers for
+memory and buffers stand at the top of `columns_supports.pxi`; guard and calibration use them, too.
 """
 
 cimport cython

@@ -1,7 +1,7 @@
 # Computations for many rows of a batch, or for many classes, in one call.
 
 cdef inline double sum_of_squares(dict x) except? -1.0:
-    """Of an example's values, NaN left out; infinite where one is neither float, int nor bool."""
+    """Sum of an example's squared values, NaN left out; infinity if a name or value is not plain."""
     cdef Py_ssize_t position = 0
     cdef PyObject *name
     cdef PyObject *value

@@ -6,7 +6,7 @@
 cdef class Changes(Batches):
     """The layer that changes the supports: their order, additions, evictions, merges, and their undoing."""
 
-    # Values before the update, and the number of supports from before it, which are first in the order.
+    # Values before the update. The first `n_old` supports of the order were there before it.
     cdef int old_used, old_capacity, old_columns, n_old
     cdef int64_t old_added
     cdef double old_factor

@@ -163,7 +163,7 @@ cdef class Guard:
             self.room += 16
         place = &self.places[self.n_places]
         PyObject_GetBuffer(array, &place.view, PyBUF_STRIDED)
-        place.first = max(slot, 0)
+        place.first = max(slot, 0)  # the whole array: 0, so that it also counts as a save of slot 0
         place.stop = slot + 1 if slot >= 0 else place.view.shape[place.view.ndim - 1]
         k = (place.stop - place.first) * (place.view.shape[0] if place.view.ndim == 2 else 1)
         place.values = <char *>malloc(max(k, 1) * place.view.itemsize)
@@ -180,7 +180,10 @@ cdef class Guard:
             PyBuffer_Release(&self.places[self.n_places].view)
 
     def defer(self, call):
-        """Call at the end of the update, or now without one; for compiled code that cannot fail."""
+        """Call at the end of the current update, or now without one.
+
+        The call must be compiled code that cannot fail: nothing undoes it.
+        """
         if self.updating:
             self.deferred.append(call)
         else:

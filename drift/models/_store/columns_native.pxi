@@ -1,4 +1,4 @@
-# Declarations of the store's C functions.
+# Declarations of the store's C functions, and of two of Python's.
 
 cdef extern from *:
     """

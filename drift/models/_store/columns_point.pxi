@@ -128,7 +128,7 @@ cdef class Point(Supports):
         if (
             count == self.last_count
             and norm2 == self.last_norm2
-            # the norm compares new features, unless they are small beside others
+            # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
             and not (self.kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0

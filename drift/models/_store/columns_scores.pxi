@@ -154,7 +154,7 @@ cdef class Scores(Point):
         self.check_reader()
         if not self.scored:
             self.compute_score()
-            if self.last_rounding - self.last_rounding != 0.0:  # infinite, or `score` would be a tie
+            if self.last_rounding - self.last_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
                 raise self.overflow()
             self.scored = True
         return self.factor * self.last_score
@@ -180,6 +180,7 @@ cdef class Scores(Point):
         """
         if sign * value <= margin or self.adopts(y, model):
             return False
+        # Without an enclosing update the weight is 1: `_run_weighted` sets another within one.
         self.calibration.update(value, sign, <double>model._weight if self.guard.updating else 1.0)
         return True
 
@@ -204,7 +205,7 @@ cdef class Scores(Point):
         self.guard.finish(outermost)
         return 0
 
-    @cython.boundscheck(True)  # the labels may be those of a damaged checkpoint
+    @cython.boundscheck(True)  # labels may come from a damaged checkpoint
     cdef bint adopts(self, y, model) except -1:
         """Whether this label changes the kind of labels that a model predicts."""
         cdef dict content = content_of(model)

@@ -107,7 +107,7 @@ cdef class Supports:
     cdef DriftVocabulary vocabulary
     cdef list names  # and None after the last column
     cdef Stack free_columns  # with room for all columns
-    # Of the rows that are read: names of their columns, None for numbers, and the store's column of each, or -1.
+    # The batch's columns: their names, None for numbers, and for each the store's column, or -1.
     cdef object header
     cdef dict places  # of the names among the columns
     cdef int32_t *column_of  # NULL before the first rows, and where they are too wide for a table
@@ -139,7 +139,7 @@ cdef class Supports:
     cdef int least_free  # fewest free columns so far
     cdef double *old_weight
     cdef int old_room
-    # Whether last_score, row and ids of the point are valid, until the supports change.
+    # What is valid of the point, until the supports change. `scored`: last_score; `filled`: row; `current`: ids.
     cdef bint scored, filled, current
     cdef Window window  # of the current batch, or None
 

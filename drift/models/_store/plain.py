@@ -51,9 +51,11 @@ class ColumnStore:
         self.free_squared = 0.0 if built_in else 1.0
         self.vocabulary: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
-        #: Values by slot, and columns by slot; each dict and list is replaced, never changed.
+        # Each dict of `columns` and each list of `rows` is replaced, never changed.
+        #: The values by slot of each column.
         self.columns: list[dict[int, float]] = []
         self.free_columns: list[int] = []
+        #: The columns of each slot.
         self.rows: list[list[int]] = []
         self.weight: list[float] = []
         self.squared: list[float] = []

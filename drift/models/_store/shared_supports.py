@@ -47,7 +47,7 @@ class SharedStore(Part):
         self._forget_example()
 
     def _forget_example(self) -> None:
-        #: Of the point of the following attributes; -1 if its scores have changed.
+        #: Serial number of the point that the attributes below describe; -1 if its scores changed.
         self.serial = -1
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support
@@ -109,7 +109,10 @@ class SharedStore(Part):
 
 
 class SharedSupports(Part):
-    """The supports of one hypothesis in a `SharedStore`, with the interface of `SupportSet`."""
+    """The supports of one hypothesis in a `SharedStore`.
+
+    It has the part of `SupportSet` that hooks need if their class sets `_shares_supports`.
+    """
 
     def __init__(self, shared: SharedStore, budget: int | None) -> None:
         self.budget = budget

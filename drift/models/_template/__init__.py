@@ -1,13 +1,14 @@
 """The templates that algorithms fill in, from River's contract down to their hooks.
 
-`river` has the public methods of every model and knows no supports; its `Scored` has the flags that
-a class may set. `kernel` adds one list of supports. On it stand `binary`, with `labels`, and
-`multiclass`, with `prototypes`, which do not know each other; `two_or_more` is both. `batches` has
-the rows, labels and weights of a call, `frames` the data frames; neither knows a model. `draws` and
-`redundant` are for algorithms that draw, or that evict what the others classify best.
+`river` has the public methods of every model, which need no supports. Its `Scored` has the flags
+that a class may set; some of them are about supports. `kernel` adds one list of supports. On it
+stand `binary`, with `labels`, and `multiclass`, with `prototypes`, which do not know each other;
+`two_or_more` is both. `batches` has the rows, labels and weights of a call, `frames` the data
+frames; neither knows a model. `draws` is for algorithms that draw random numbers, `redundant` for
+those that evict the support that the others classify best.
 
-The store is reached through a model's `_supports` alone. What an update changes is an attribute of
-the model or of one of its parts, so that the guard can undo it.
+Hooks reach the supports through the model's `_supports`, not through its store. What an update
+changes is an attribute of the model or of one of its parts, so that the guard can undo it.
 """
 
 import sys

@@ -45,7 +45,7 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
 
 
 def in_common(one: range | frozenset[Hashable], other: range | frozenset[Hashable]) -> bool:
-    """Whether numbers of columns, a range, are among names.
+    """Whether some column number of an array, given as a range, is among the names of a frame.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Table:
     def check(self, read: Callable[[Features], None], largest: float) -> None:
         """Let a model read every row that it might refuse; its error then names the row.
 
-        It refuses none of plain numbers whose sum of squares is at most `largest`.
+        It never refuses a row of plain numbers whose sum of squares is at most `largest`.
         """
         for i in built.suspects(self.rows, largest):
             try:

@@ -102,7 +102,10 @@ class KernelClassifier(BinaryLabels, KernelModel):
     # --- one example ---------------------------------------------------------------------------
 
     def _step(self, x: Features, y: Label, sign: float, score: float) -> None:
-        """Learn the example read last, in one update; `y` is None in a model of one class."""
+        """Learn the example read last, in one update.
+
+        `y` is None if `OneVsRest` trains the model for one class and keeps labels and calibration.
+        """
         if sign * score <= 0.0:  # a score of zero is a mistake
             self.n_mistakes += 1
         if self._should_update(x, sign, score):
@@ -166,7 +169,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         return score
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example: of the kind learnt, False or None before that."""
+        """Predict the label of one example: of the kind learnt, False before that."""
         if self._sums_up:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
         return super().predict_one(x)

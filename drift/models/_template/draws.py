@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["Drawing"]
 
-#: Numbers in a block; copying a generator takes as long as drawing some hundred.
+#: Numbers in a block; copying a generator takes as long as some hundred draws.
 _AHEAD = 512
 
 
@@ -25,9 +25,10 @@ class _Block:
         self.start, self.bound, self.numbers, self.stop = rng, bound, array("q"), copy.copy(rng)
         if bound:
             bits = map(self.stop.getrandbits, repeat(bound.bit_length(), _AHEAD))
-            # As `randrange` does it, in half the time.
+            # As `randrange` does it, in half the time. `randrange` itself draws the last number, so
+            # that `stop` stands behind a number, not behind bits that were rejected.
             self.numbers.extend([number for number in bits if number < bound])
-            self.numbers.append(self.stop.randrange(bound))  # after which no bits are left over
+            self.numbers.append(self.stop.randrange(bound))
 
     def after(self, n_drawn: int) -> random.Random:
         """Return the generator after so many of the numbers."""

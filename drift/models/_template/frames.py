@@ -28,7 +28,10 @@ __all__ = ["Frame", "column_of", "frame_of", "widened"]
 
 
 def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
-    """Return a narwhals data frame; refuse anything else, and name the method `others`."""
+    """Return a narwhals data frame, or refuse `X`.
+
+    `others` continues the error's list of what a batch may be, after "a DataFrame".
+    """
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
@@ -39,11 +42,11 @@ def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
 
 
 def widened(frame: nw.DataFrame[Any], columns: Mapping[Any, Sequence[float]]) -> Any:
-    """Return a data frame, of the library that it is of, with columns more."""
+    """Return the frame with added columns, as a data frame of its own library."""
     added = []
     for name, values in columns.items():
         series = dataframe.to_native_series(values, name=name, like=frame)
-        added.append(dataframe.into_series(series).alias(name))  # those of Arrow have no name yet
+        added.append(dataframe.into_series(series).alias(name))  # an Arrow series has no name yet
     return frame.with_columns(*added).to_native()
 
 

@@ -53,7 +53,7 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
 
 
 def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
-    """Kind and labels of predictions after a label is learnt."""
+    """Return the kind of labels, and the two to predict, once `y` is learnt."""
     if kind != "any" and type(y) is bool:
         return kind, labels
     truth = type(y).__name__ in {"bool", "bool_"}
@@ -61,7 +61,7 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
         return "-1/+1", (-1, 1)
     if y == 0 or truth:
         return "0/1", (False, True) if truth else (0, 1)
-    return kind, labels if kind == "-1/+1" else (0, 1)  # 1 may turn out to go with 0 or with -1
+    return kind, labels if kind == "-1/+1" else (0, 1)  # after 1 alone, 0 or -1 may follow
 
 
 class BinaryLabels:
@@ -90,7 +90,7 @@ class BinaryLabels:
         return kind != self._kind or labels is not self._labels  # (0, 1) equals (False, True)
 
     def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
-        """Return the labels' signs; None keeps the batch out of compiled code."""
+        """Return the labels' signs."""
         if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
             return array("b", [1 if label else -1 for label in labels])
         kind, pair, signs = self._kind, self._labels, array("b")

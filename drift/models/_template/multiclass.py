@@ -88,7 +88,7 @@ class MulticlassKernelClassifier(KernelModel):
         return margin <= 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        """Change the prototypes by an example; `scores` are those of all classes."""
+        """Change the prototypes by an example; `scores` has a score for each class."""
         raise NotImplementedError
 
     def _add_class(self, y: Label) -> None:

@@ -70,7 +70,7 @@ class Prototypes(Part):
         self.matrix = np.pad(self.matrix, ((0, more), (0, max(slots - columns, 0))))
 
     def scores(self, supports: SupportSet) -> Array:
-        """Score the point; those within rounding of the best are as good as the best."""
+        """Score the point; scores within rounding of the best are set to the best."""
         n = len(self.labels)
         scores, self.roundings = np.zeros(n), np.zeros(n)
         if n and len(supports):

@@ -41,7 +41,7 @@ class LeaveOneOut(KernelModel):
         self._refresh()
 
     def _evict_most_redundant(self, least: float = -math.inf) -> bool:
-        """Evict the support whose margin without its share is largest, if it is `least`."""
+        """Evict the support of largest margin without its share, if that is at least `least`."""
         slot = self._rest.oldest_of_largest(self._margins(), least)
         if slot is None:
             return False

@@ -77,7 +77,7 @@ def check_probabilities(model: Any) -> None:
 
 
 class _Fixed:
-    """A parameter, which is set once: what is built of it does not follow.
+    """A parameter that is set once: the objects built from it would not change with it.
 
     Without a `__get__`, reading it is reading the model's own attribute.
     """
@@ -97,7 +97,7 @@ class _Fixed:
 
 
 class _FixedOrDefault(_Fixed):
-    """The same with a default, for states of earlier versions, which lack the parameter."""
+    """A `_Fixed` with a default, for states of earlier versions, which lack the parameter."""
 
     def __init__(self, name: str, default: object) -> None:
         super().__init__(name)
@@ -137,7 +137,7 @@ class Guarded(Stored):
 
 
 class Calibrated(Stored):
-    """A model with a calibration, as its scores are not those of one store."""
+    """A model with its own calibration, because no single store produces its scores."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +179,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     #: Whether a prediction changes the model, so that a batch is checked before the first one.
     _counts_predictions: bool = False
-    #: No example of plain numbers is refused whose sum of squares is at most this.
+    #: An example of plain numbers is never refused if its sum of squares is at most this, so that
+    #: batches need not check it.
     _harmless: float = 0.0
     #: Excludes other threads, and undoes an update that fails.
     _guard: Guard
@@ -240,11 +241,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        """Run examples without weights in compiled code, up to one that needs a method.
+        """Run examples without weights in compiled code; stop before one that needs Python.
 
         It starts at the first row without a prediction, and appends predictions. `checked` is the
-        result of `_check_labels`; without labels nothing is learnt. The result is whether to go on
-        so after that row.
+        result of `_check_labels`; without labels nothing is learnt. Returns whether to call this
+        again once Python has run that row.
         """
         return False
 
@@ -464,7 +465,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         return self._label_of(score), self._decision(score), self._probabilities(score)
 
     def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
-        """Score an example; `ticket` is that of `answer_one`."""
+        """Score an example; `answer_one` explains `ticket`."""
         self._read(x)
         return self._score()
 
@@ -565,7 +566,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
     def _refuse_others(self, table: Table) -> None:
         """Refuse an array after a data frame with names, and the other way round.
 
-        Its rows have nothing of what was learnt, so that predictions would be those of no features.
+        Its rows would have no feature that was learnt, so that each would be predicted as an empty
+        example.
         Two data frames may have other columns, as examples one by one may.
         """
         now, before = table.features, self._features
@@ -622,7 +624,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
 @contextmanager
 def _named_row(done: Sequence[Any]) -> Iterator[None]:
-    """Let the error of a row have its number: that of the rows done before."""
+    """Put the number of the row, which is the count of rows done, before the text of its error."""
     try:
         yield
     except DriftError as error:
@@ -631,7 +633,7 @@ def _named_row(done: Sequence[Any]) -> Iterator[None]:
 
 
 def _some(features: range | frozenset[Hashable]) -> str:
-    """Name a few."""
+    """Return a few of the features, for an error message."""
     if isinstance(features, range):
         return f"0 to {len(features) - 1}" if len(features) > 1 else "0"
     few = sorted(map(repr, features))[:3]
@@ -644,28 +646,29 @@ class Scored(OnlineClassifier):
     A class may set these flags, as attributes or properties:
 
     ========================  =====================================================================
-    ``_update_margin``        Of two classes: an example with ``sign * score`` above it changes
-                              nothing. 0 by default: mistakes alone update. Infinite in a class that
-                              overrides `_should_update` without setting it.
-    ``_class_margin``         Of more classes: the same, for the label's score minus the best other
-                              one. Infinite in a class that overrides `_should_update_class` or
-                              `_score` without setting it.
-    ``_wide``                 Columns are always float64, as rounding would accumulate.
-    ``_shares_supports``      The hooks need no more of ``self._supports`` than `SharedSupports`
-                              has, so that `OneVsRest` can use one store for all classes.
-    ``_supports_may_update``  An example above the margin may cause an update if it is a support.
+    ``_update_margin``        With two classes, an example whose ``sign * score`` is above this
+                              updates nothing. 0 by default: only mistakes update. Infinite in a
+                              class that overrides `_should_update` without setting this.
+    ``_class_margin``         With more classes, an example updates nothing if the score of its
+                              class exceeds the best other score by more than this. 0 by default.
+                              Infinite in a class that overrides `_should_update_class` or `_score`
+                              without setting this.
+    ``_wide``                 Columns are always float64, because rounding would accumulate.
+    ``_shares_supports``      The hooks use only the part of ``self._supports`` that
+                              `SharedSupports` has, so that `OneVsRest` can use one store for all
+                              classes.
+    ``_supports_may_update``  An example that equals a support may update even above the margin.
     ========================  =====================================================================
 
     The others follow from the hooks:
 
     ========================  =====================================================================
-    ``_multiclass``           It learns more than two classes.
-    ``_learns_signs``         It has hooks for two classes, and so `_learn_sign`.
+    ``_multiclass``           The model learns more than two classes.
+    ``_learns_signs``         The model has hooks for two classes, and so `_learn_sign`.
     ``_sums_up``              `_score` is the supports' sum, which compiled code computes.
-    ``_skip_margin``          Margin above which a class of `OneVsRest` over a shared store does not
-                              learn an example: compiled code skips rows that no class learns.
-    ``_harmless``             No example of plain numbers is refused whose sum of squares is at most
-                              this.
+    ``_skip_margin``          `OneVsRest` over a shared store need not let a class learn an example
+                              above this margin. Compiled code skips a row that no class needs to
+                              learn.
     ========================  =====================================================================
     """
 

@@ -36,7 +36,8 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     """Classifier with hooks for two classes and for more.
 
     It is a binary model, without prototypes, while labels are bool, 0/1 or -1/+1. When another
-    label comes, each class so far gets half of the hypothesis, one with the opposite sign.
+    label comes, each class so far gets half of the hypothesis, the negative class with the opposite
+    sign.
     """
 
     _prototypes: Any = None
@@ -90,10 +91,11 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
             self._supports.learn(x, y, sign, self)
 
     def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
+        """Return the labels' signs, or None, which keeps the batch out of compiled code."""
         with contextlib.suppress(LabelError):
             signs: array[int] | None = self._check_by_mode(labels)
             return signs
-        check_classes(labels)  # those of more classes come
+        check_classes(labels)  # the batch brings more classes
         return None
 
     def _learn(self, x: Features, y: Label) -> Label:
