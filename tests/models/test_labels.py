@@ -47,3 +47,14 @@ def test_a_batch_may_hold_the_first_negative_label():
     model.learn_one(A, 1)
     predictions = model.predict_learn_many([B, A, B], np.array([-1, 1, -1]))
     assert predictions.tolist() == [1, 1, -1]
+
+
+@pytest.mark.parametrize("truth", [True, np.True_])
+@pytest.mark.parametrize("negative", [0, -1])
+def test_a_truth_among_numbers_leaves_their_kind(truth, negative):
+    model = Perceptron()
+    for _ in range(3):
+        model.learn_one(B, negative)
+        model.learn_one(A, truth)
+    assert [model.predict_one(A), model.predict_one(B)] == [1, negative]
+    assert type(model.predict_one(A)) is int

@@ -54,9 +54,9 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
 
 def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
     """Return the kind of labels, and the two to predict, once `y` is learnt."""
-    if kind != "any" and type(y) is bool:
+    truth = type(y).__name__ in {"bool", "bool_"}  # NumPy's, too
+    if kind != "any" and truth:
         return kind, labels
-    truth = type(y).__name__ in {"bool", "bool_"}
     if y == -1:
         return "-1/+1", (-1, 1)
     if y == 0 or truth:
