@@ -21,7 +21,7 @@ _TO_RIVAL = """    int rival = -1;
     for (int e = 0; rival >= 0 && e < n; e++) z[e] -= t->scores[(size_t)rival * n + e];
     if (rival >= 0) others = probabilities[rival] / (probabilities[rival] + probabilities[number]);
 """
-_RATES = "DESCENT_DENSE, DESCENT_SPARSE = (0.15, 1.5), (0.8, 8.0)"
+_RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25"
 _STATISTICS = "STATISTICS_RATE, VALUE_LIMIT = 1e-3, 3.0"
 _LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW, LEVEL_MOST = 0.02, 15.0, 0.01"
 
@@ -126,8 +126,9 @@ CHANGES: dict[str, list[Edit]] = {
     "horizons 16, 64, 256": _tables(
         "HORIZONS, CONTEXT = (8.0, 32.0, 128.0)", "HORIZONS, CONTEXT = (16.0, 64.0, 256.0)"
     ),
+    "no AdaGrad over the context": [("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 0))],
     "no Kalman filter over the context": [
-        ("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 0))
+        ("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 1))
     ],
     "no splines over the context": [("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 0))],
     "slow splines over the context": _tables(

@@ -37,11 +37,11 @@ __all__ = ["Tracker"]
 class Tracker(OnlineClassifier):
     """Classifier for streams that drift, without anything to tune.
 
-    It stacks 24 members by an online Bayesian logistic regression. 16 kernel logistic regressions
+    It stacks 25 members by an online Bayesian logistic regression. 16 kernel logistic regressions
     share one list of supports: four kernels, two learning rates, slow and fast forgetting. Three
     linear models and a spline read the features; a spline is a sum of curves, one of each dense
-    feature. A linear model and a spline more read up to 64 dense features with their context: the
-    deviations from the means of the last 8, 32 and 128 values. Two members are boosted trees,
+    feature. Two linear models and a spline more read up to 64 dense features with their context:
+    the deviations from the means of the last 8, 32 and 128 values. Two members are boosted trees,
     without and with the context, over a window of kept examples. Three gates mix the members'
     scores, and a calibration mixes the gates; the most probable class is predicted.
 
@@ -309,16 +309,17 @@ class Tracker(OnlineClassifier):
         ...     model.learn_one({"a": a}, a % 3 == 0)
         >>> model.members
         kernel                    rate  forgetting   weight  error in %  log loss
-        linear                       1           -    0.108        33.3     0.766
-        RBF(2)                       1           -    0.116        33.3     0.714
-        slow SGD                     -           -    0.114        33.3     0.687
-        fast SGD                     -           -    0.030        55.6     1.121
-        Kalman                       -           -   -0.047        55.6     1.136
-        splines                      -           -   -0.055        55.6     1.025
-        context, Kalman              -           -   -0.048        55.6     2.494
-        context, splines             -           -   -0.027        55.6     1.159
-        trees                        -           -    0.100        66.7     0.693
-        context, trees               -           -    0.100        66.7     0.693
+        linear                       1           -    0.096        33.3     0.766
+        RBF(2)                       1           -    0.105        33.3     0.714
+        slow SGD                     -           -    0.103        33.3     0.687
+        fast SGD                     -           -    0.021        55.6     1.121
+        Kalman                       -           -   -0.054        55.6     1.136
+        splines                      -           -   -0.062        55.6     1.025
+        context, AdaGrad             -           -    0.116        33.3     0.708
+        context, Kalman              -           -   -0.049        55.6     2.494
+        context, splines             -           -   -0.032        55.6     1.159
+        trees                        -           -    0.091        66.7     0.693
+        context, trees               -           -    0.091        66.7     0.693
         """
         return members_of(self._plan(), self._core.record())
 

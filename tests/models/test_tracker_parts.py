@@ -232,6 +232,23 @@ def test_the_steps_of_the_linear_members():
     assert bias[2:] == pytest.approx(cell[2:])
 
 
+def test_the_steps_of_the_linear_members_over_the_context():
+    """The one value deviates from nothing, so that only the bias counts."""
+    model = tracker()
+    model.learn_one({"a": 7.0}, "only")
+    [[bias, *others]] = arrays(model)["context_linear"]
+    variance = 1.0 + 0.25 * c.PRIOR
+    kalman, reduced = -0.5 * c.PRIOR / variance, 0.25 * c.PRIOR**2 / variance
+    assert bias == pytest.approx([-c.ADAGRAD, kalman, 0.25, reduced], rel=1e-5)
+    assert not np.any(others)
+    model.learn_one({"a": 7.0}, "only")
+    [[bias, *others]] = arrays(model)["context_linear"]
+    p = 1.0 / (1.0 + math.exp(c.ADAGRAD))
+    step = c.ADAGRAD * p / math.sqrt(0.25 + p * p)
+    assert bias[[0, 2]] == pytest.approx([-c.ADAGRAD - step, 0.25 + p * p], rel=1e-5)
+    assert not np.any(others)
+
+
 def test_what_splines_learn_of_an_example():
     """Of a the mean is 2 and the deviation 1 before, of b 2 and 0, of c as of a."""
     model, r = tracker(), math.sqrt(3 / 7)  # half a deviation: r (1 - 1/3) = sqrt(variance) / 2

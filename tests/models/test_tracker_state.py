@@ -129,6 +129,10 @@ def swapped(numbers):
     numbers[:2] = numbers[1::-1]
 
 
+def take_another_slot(core):
+    core["free"] = (core["free"] + 1) % core["slots"]
+
+
 def use_the_free_slot(core):
     arrays_of(PLAN, core)["coefficients"][0, 0, core["free"]] = 0.5
 
@@ -137,7 +141,7 @@ PLAN = Tracker(5, trees=True)._core.plan
 _VARIANCE = FEATURE.index("variance")
 
 FORGED = {
-    "no free slot": (beside(free=0), "free slot"),
+    "another free slot": (take_another_slot, "coefficients of the free slot"),
     "a free slot that there is not": (beside(free=6), "free slot"),
     "a free slot of another type": (beside(free=5.0), "free slot"),
     "a free slot that is used": (use_the_free_slot, "coefficients of the free slot"),

@@ -402,7 +402,7 @@ def test_a_third_class_brings_more_trees():
 def test_trees_begin_at_a_budget(given, expected):
     names = [member.kernel for member in Tracker(**given).members]
     assert ("trees" in names, "context, trees" in names) == (expected, expected)
-    assert len(names) == 22 + 2 * expected
+    assert len(names) == 23 + 2 * expected
 
 
 @CORES

@@ -229,13 +229,14 @@ def filter_step(weights: Array, reduced: Array, x: Array, step: Step, walk: Any)
 
 
 class Linear:
-    """Gradient descent at two rates, and a diagonal Kalman filter.
+    """Gradient descent at two rates or AdaGrad, and a diagonal Kalman filter.
 
-    A cell holds their weights, and the reduction of the filter's variance below its prior.
+    A cell holds their weights, AdaGrad's sum of squares, and the reduction of the filter's variance
+    below its prior.
     """
 
     weights: ClassVar[dict[str, Any]] = {"linear": (..., slice(0, 3))}
-    size, view, descents = "cells", "plain", 2
+    size, view, descents, adagrad = "cells", "plain", 2, 0
 
     @classmethod
     def cells(cls, s: State, point: Point) -> Array:
@@ -246,7 +247,7 @@ class Linear:
     def scores(cls, s: State, point: Point) -> Array:
         """Inner products, and a bias."""
         view: View = getattr(point, cls.view)
-        weights = cls.cells(s, point)[:, view.cells, : cls.descents + 1].astype(float)
+        weights = cls.cells(s, point)[:, view.cells, : cls.descents + cls.adagrad + 1].astype(float)
         scores: Array = np.einsum("rcm,c->rm", weights, view.inputs)
         return scores
 
@@ -266,7 +267,11 @@ class Linear:
         if n:
             cells[:, 0, :n] += rates * gradients[:, 0, :n] * bias
             cells[:, 1:, :n] += rates * gradients[:, 1:, :n]
-        filter_step(cells[..., n], cells[..., n + 1], x, step.of(n), 0.0)
+        if cls.adagrad:
+            cells[..., n + 2] += gradients[..., n] ** 2
+            cells[..., n] += c.ADAGRAD * gradients[..., n] / (np.sqrt(cells[..., n + 2]) + 1e-6)
+        k = n + cls.adagrad
+        filter_step(cells[..., k], cells[..., -1], x, step.of(k), 0.0)
         rows[:, places] = cells
         if s.sparse:
             cls.catch_up(s, step)
@@ -323,10 +328,10 @@ def sizes_after(s: State, point: Point) -> dict[str, int]:
 
 
 class ContextLinear(Linear):
-    """A diagonal Kalman filter over the features and their context."""
+    """AdaGrad and a diagonal Kalman filter over the features and their context."""
 
-    weights: ClassVar[dict[str, Any]] = {"context_linear": (..., slice(0, 1))}
-    size, view, descents = "context_cells", "context", 0
+    weights: ClassVar[dict[str, Any]] = {"context_linear": (..., slice(0, 2))}
+    size, view, descents, adagrad = "context_cells", "context", 0, 1
 
 
 class ContextSplines(Splines):

@@ -49,8 +49,8 @@ DRAWS = 16
 NUMBER_BITS = 31
 #: Weights of sparse rows, by number; words that collide share one.
 HASH_SLOTS = 16384
-#: Rates of gradient descent over dense and over sparse rows.
-DESCENT_DENSE, DESCENT_SPARSE = (0.15, 1.5), (0.8, 8.0)
+#: Rates of gradient descent over dense and over sparse rows, and of AdaGrad.
+DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25
 #: Value of the bias's input in sparse rows. It is in every text, a word in few: at the words' rate
 #: it would swing from class to class.
 SPARSE_BIAS = 0.2
@@ -155,7 +155,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "kernels": (),
     "linear": ("slow SGD", "fast SGD", "Kalman"),
     "splines": ("splines",),
-    "context_linear": ("context, Kalman",),
+    "context_linear": ("context, AdaGrad", "context, Kalman"),
     "context_splines": ("context, splines",),
     "trees": ("trees",),
     "context_trees": ("context, trees",),
@@ -257,7 +257,7 @@ ARRAYS = {
     "linear": Array("float32", ("rows", "cells", 4)),
     "regrets": Array("float64", (2,)),
     "splines": Array("float32", ("rows", 2, "knots")),
-    "context_linear": Array("float32", ("rows", "context_cells", 2)),
+    "context_linear": Array("float32", ("rows", "context_cells", 4)),
     "context_splines": Array("float32", ("rows", 2, "context_knots")),
     **_trees(""),
     **_trees("context_"),
