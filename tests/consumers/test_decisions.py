@@ -15,6 +15,7 @@ from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import prepared, prepared_shadow
 from drift.consumers.records import Message, Position
+from drift.consumers.relearning import relearn
 from drift.errors import ParameterError
 from drift.models import LBP, Tracker
 
@@ -177,6 +178,8 @@ def test_what_cannot_be_decided_or_explained_is_refused(tmp_path):
             prepared(silent, folder, options(**given), JsonCodec())
     with pytest.raises(ParameterError, match="leave one of the two out"):
         prepared_shadow(LBP(), folder, options(rate=0.1), JsonCodec())
+    with pytest.raises(ParameterError, match="leave one of the two out"):
+        relearn(LBP(), {}, [], options(rate=0.1), shadow=LBP())
 
 
 def test_a_replica_answers_as_the_worker_would_and_learns_nothing():
