@@ -17,7 +17,7 @@ from drift.consumers.options import prepared, prepared_shadow
 from drift.consumers.records import Message, Position
 from drift.consumers.relearning import relearn
 from drift.errors import ParameterError
-from drift.models import LBP, Tracker
+from drift.models import LBP, MIRA, Tracker
 
 
 def options(**given):
@@ -99,6 +99,23 @@ def test_a_checkpoint_keeps_threshold_and_baseline():
     other.restore(from_bytes(to_bytes(first.snapshot())))
     assert other.metrics.state()["decision"] == Decision("rate", 0.5).state()
     assert other.metrics.baseline is None
+
+
+@pytest.mark.parametrize("given", [{"positive": "yes"}, {"rate": 0.2}])
+def test_a_positive_that_never_comes_is_warned_of_once(given, caplog):
+    """Also across checkpoints; whether it is only measured, or decided, too."""
+    one = learner(MIRA(), **given)
+    examples = [example | {"label": "no"} for example in stream(2_500)]
+    sent(one, examples[:999])
+    second = learner(MIRA(), **given)
+    second.restore(from_bytes(to_bytes(one.snapshot())))
+    assert "positive" not in caplog.text
+    sent(second, examples[999:], 999)
+    [record] = [one for one in caplog.records if "positive is" in one.message]
+    positive = given.get("positive", True)
+    assert f"positive is {positive!r}, but the first 1,000 labels are 'no': " in record.message
+    assert record.levelname == "WARNING"
+    assert learner().metrics.awaited is None
 
 
 def test_an_explanation_has_the_largest_contributions():
