@@ -31,6 +31,7 @@ from drift.models import (
     PassiveAggressive,
     ProjectronPlusPlus,
     StructuredProjectron,
+    Threshold,
     Tracker,
 )
 
@@ -85,6 +86,7 @@ _MODELS: dict[str, Callable[[], Any]] = {
     "ROMMA-noise": lambda: ROMMA(noise=1.0),
     "Tracker": lambda: Tracker(_BUDGET),
     "Tracker-late-classes": lambda: Tracker(_BUDGET, late=True),
+    "Threshold": lambda: Threshold(LBP(_BUDGET), rate=0.2),
     "StructuredProjectron": lambda: StructuredProjectron(joint_kernel, argmax, tolerance=1.0),
 }
 #: Those of them that learn the three labels; the others whether it is the first one.
