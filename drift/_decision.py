@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Decision", "Goal", "goal_of"]
+__all__ = ["Awaited", "Decision", "Goal", "goal_of"]
 
 #: Bins of the log-odds, from -40 to 40: 0.02 of a log-odds each, in which two scores are one.
 _BINS = 4_096
@@ -43,6 +43,8 @@ _MEMORY = 300
 _LACKING = 20.0
 #: Largest power of e of these odds.
 _MOST = 5.0
+#: Labels without one of the class, after which somebody is warned; and classes that this names.
+_AWAITED, _NAMED = 1_000, 10
 #: Weight of a label at which all weights are scaled down.
 _HEAVY = 1e9
 
@@ -276,6 +278,73 @@ class Decision:
             raise ParameterError(f"no state of a threshold: {problem!r:.80}") from None
         if not all(map(math.isfinite, numbers)) or step <= 0:
             raise ParameterError("no state of a threshold: a number out of its range")
+        return other
+
+
+class Awaited:
+    """Whether the class comes at all: it may be misspelt, which nothing else would tell.
+
+    Parameters
+    ----------
+    positive
+        The class.
+
+    Examples
+    --------
+    >>> awaited = Awaited("fraud")
+    >>> [said] = filter(None, (awaited.learn(label) for label in ["Fraud", "fine"] * 1000))
+    >>> said
+    "positive is 'fraud', but the first 1,000 labels are 'Fraud' and 'fine': ..."
+    """
+
+    def __init__(self, positive: Label) -> None:
+        self.positive = positive
+        self._left = _AWAITED  # labels until it is said; 0 from then on, and once the class came
+        self._others: list[str] = []
+
+    def learn(self, label: Label) -> str:
+        """Learn a label; return what is to be warned of, once, else nothing."""
+        if not self._left:
+            return ""
+        if label == self.positive:
+            self._left = 0
+            return ""
+        if len(self._others) <= _NAMED and (shown := repr(label)) not in self._others:
+            self._others.append(shown)
+        self._left -= 1
+        if self._left:
+            return ""
+        *most, last = self._others
+        if len(most) == _NAMED:
+            last = "others"
+        return (
+            f"positive is {self.positive!r}, but the first {_AWAITED:,} labels are "
+            f"{', '.join(most)}{' and ' * bool(most)}{last}: give one of these as positive, unless "
+            "it is so rare"
+        )
+
+    def state(self) -> list[Any]:
+        """Return the state for a checkpoint: JSON types."""
+        return [repr(self.positive), self._left, [*self._others]]
+
+    def again(self, state: Any) -> Awaited:
+        """Return what a `state` was of; one that starts anew where that awaited another class.
+
+        Raises
+        ------
+        ParameterError
+            It is no `state`.
+        """
+        other = Awaited(self.positive)
+        try:
+            positive, left, others = state
+            wrong = type(left) is not int or left < 0 or {*map(type, others)} - {str}
+        except (TypeError, ValueError) as problem:
+            raise ParameterError(f"no state of an awaited class: {problem!r:.80}") from None
+        if wrong:
+            raise ParameterError(f"no state of an awaited class: {state!r:.80}")
+        if positive == repr(self.positive):
+            other._left, other._others = left, [*others]
         return other
 
 

@@ -84,9 +84,9 @@ _MODELS: dict[str, Callable[[], Any]] = {
     "LBP-quadratic": lambda: LBP(_BUDGET, Polynomial(2)),
     "LBP-rbf": lambda: LBP(_BUDGET, RBF(0.5)),
     "ROMMA-noise": lambda: ROMMA(noise=1.0),
-    "Threshold": lambda: Threshold(LBP(_BUDGET), cost=(1, 5)),
     "Tracker": lambda: Tracker(_BUDGET),
     "Tracker-late-classes": lambda: Tracker(_BUDGET, late=True),
+    "Threshold": lambda: Threshold(LBP(_BUDGET), rate=0.2),
     "StructuredProjectron": lambda: StructuredProjectron(joint_kernel, argmax, tolerance=1.0),
 }
 #: Those of them that learn the three labels; the others whether it is the first one.

@@ -433,6 +433,9 @@ class Learner:
         if self.metrics.examples % _DIGESTED == 0:
             self._note_learnt(features, label, weight, plain(answer.predicted))
         self.metrics.learnt(label, answer, features, delay)
+        awaited = self.metrics.awaited
+        if awaited is not None and (absent := awaited.learn(label)):
+            log.warning("%s: %s", self.claim_id, absent)
         if self.shadow is None or answer.shadowed is UNSEEN:
             return
         wins = self.shadow.compare(label, answer if learns else answer._replace(shadowed=None))

@@ -14,7 +14,7 @@ from drift.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from drift._decision import Decision, Goal
+    from drift._decision import Awaited, Decision, Goal
     from drift.consumers.alarms import Alarm
     from drift.consumers.answers import Answer
     from drift.consumers.options import WorkerOptions
@@ -40,6 +40,12 @@ def _decision(goal: Goal) -> Decision:
     from drift._decision import Decision  # noqa: PLC0415 - takes a while
 
     return Decision(*goal)
+
+
+def _awaited(positive: Label) -> Awaited:
+    from drift._decision import Awaited  # noqa: PLC0415 - takes a while
+
+    return Awaited(positive)
 
 
 def _baseline() -> Baseline:
@@ -80,6 +86,8 @@ class Metrics:
         Number of alarms by what has risen; a checkpoint keeps it.
     decision : Decision or None
         The threshold; a checkpoint keeps it.
+    awaited : Awaited or None
+        Whether `positive` comes at all, where one is given or decided; a checkpoint keeps it.
     baseline : Baseline or None
         What answers are explained against; a checkpoint keeps it.
     raised : list of Alarm
@@ -146,6 +154,8 @@ class Metrics:
         self.raised: list[Alarm] = []
         self._alarms = Alarms(alarm_level, contributions=contributions) if alarm_level else None
         self.decision = None if goal is None else _decision(goal)
+        named = positive is not None or goal is not None
+        self.awaited = _awaited(self.measures.singled_out) if named else None
         self.baseline = _baseline() if explains else None
         self._alarmed_before = dict(self.alarmed)
         self.examples = self.unlabelled = self.mistakes = self.blind = 0
@@ -259,15 +269,16 @@ class Metrics:
             "alarmed": dict(self.alarmed),
             "alarms": None if self._alarms is None else self._alarms.state(),
             "decision": None if self.decision is None else self.decision.state(),
+            "awaited": None if self.awaited is None else self.awaited.state(),
             "baseline": None if self.baseline is None else self.baseline.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore `state`: counts and measures continue exactly.
 
-        So do the references of alarms, a threshold and a baseline, which start where they were not
-        kept, or were of another goal. Times are of the
-        process and stay as they are.
+        So do the references of alarms, a threshold, a baseline and an awaited class, which start
+        where they were not kept, or were of another goal or class. Times are of the process and
+        stay as they are.
 
         Raises
         ------
@@ -285,7 +296,7 @@ class Metrics:
         measures = Measures(self.measures.positive, window=self.measures.window)
         measures.restore(state.get("measures"))
         alarms, kept = self._alarms, state.get("alarms")
-        baseline, decision = self.baseline, self.decision
+        baseline, decision, awaited = self.baseline, self.decision, self.awaited
         means, threshold = state.get("baseline"), state.get("decision")
         # What alarms have seen move are features or contributions, not both.
         if alarms is not None and kept is not None and (means is None) is (baseline is None):
@@ -296,8 +307,10 @@ class Metrics:
             baseline.restore(means)
         if decision is not None and threshold is not None:
             decision = decision.again(threshold)
+        if awaited is not None and state.get("awaited") is not None:
+            awaited = awaited.again(state["awaited"])
         self.measures, self._alarms = measures, alarms
-        self.baseline, self.decision = baseline, decision
+        self.baseline, self.decision, self.awaited = baseline, decision, awaited
         self.alarmed = {name: alarmed.get(name, 0) for name in MEASURES}
         self._alarmed_before = dict(self.alarmed)
         for name, count in counts.items():

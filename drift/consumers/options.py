@@ -11,7 +11,7 @@ from drift._options import check_options, option
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
-from drift.errors import ParameterError
+from drift.errors import ConfigurationError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +32,7 @@ __all__ = [
     "prepared",
     "prepared_shadow",
     "refuse_keyed",
+    "refuse_shadow",
 ]
 
 #: Names that brokers take for topics, but "." and "..".
@@ -473,17 +474,26 @@ def _check_keyed(options: WorkerOptions, folder: CheckpointFolder) -> None:
             raise ParameterError(f"where each key has a model of its own {remedy}")
 
 
+def refuse_shadow(options: WorkerOptions, which: str = "") -> None:
+    """Refuse a shadow beside a threshold: one that is given, or `which`, that of a checkpoint."""
+    if options.goal is None:
+        return
+    why = "a shadow is compared by labels, which [decision] changes for the model alone"
+    if not which:
+        raise ParameterError(f"{why}: leave one of the two out")
+    raise ConfigurationError(
+        f"{which}; {why}: leave [decision] out, or [models.shadow] out of the worker's file, whose "
+        "next checkpoint has none then"
+    )
+
+
 def prepared_shadow(
     shadow: Any, folder: CheckpointFolder, options: WorkerOptions, codec: Codec
 ) -> Any:
     """Return the second model likewise; None where there is none, and none is to be promoted."""
     if shadow is not None:
         refuse_keyed(codec, "a shadow")
-        if options.goal:
-            raise ParameterError(
-                "a shadow is compared by labels, which [decision] changes for the model alone: "
-                "leave one of the two out"
-            )
+        refuse_shadow(options)
         return prepared(shadow, folder, options, codec)
     if options.promote is not None:
         raise ParameterError("promote takes a shadow: give one, [models.shadow] in the file")

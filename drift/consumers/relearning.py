@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import learner_of
-from drift.consumers.options import refuse_keyed
+from drift.consumers.options import refuse_keyed, refuse_shadow
 from drift.consumers.order import Clock, sort_key
 from drift.consumers.shadow import Shadow
 
@@ -107,6 +107,8 @@ def relearn(  # noqa: PLR0913
     """
     codec = JsonCodec() if codec is None else codec
     refuse_keyed(codec, "relearn")
+    if shadow is not None:
+        refuse_shadow(options)
     learner = learner_of(model, codec, options)
     learner.shadow = None if shadow is None else Shadow(shadow)
     sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]

@@ -26,7 +26,7 @@ from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import learner_of
 from drift.consumers.learner import answer_of
-from drift.consumers.options import prepare_folder, refuse_keyed
+from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.order import sort_key
 from drift.consumers.records import Gap
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
@@ -450,6 +450,9 @@ class Replica:
         learner = learner_of(None, self.codec, self.options)
         learner.restore(checkpoint)
         _check_served(learner.model)
+        if learner.shadow is not None:
+            kind = type(learner.shadow.model).__name__
+            refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
         learner.read_again(self._consumer, self.folder.path)
         before, course = self._course, _Course(learner, self._consumer)
         self._consumer.assign(learner.offsets)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 from river import base
 
 from drift._checks import check_instance
-from drift._decision import Decision, goal_of
+from drift._decision import Awaited, Decision, goal_of
 from drift.models._template.river import (
     OnlineClassifier,
     Stored,
@@ -65,6 +66,8 @@ class Threshold(Stored, base.Classifier):
     right; a `rate` is followed from the first label on. F1 keeps to 0.5 until its best is 1.5 times
     that of always predicting the class.
 
+    If none of the first 1,000 labels is of the class, one RuntimeWarning names those that came.
+
     Among several classes the class is predicted where it reaches the threshold, even if another is
     more probable, and otherwise the most probable of the others. Probabilities are the model's.
 
@@ -101,6 +104,7 @@ class Threshold(Stored, base.Classifier):
         self.precision = precision
         self.rate = rate
         self._decision = Decision(*goal_of(cost, recall, precision, rate))
+        self._awaited = Awaited(positive)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -146,6 +150,8 @@ class Threshold(Stored, base.Classifier):
         self.model.learn_one(x, y, **kwargs)
         if chances:
             self._decision.learn(chances.get(self.positive, 0.0), bool(y == self.positive))
+        if absent := self._awaited.learn(y):
+            warnings.warn(absent, RuntimeWarning, stacklevel=2)
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example; what the model does as long as it knows none."""

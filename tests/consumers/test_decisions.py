@@ -15,8 +15,9 @@ from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import prepared, prepared_shadow
 from drift.consumers.records import Message, Position
+from drift.consumers.relearning import relearn
 from drift.errors import ParameterError
-from drift.models import LBP, Tracker
+from drift.models import LBP, MIRA, Tracker
 
 
 def options(**given):
@@ -100,6 +101,23 @@ def test_a_checkpoint_keeps_threshold_and_baseline():
     assert other.metrics.baseline is None
 
 
+@pytest.mark.parametrize("given", [{"positive": "yes"}, {"rate": 0.2}])
+def test_a_positive_that_never_comes_is_warned_of_once(given, caplog):
+    """Also across checkpoints; whether it is only measured, or decided, too."""
+    one = learner(MIRA(), **given)
+    examples = [example | {"label": "no"} for example in stream(2_500)]
+    sent(one, examples[:999])
+    second = learner(MIRA(), **given)
+    second.restore(from_bytes(to_bytes(one.snapshot())))
+    assert "positive" not in caplog.text
+    sent(second, examples[999:], 999)
+    [record] = [one for one in caplog.records if "positive is" in one.message]
+    positive = given.get("positive", True)
+    assert f"positive is {positive!r}, but the first 1,000 labels are 'no': " in record.message
+    assert record.levelname == "WARNING"
+    assert learner().metrics.awaited is None
+
+
 def test_an_explanation_has_the_largest_contributions():
     bodies = sent(learner(linear_model.LogisticRegression(), explain=2), stream())
     assert all(len(body["explanation"]) == 2 for body in bodies[2:])
@@ -177,6 +195,8 @@ def test_what_cannot_be_decided_or_explained_is_refused(tmp_path):
             prepared(silent, folder, options(**given), JsonCodec())
     with pytest.raises(ParameterError, match="leave one of the two out"):
         prepared_shadow(LBP(), folder, options(rate=0.1), JsonCodec())
+    with pytest.raises(ParameterError, match="leave one of the two out"):
+        relearn(LBP(), {}, [], options(rate=0.1), shadow=LBP())
 
 
 def test_a_replica_answers_as_the_worker_would_and_learns_nothing():

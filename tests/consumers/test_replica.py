@@ -19,6 +19,7 @@ from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap, Message, Position
+from drift.consumers.shadow import Shadow
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -26,7 +27,7 @@ from drift.errors import (
     ParameterError,
     UnavailableError,
 )
-from drift.models import LBP, Tracker
+from drift.models import LBP, MIRA, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN, logs, messages
 from tests.consumers.stepping import close, learner_of, until
@@ -521,6 +522,22 @@ def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
     one = replica(CheckpointFolder(tmp_path), Source(plain_logs()), other)
     with pytest.raises(ConfigurationError, match=r"labels\.grace: 2 in the checkpoint, 9 now"):
         one.step(0)
+
+
+def test_a_checkpoint_with_a_shadow_is_refused_beside_a_threshold(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    worker = Worker(folder, LBP(9), worker_options())
+    worker.learner.start({("f", 0): 0})
+    worker.learner.shadow = Shadow(MIRA())
+    worker.take(plain_logs()["f", 0][:5])
+    saved = worker.save()
+    one = replica(folder, Source(plain_logs()), worker_options(rate=0.1))
+    with pytest.raises(ConfigurationError, match=rf"{saved} has a shadow, MIRA; .* leave \[decis"):
+        one.step(0)
+    worker.learner.shadow = None  # as that of a worker whose file names none
+    worker.save()
+    settle(one)
+    assert one.answer({"a": 1.0})[0] is not None
 
 
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):

@@ -3,6 +3,7 @@
 import math
 import os
 import pickle
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from river import base, checks, compose, linear_model, multiclass, preprocessing
 from streams import random_stream
 
-from drift._decision import Decision
+from drift._decision import Awaited, Decision
 from drift.errors import ParameterError
 from drift.models import LBP, MIRA, Threshold, Tracker, from_bytes
 from drift.streams import load
@@ -237,6 +238,53 @@ def test_what_cannot_be_decided_is_refused_by_name():
         Threshold(multiclass.OneVsOneClassifier(linear_model.LogisticRegression()))
     with pytest.raises(ParameterError, match="model must be an instance"):
         Threshold(LBP)
+
+
+def test_a_class_that_never_comes_is_warned_of_once():
+    model = Threshold(Fixed(), "fraud")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for i in range(999):
+            model.learn_one({"fraud": 0.1}, ("Fraud", "fine")[i % 2])
+        model = pickle.loads(pickle.dumps(model))
+        assert not caught
+        for _ in range(2_000):
+            model.learn_one({"fraud": 0.1}, "fine")
+    [warning] = caught
+    assert warning.category is RuntimeWarning
+    assert warning.filename == __file__
+    assert str(warning.message).startswith(
+        "positive is 'fraud', but the first 1,000 labels are 'Fraud' and 'fine': give one of these"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        ([False], "False"),
+        (range(2, 13), "2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and others"),
+        (range(2, 12), "2, 3, 4, 5, 6, 7, 8, 9, 10 and 11"),
+        (range(2, 500), "2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and others"),
+    ],
+)
+def test_a_warning_names_ten_classes_at_most(labels, shown):
+    awaited = Awaited(True)
+    said = [awaited.learn(labels[i % len(labels)]) for i in range(3_000)]
+    assert [i for i, one in enumerate(said) if one] == [999]
+    assert f" labels are {shown}: " in said[999]
+
+
+def test_a_class_that_has_come_is_awaited_no_more():
+    awaited = Awaited(True)
+    said = [awaited.learn(i == 999) for i in range(3_000)]
+    assert not any(said)
+    again = Awaited(True).again(awaited.state())
+    assert not any(again.learn(False) for _ in range(3_000))
+    other = Awaited("yes").again(awaited.state())
+    assert sum(bool(other.learn(False)) for _ in range(3_000)) == 1
+    for wrong in (3, ["True"], ["True", -1, []], ["True", 1.5, []], ["True", 1, [2]]):
+        with pytest.raises(ParameterError, match="no state of an awaited class"):
+            awaited.again(wrong)
 
 
 def best_f1(shares, truth):

@@ -39,6 +39,7 @@ SCALAR_KINDS = frozenset("biufUSMm")
 #: Module of each class of drift's, imported when a model has it. These are parts of models;
 #: `drift.models`, without which none can be imported, adds the models.
 HOMES = {
+    "Awaited": "drift._decision",
     "Decision": "drift._decision",
     "ClassProjector": "drift.models._linalg.span",
     "GramFactor": "drift.models._linalg.gram",
