@@ -91,7 +91,7 @@ def test_the_page_on_models_names_the_models_that_there_are():
 def test_commands_install_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    wanted = re.findall(r'install [^"`\n]*"([\w.]*)\[([\w,]+)\]"', pages)
+    wanted = re.findall(r"""install [^"'`\n]*["']([\w.-]*)\[([\w,]+)\]["']""", pages)
     extras = {extra for _, some in wanted for extra in some.split(",")}
     assert {"compare", "demo", "test", "dev"} <= extras <= set(project["optional-dependencies"])
     # From a clone: on the public index another distribution has the name.

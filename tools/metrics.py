@@ -24,7 +24,9 @@ A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * 
 |---|---|---|
 """
 ALERTS = """
-The alerts of [alerts.yml](../deploy/alerts.yml):
+## Alerts
+
+Those of [alerts.yml](../deploy/alerts.yml); `<...>` is a label of the metric:
 
 | alert | fires when | for | what to know |
 |---|---|---|---|
@@ -39,7 +41,8 @@ def page() -> str:
         has_labels = not family.samples  # as there is no model yet
         rows.append(f"| {name}{' *' * has_labels} | {family.type} | {family.documentation} |")
     rules = (ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8")
-    rules = re.sub(r'"?{{ \$labels\.(\w+) }}', r"the \1", rules).replace('."\n', ".\n")
+    rules = re.sub(r'"?{{ \$labels\.(\w+) }}', r"`<\1>`", rules)
+    rules = rules.replace("`:`", ":").replace('."\n', ".\n")
     alerts = [
         f"| `{name}` | {what} | {(re.findall('for: (.*)', rule) or [''])[0]} | {more} |"
         for name, rule, what, more in re.findall(
