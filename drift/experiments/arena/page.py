@@ -26,6 +26,9 @@ they are called tuned.
 On *development* streams constants of the Tracker were chosen, or its results were seen. On
 *held-out* streams none was chosen: expect their errors on your data. Both lists were fixed before
 their first runs."""
+_NOT_HELD_OUT = """\
+**No held-out stream is on this page yet.** All errors are of streams on which the Tracker was
+developed, and flatter it."""
 _ABOUT_QUICK = f"""\
 The quick form, which shows that everything runs: some models on the first {QUICK_ROWS:,} rows of
 some streams. That is too little to tell which is better. Each model predicts an example, then
@@ -90,6 +93,8 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
     }
     real = standings.of_kind("real")
     about = _ABOUT_QUICK if quick else _ABOUT
+    if not quick and not standings.of_kind("held-out"):
+        about += f"\n\n{_NOT_HELD_OUT}"
     if len(delays) > 1:
         about += "\n\n" + _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
     errors = f"{_ABOUT_ERRORS}\n{_RUNS_KEPT if kept else _RUNS}"
@@ -144,7 +149,8 @@ def losses(standings: Standings) -> str:
     counts = []
     for kind in KINDS:
         lost = sum(row[1] == kind for row in rows)
-        counts.append(f"{lost} of {len(standings.of_kind(kind))} {kind}")
+        if n_streams := len(standings.of_kind(kind)):
+            counts.append(f"{lost} of {n_streams} {kind}")
     late = [
         [
             *(row["stream"], STREAMS[row["stream"]].kind, f"{int(delay):,}"),
