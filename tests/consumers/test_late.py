@@ -142,8 +142,8 @@ def test_labels_of_a_second_topic_are_learnt_as_by_a_loop_over_lists(topics, tmp
     assert_published(topics, twin)
 
 
-#: Bytes of values that a checkpoint has: all of them, or those of a few.
-ALL, FEW = 4 << 20, 300
+#: Bytes of values that a checkpoint has: all of them, or that of one, which take 80 to 99.
+ALL, FEW = 4 << 20, 100
 #: The others are between the same two steps of the worker, and test_worker.py has each.
 SHORTLY = {
     *(("message.taken", 80, ALL), ("outputs.flushed", 3, FEW)),
@@ -171,7 +171,10 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeyp
     state, values = newest(tmp_path).join
     if count != 3 or point != "message.taken":
         assert state["ids"]  # of features that wait
-        assert (len(state["lengths"]) < len(state["ids"])) == (stored == FEW)
+        # How many wait depends on when the checkpoint was due.
+        assert (len(state["lengths"]) < len(state["ids"])) == (
+            stored == FEW and len(state["ids"]) > 1
+        )
         assert sum(state["lengths"]) == len(values) <= stored
     other = worker(topics, tmp_path, "later", **SILENCE)
     finish(other)
