@@ -31,7 +31,7 @@ _LARGEST = 40.0
 #: Times that the best F1 has to be that of saying yes to each row, or the threshold stays where it
 #: starts. A model that knows nothing of the class has its best F1 where it always says yes, and all
 #: rows that it gets wrong so would count to the end.
-_BETTER = 1.5 * (1 - 1e-9)  # but for rounding
+_BETTER = 1.5 * (1 - 1e-9)  # less what rounding may take
 #: Labels after which the threshold is chosen again: at first each, then 1 more in so many.
 _PART = 64
 # The next two were chosen by `benchmarks.threshold --sweep`, on streams of development alone.
@@ -269,9 +269,9 @@ class Decision:
                 return other
             lowest, step, total, due, lack = state["numbers"]
             numbers = [float(one) for one in (step, total, lack)]
-            for place, seen, hits in state["bins"]:
-                other._seen[place], other._hits[place] = float(seen), float(hits)
-                numbers += [seen, hits]
+            for place, *weights in state["bins"]:
+                other._seen[place], other._hits[place] = map(float, weights)
+                numbers += [other._seen[place], other._hits[place]]
             other._lowest, other._due = int(lowest), int(due)
             other._step, other._total, other._lack = numbers[:3]
         except (IndexError, KeyError, TypeError, ValueError) as problem:

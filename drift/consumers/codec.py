@@ -163,9 +163,9 @@ class JsonCodec:
     times as fast as Python's `json`, with the same results.
 
     For messages of another shape, give paths: ``payload.label`` is the entry ``label`` of the
-    object ``payload``, ``header:label`` the header ``label``, but for features. Headers are texts;
-    labels in them may be numbers or bools, too. Once `label` is given, only given paths are read;
-    everything else is a feature.
+    object ``payload``, ``header:label`` the header ``label``. Features cannot be in a header.
+    Headers are texts; labels in them may be numbers or bools, too. Once `label` is given, only
+    given paths are read; everything else is a feature.
 
     Parameters
     ----------

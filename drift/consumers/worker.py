@@ -54,7 +54,7 @@ log = logging.getLogger("drift.consumers")
 _PATIENCE = 30.0
 #: Log a rebalance that left no partition for longer, in seconds.
 _LONG = 10.0
-#: Messages of a new group of which one has to be learnt.
+#: A new group stops if it can learn none of its first messages, this many.
 _TRIAL = 100
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
 _SHORT = 0.05

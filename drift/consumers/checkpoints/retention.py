@@ -27,7 +27,7 @@ class Retention:
     keep
         Number of the last ones, damaged ones not counted; at least 1.
     keep_ten_minutes, keep_hourly, keep_daily
-        Number of spans of ten minutes, of hours, and of days, of which the last one is kept.
+        Number of ten-minute spans, hours and days. The last checkpoint of each is kept.
 
     Raises
     ------

@@ -25,8 +25,8 @@ _BUDGET = 300
 class Family(NamedTuple):
     """A model and a grid of other settings. Hindsight chooses the best.
 
-    `make` takes the stream that is to be learnt, and a setting but for "scaled", which says whether
-    features are standardised.
+    `make` takes the stream that is to be learnt, and a setting without its "scaled", which says
+    whether features are standardised.
     """
 
     make: Callable[..., Any]
