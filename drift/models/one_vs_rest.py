@@ -13,8 +13,10 @@ from drift.errors import ParameterError
 from drift.models._base.labels import check_class, check_classes
 from drift.models._store.classes import Classes
 from drift.models._store.shared_supports import SharedStore, SharedSupports
-from drift.models._template.multiclass import softmax
-from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
+from drift.models._template.probabilities import softmax
+from drift.models._template.scored import Scored
+from drift.models._template.state import Calibrated, Guarded
+from drift.models._template.wrapper import ModelWrapper
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:

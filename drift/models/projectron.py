@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._linalg.span import Projection
-    from drift.models._template.prototypes import Array
-    from drift.types import Features, Label
+    from drift.types import Array, Features, Label
 
 __all__ = ["Projectron", "ProjectronPlusPlus"]
 

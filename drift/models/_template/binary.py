@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._template.kernel import KernelModel
-from drift.models._template.labels import SIGNS, BinaryLabels
-from drift.models._template.river import ONE
+from drift.models._template.binary_labels import SIGNS, BinaryLabels
+from drift.models._template.contract import ONE
+from drift.models._template.kernel_model import KernelModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

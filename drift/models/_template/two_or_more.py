@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import LabelError
 from drift.models._base.labels import check_class, check_classes
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.labels import SIGNS
+from drift.models._template.binary_labels import SIGNS
+from drift.models._template.contract import ONE, OnlineClassifier
 from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.prototypes import Prototypes
-from drift.models._template.river import ONE, OnlineClassifier
 
 if TYPE_CHECKING:
     from array import array

@@ -13,7 +13,7 @@ from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._base.guard import alone
 from drift.models._store.supports import SupportSet
-from drift.models._template.river import Scored
+from drift.models._template.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
