@@ -103,8 +103,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return self.model
 
     @property
-    def _learns_signs(self) -> bool:  # type: ignore[override]  # as the model does
-        return self.model._learns_signs
+    def _has_binary_hooks(self) -> bool:  # type: ignore[override]  # as the model does
+        return self.model._has_binary_hooks
 
     @property
     def _multiclass(self) -> bool:
@@ -192,8 +192,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self._sums[: len(sums), new] = sums[:, old]
 
     @property
-    def _harmless(self) -> float:  # type: ignore[override]
-        return self.model._harmless
+    def _safe_norm2(self) -> float:  # type: ignore[override]
+        return self.model._safe_norm2
 
     def _read(self, x: Features) -> None:
         self.model._read(x)

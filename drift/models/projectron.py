@@ -214,8 +214,8 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     # --- more than two classes -----------------------------------------------------------------
 
-    def _name_classes(self) -> None:
-        super()._name_classes()
+    def _split_into_classes(self) -> None:
+        super()._split_into_classes()
         slots = self._supports.slots
         self._spans = [self._projector.for_class(slots) for _ in self._halves]
         self._projector = Projector()

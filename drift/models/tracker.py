@@ -116,7 +116,7 @@ class Tracker(OnlineClassifier):
     """
 
     _multiclass = True
-    _harmless = 0.999 * LARGEST
+    _safe_norm2 = 0.999 * LARGEST
 
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
         self,

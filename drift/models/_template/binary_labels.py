@@ -62,10 +62,6 @@ class BinaryLabels:
     _labels: tuple[Label, Label]
     _calibration: Calibration
 
-    def _start_labels(self) -> None:
-        """Know nothing of the labels."""
-        self._kind, self._labels = "any", (False, True)
-
     def _sign(self, y: Label) -> float:
         """Sign of a label; changes nothing."""
         return _sign_of(y, self._kind, self._labels)

@@ -63,9 +63,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     #: Whether a prediction changes the model, so that a batch is checked before the first one.
     _counts_predictions: bool = False
-    #: An example of plain numbers is never refused if its sum of squares is at most this, so that
+    #: An example of plain numbers whose squared norm is at most this is never refused, so that
     #: batches need not check it.
-    _harmless: float = 0.0
+    _safe_norm2: float = 0.0
     #: Excludes other threads, and undoes an update that fails.
     _guard: Guard
 
@@ -371,7 +371,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
-            table.check(self._read, self._harmless)
+            table.check(self._read, self._safe_norm2)
             if weights is None:
                 run = partial(self._run_rows, table.rows, predictions, labels, checked)
                 self._run_batch(table.rows, predictions, run, lambda i, x: learn(x, labels[i]))
@@ -406,7 +406,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         table = _template.batches.Table(X)
         self._refuse_others(table)
         if self._counts_predictions:
-            table.check(self._read, self._harmless)
+            table.check(self._read, self._safe_norm2)
         return table
 
     def _refuse_others(self, table: Table) -> None:

@@ -73,8 +73,8 @@ class KernelModel(Scored):
         return self._supports.calibration
 
     @property
-    def _harmless(self) -> float:  # type: ignore[override]
-        return self._supports.harmless
+    def _safe_norm2(self) -> float:  # type: ignore[override]
+        return self._supports.safe_norm2
 
     def _share_guard(self, guard: Any) -> None:
         """Join the updates of another model."""

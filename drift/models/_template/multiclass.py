@@ -54,10 +54,6 @@ class MulticlassKernelClassifier(KernelModel):
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
-        self._start_classes()
-
-    def _start_classes(self) -> None:
-        """Know no class."""
         self._prototypes = Prototypes()
 
     # --- hooks ---------------------------------------------------------------------------------

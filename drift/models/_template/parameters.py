@@ -47,8 +47,7 @@ def fix_parameters(cls: type) -> None:
     The value of a class attribute of that name is the default where a state lacks the parameter.
     """
     for name in list(inspect.signature(cls).parameters):
-        known = inspect.getattr_static(cls, name, _Fixed)
-        if known is _Fixed:
+        if not hasattr(cls, name):
             setattr(cls, name, _Fixed(name))
-        elif not hasattr(known, "__set__"):
-            setattr(cls, name, _FixedOrDefault(name, known))
+        elif not hasattr(inspect.getattr_static(cls, name), "__set__"):  # not fixed by a base class
+            setattr(cls, name, _FixedOrDefault(name, getattr(cls, name)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,41 +24,44 @@ class Scored(OnlineClassifier):
 
     A class may set these flags, as attributes or properties:
 
-    ========================  =====================================================================
-    ``_update_margin``        With two classes, an example whose ``sign * score`` is above this
-                              updates nothing. 0 by default: only mistakes update. Infinite in a
-                              class that overrides `_should_update` without setting this.
-    ``_class_margin``         With more classes, an example updates nothing if the score of its
-                              class exceeds the best other score by more than this. 0 by default.
-                              Infinite in a class that overrides `_should_update_class` or `_score`
-                              without setting this.
-    ``_wide``                 Columns are always float64, because rounding would accumulate.
-    ``_shares_supports``      The hooks use only the part of ``self._supports`` that
-                              `SharedSupports` has, so that `OneVsRest` can use one store for all
-                              classes.
-    ``_supports_may_update``  An example that equals a support may update even above the margin.
-    ========================  =====================================================================
+    =======================  ======================================================================
+    ``_update_margin``       An example of two classes updates nothing if ``sign * score`` is above
+                             this. It is 0 by default, so that only mistakes update, and infinite in
+                             a class that overrides `_should_update` without it. `LBP` keeps the 0;
+                             `PassiveAggressive` sets 1.
+    ``_new_example_margin``  An example that equals no support updates nothing above this. It is
+                             `_update_margin` by default; in a `ROMMA` with `noise` it is lower.
+    ``_class_margin``        An example of several classes updates nothing if the score of its class
+                             exceeds the best other score by more than this. It is 0 by default, and
+                             infinite in a class that overrides `_should_update_class` or `_score`
+                             without it. `MRBP` keeps the 0; `PassiveAggressive` sets 1.
+    ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
+                             this, because rounding errors would accumulate.
+    ``_shares_supports``     The hooks use no more of ``self._supports`` than `SharedSupports` has,
+                             so that `OneVsRest` can use one store for all classes. `LBP` sets this.
+    =======================  ======================================================================
 
-    The others follow from the hooks:
+    The templates set the others:
 
-    ========================  =====================================================================
-    ``_multiclass``           The model learns more than two classes.
-    ``_learns_signs``         The model has hooks for two classes, and so `_learn_sign`.
-    ``_sums_up``              `_score` is the supports' sum, which compiled code computes.
-    ``_skip_margin``          `OneVsRest` over a shared store need not let a class learn an example
-                              above this margin. Compiled code skips a row that no class needs to
-                              learn.
-    ========================  =====================================================================
+    =======================  ======================================================================
+    ``_multiclass``          The model learns more than two classes. River reads this.
+    ``_has_binary_hooks``    The model has the hooks of `KernelClassifier`, so that `OneVsRest`
+                             accepts it.
+    ``_score_is_sum``        The score is ``sum_i coefficient_i k(x_i, x)``, so that compiled code
+                             can compute it. A class that overrides `_score` has False.
+    =======================  ======================================================================
     """
 
     _update_margin: float = 0.0
     _class_margin: float = 0.0
     _wide: ClassVar[bool] = False
     _shares_supports: ClassVar[bool] = False
-    _supports_may_update: bool = False
-    _learns_signs: bool = False
-    _sums_up: bool = False
-    _skip_margin: float = math.inf
+    _has_binary_hooks: bool = False
+    _score_is_sum: bool = False
+
+    @property
+    def _new_example_margin(self) -> float:
+        return self._update_margin
 
     #: Maps scores to probabilities; it learns from the score before each update.
     _calibration: Calibration
