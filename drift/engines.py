@@ -17,7 +17,7 @@ from drift import _format
 from drift._checks import check_instance
 from drift.errors import CheckpointError, ConfigurationError, DriftError, ParameterError
 from drift.models._state import codec
-from drift.models._template.river import OnlineClassifier
+from drift.models._template.contract import OnlineClassifier
 from drift.models.tracker import Tracker
 
 if TYPE_CHECKING:

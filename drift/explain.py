@@ -27,7 +27,7 @@ from drift._checks import check_instance, check_integer, check_number, check_see
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.models import _template
-from drift.models._template.river import check_probabilities
+from drift.models._template.probabilities import check_probabilities
 from drift.models.threshold import Threshold
 
 if TYPE_CHECKING:

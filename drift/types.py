@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-__all__ = ["Features", "Label"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Array", "Features", "Label"]
+
+#: A numpy array of doubles.
+Array: TypeAlias = "NDArray[np.float64]"
 
 #: One example's features by hashable name. Values are numbers; NaN means absent. Names
 #: are `Any` since a mapping's keys are invariant: Hashable would refuse a dict[str, float].

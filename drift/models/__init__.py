@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from drift.models._state.codec import from_bytes as from_bytes
     from drift.models._store.built import column_type as column_type
     from drift.models._template.binary import KernelClassifier as KernelClassifier
-    from drift.models._template.kernel import KernelModel as KernelModel
+    from drift.models._template.kernel_model import KernelModel as KernelModel
     from drift.models._template.multiclass import (
         MulticlassKernelClassifier as MulticlassKernelClassifier,
     )
@@ -60,7 +60,7 @@ _PARTS = {"Prototypes": "_template.prototypes"}
 kinds.HOMES.update({name: f"{__name__}.{home}" for name, home in (_HOMES | _PARTS).items()})
 _HOMES |= {
     "KernelClassifier": "_template.binary",
-    "KernelModel": "_template.kernel",
+    "KernelModel": "_template.kernel_model",
     "MODELS": "registry",
     "MulticlassKernelClassifier": "_template.multiclass",
     "StructuredProjectron": "structured",

@@ -10,11 +10,14 @@ import numpy as np
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.kernel import KernelModel
-from drift.models._template.labels import probabilities
-from drift.models._template.multiclass import MulticlassKernelClassifier, softmax
-from drift.models._template.river import ONE, Calibrated, ModelWrapper, Scored
+from drift.models._template.contract import ONE
+from drift.models._template.kernel_model import KernelModel
+from drift.models._template.multiclass import MulticlassKernelClassifier
+from drift.models._template.probabilities import logistic, softmax
+from drift.models._template.scored import Scored
+from drift.models._template.state import Calibrated
 from drift.models._template.two_or_more import TwoOrMore
+from drift.models._template.wrapper import ModelWrapper
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -100,8 +103,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return self.model
 
     @property
-    def _learns_signs(self) -> bool:  # type: ignore[override]  # as the model does
-        return self.model._learns_signs
+    def _has_binary_hooks(self) -> bool:  # type: ignore[override]  # as the model does
+        return self.model._has_binary_hooks
 
     @property
     def _multiclass(self) -> bool:
@@ -189,8 +192,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self._sums[: len(sums), new] = sums[:, old]
 
     @property
-    def _harmless(self) -> float:  # type: ignore[override]
-        return self.model._harmless
+    def _safe_norm2(self) -> float:  # type: ignore[override]
+        return self.model._safe_norm2
 
     def _read(self, x: Features) -> None:
         self.model._read(x)
@@ -230,7 +233,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         scaled = score * self._calibration.scale
         if self._prototypes is not None:
             return softmax(self._prototypes.labels, scaled)
-        return probabilities(self._two._labels, scaled)
+        return logistic(self._two._labels, scaled)
 
     @property
     def n_mistakes(self) -> int:

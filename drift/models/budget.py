@@ -11,8 +11,7 @@ from drift.models._template.multiclass import MulticlassKernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._template.prototypes import Array
-    from drift.types import Features
+    from drift.types import Array, Features
 
 __all__ = ["LBP", "MRBP", "RBP"]
 

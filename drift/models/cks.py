@@ -9,7 +9,7 @@ import numpy as np
 
 from drift._checks import check_integer, check_number
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.redundant import LeaveOneOut
+from drift.models._template.leave_one_out import LeaveOneOut
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel

@@ -9,13 +9,12 @@ import numpy as np
 from drift._checks import check_choice, check_integer, check_number
 from drift.errors import ParameterError
 from drift.models._linalg.leave_one_out import largest_by_row
+from drift.models._template.leave_one_out import LeaveOneOut
 from drift.models._template.multiclass import MulticlassKernelClassifier
-from drift.models._template.redundant import LeaveOneOut
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._template.prototypes import Array
-    from drift.types import Features
+    from drift.types import Array, Features
 
 __all__ = ["MIRA"]
 

@@ -13,8 +13,10 @@ from drift.errors import ParameterError
 from drift.models._base.labels import check_class, check_classes
 from drift.models._store.classes import Classes
 from drift.models._store.shared_supports import SharedStore, SharedSupports
-from drift.models._template.multiclass import softmax
-from drift.models._template.river import Calibrated, Guarded, ModelWrapper, Scored
+from drift.models._template.probabilities import softmax
+from drift.models._template.scored import Scored
+from drift.models._template.state import Calibrated, Guarded
+from drift.models._template.wrapper import ModelWrapper
 from drift.models.perceptron import Perceptron
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     def __init__(self, model: KernelClassifier) -> None:
         check_instance("model", model)
         # River has a pipeline pass for what its last step is.
-        if not issubclass(type(model), Scored) or not model._learns_signs:
+        if not issubclass(type(model), Scored) or not model._has_binary_hooks:
             raise ParameterError(
                 f"model must be a binary classifier of drift.models, not {type(model).__name__}: "
                 "put transformers in front of OneVsRest; multiclass models need no wrapper, "
@@ -108,11 +110,16 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             model._read(x)
 
     @property
-    def _harmless(self) -> float:  # type: ignore[override]
-        return self.model._harmless
+    def _safe_norm2(self) -> float:  # type: ignore[override]
+        return self.model._safe_norm2
+
+    @property
+    def _scores_at_once(self) -> bool:
+        """Whether the scores of all classes come from one kernel row of a shared store."""
+        return self.model._shares_supports and self.model._score_is_sum
 
     def _score(self) -> Any:
-        if self._shared is not None and self.model._sums_up:
+        if self._shared is not None and self._scores_at_once:
             return self._shared.example_scores()[0] * self._factors()
         return np.array([one._decision(one._score()) for one in self.models.values()])
 
@@ -146,7 +153,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         signs = [1.0 if label == y else -1.0 for label in self.models]
         label = signs.index(1.0)
         rivals = [score for k, score in enumerate(scores.tolist()) if k != label]
-        margin = math.inf if self.model._supports_may_update else self.model._skip_margin
+        margin = self.model._update_margin if self._scores_at_once else math.inf
         mistake = bool(scores[label] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
@@ -191,8 +198,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        model, margin = self.model, self.model._skip_margin
-        if not model._shares_supports or not model._sums_up or (labels and margin == math.inf):
+        margin = self.model._new_example_margin
+        if not self._scores_at_once or (labels and margin == math.inf):
             return False
         if self._shared is None:  # before the first class
             return True
@@ -205,7 +212,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             factors,
             self._calibration,
             margin,
-            supports_may_update=model._supports_may_update,
+            supports_may_update=self.model._update_margin > margin,
         )
         self._shared.store.scan_classes(rows, predictions, labels, classes)
         return True

@@ -9,8 +9,7 @@ from drift.models._template.two_or_more import TwoOrMore
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._template.prototypes import Array
-    from drift.types import Features
+    from drift.types import Array, Features
 
 __all__ = ["PassiveAggressive"]
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._linalg.span import Projection
-    from drift.models._template.prototypes import Array
-    from drift.types import Features, Label
+    from drift.types import Array, Features, Label
 
 __all__ = ["Projectron", "ProjectronPlusPlus"]
 
@@ -215,8 +214,8 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     # --- more than two classes -----------------------------------------------------------------
 
-    def _name_classes(self) -> None:
-        super()._name_classes()
+    def _split_into_classes(self) -> None:
+        super()._split_into_classes()
         slots = self._supports.slots
         self._spans = [self._projector.for_class(slots) for _ in self._halves]
         self._projector = Projector()

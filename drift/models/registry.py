@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from drift.models._template.kernel import KernelModel
+    from drift.models._template.kernel_model import KernelModel
 
 __all__ = ["ENTRIES", "MODELS", "Entry"]
 

@@ -116,15 +116,11 @@ class ROMMA(KernelClassifier):
 
     @property
     def _update_margin(self) -> float:  # type: ignore[override]
-        return math.inf if self.noise else self._skip_margin
+        return math.inf if self.noise else self._new_example_margin
 
     @property
-    def _skip_margin(self) -> float:  # type: ignore[override]
-        return float(self.aggressive)
-
-    @property
-    def _supports_may_update(self) -> bool:  # type: ignore[override]
-        return bool(self.noise)  # which affects examples that are supports alone
+    def _new_example_margin(self) -> float:
+        return float(self.aggressive)  # the noise control changes scores of supports alone
 
     def __getstate__(self) -> dict[str, Any]:
         # Sets are unordered; equal models must have equal states.

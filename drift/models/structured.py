@@ -15,16 +15,14 @@ from drift.models._base.guard import alone
 from drift.models._base.labels import check_class
 from drift.models._base.rounding import TIE
 from drift.models._linalg.span import ClassProjector, margin_step, within
-from drift.models._template.river import Guarded
+from drift.models._template.state import Guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from numpy.typing import NDArray
-
     from drift.models._linalg.span import Projection
+    from drift.types import Array
 
-    Array = NDArray[Any]
     Pair = tuple[Any, Hashable]
     JointKernel = Callable[[Pair, Pair], float]
 

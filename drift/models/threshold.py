@@ -10,11 +10,8 @@ from river import base
 
 from drift._checks import check_instance
 from drift._decision import Awaited, Decision, goal_of
-from drift.models._template.river import (
-    OnlineClassifier,
-    Stored,
-    check_probabilities,
-)
+from drift.models._template.probabilities import check_probabilities
+from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Threshold"]
 
 
-class Threshold(Stored, base.Classifier):
+class Threshold(Portable, base.Classifier):
     """Predicts a class where its probability reaches a threshold, which is learnt online.
 
     Frauds and failures are decided by what they cost, not at a probability of 0.5. The threshold is
@@ -115,9 +112,6 @@ class Threshold(Stored, base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return bool(self.model._multiclass)  # noqa: SLF001 - River's
-
-    to_bytes = OnlineClassifier.to_bytes
-    from_bytes: Any = classmethod(OnlineClassifier.from_bytes.__func__)  # type: ignore[attr-defined]
 
     def clone(
         self,

@@ -10,7 +10,7 @@ from drift._checks import check_choice, check_integer, check_numbers, check_seed
 from drift.models._base.examples import LARGEST
 from drift.models._base.guard import alone
 from drift.models._base.labels import check_classes
-from drift.models._template.river import ONE, OnlineClassifier
+from drift.models._template.contract import ONE, OnlineClassifier
 from drift.models._tracker.built import TrackerCore
 from drift.models._tracker.members import members_of
 from drift.models._tracker.plan import Plan
@@ -116,7 +116,7 @@ class Tracker(OnlineClassifier):
     """
 
     _multiclass = True
-    _harmless = 0.999 * LARGEST
+    _safe_norm2 = 0.999 * LARGEST
 
     def __init__(  # noqa: PLR0913, PLR0917 - none of them needs to be given
         self,

@@ -207,7 +207,7 @@ def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
     keys = set()
     shutil.copytree(Path(drift.__file__).parent, tmp_path / "drift")
     monkeypatch.setattr(drift, "__file__", str(tmp_path / "drift" / "__init__.py"))
-    for name in ("alma.py", "_store/columns.pyx", "_store/columns.h", "_template/river.py"):
+    for name in ("alma.py", "_store/columns.pyx", "_store/columns.h", "_template/contract.py"):
         with (tmp_path / "drift" / "models" / name).open("a") as file:
             file.write("# mended")
         keys.add(code_fingerprint.__wrapped__())

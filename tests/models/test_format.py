@@ -9,7 +9,7 @@ from drift import __version__
 from drift._format import FORMAT
 from drift.errors import CheckpointError
 from drift.models import LBP, MODELS, Averaged, OneVsRest, StructuredProjectron, Tracker
-from drift.models._template.river import Stored
+from drift.models._template.state import Stored
 
 
 def changed(model, change):

@@ -98,7 +98,7 @@ def test_a_binary_model_that_gets_classes_continues_with_its_slope():
     for x, y in drifting_stream():
         model.learn_one(x, y)
     before = model.predict_proba_one({"w1": 1.0, "w25": 2.0})
-    model._name_classes()
+    model._split_into_classes()
     assert model.predict_proba_one({"w1": 1.0, "w25": 2.0}) == pytest.approx(before)
 
 

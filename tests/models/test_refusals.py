@@ -26,6 +26,7 @@ from drift.models import (
     Forgetron,
     MulticlassKernelClassifier,
     OneVsRest,
+    PassiveAggressive,
     Perceptron,
     Projectron,
     ProjectronPlusPlus,
@@ -223,3 +224,14 @@ def test_numpy_s_integers_are_integers():
 def test_what_was_learnt_keeps_its_parameters(model):
     with pytest.raises(ParameterError, match=r"either new ones, here .*, or include_attributes"):
         model.clone({"kernel": Linear()}, include_attributes=True)
+
+
+def test_a_class_for_two_or_more_overrides_no_method_that_both_templates_have():
+    class Doubling:
+        def _score(self):
+            return 2.0 * super()._score()
+
+    with pytest.raises(TypeError, match=r"^Doubled overrides _score, which TwoOrMore takes from"):
+
+        class Doubled(Doubling, PassiveAggressive):
+            pass

@@ -38,7 +38,7 @@ from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import run_experiment
 from drift.experiments.terminal import compared
-from drift.models._template.river import check_probabilities
+from drift.models._template.probabilities import check_probabilities
 from drift.streams.tables import read_stream
 
 if TYPE_CHECKING:

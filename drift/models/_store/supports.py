@@ -121,7 +121,7 @@ class SupportSet:
         return self.store.tie
 
     @property
-    def harmless(self) -> float:
+    def safe_norm2(self) -> float:
         """Sum of squares up to which an example is not too large for the kernel."""
         kernel, most = self.kernel, LARGEST
         if isinstance(kernel, Linear):

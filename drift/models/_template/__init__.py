@@ -1,14 +1,24 @@
 """The templates that algorithms fill in, from River's contract down to their hooks.
 
-`river` has the public methods of every model, which need no supports. Its `Scored` has the flags
-that a class may set; some of them are about supports. `kernel` adds one list of supports. On it
-stand `binary`, with `labels`, and `multiclass`, with `prototypes`, which do not know each other;
-`two_or_more` is both. `batches` has the rows, labels and weights of a call, `frames` the data
-frames; neither knows a model. `draws` is for algorithms that draw random numbers, `redundant` for
-those that evict the support that the others classify best.
+======================  ===========================================================================
+``parameters``          Constructor parameters, which cannot be changed later.
+``state``               What is stored of a model.
+``frames``              Data frames; knows no model.
+``batches``             Rows, labels and weights of a call; knows no model.
+``contract``            `OnlineClassifier`: the public methods of every model.
+``probabilities``       Probabilities from scores.
+``wrapper``             How a model around another one is printed.
+``scored``              `Scored`: models that predict by scores; the flags that a class may set.
+``kernel_model``        `KernelModel`: scores from one list of supports.
+``binary``              `KernelClassifier`: two classes, with the ``binary_labels``.
+``multiclass``          `MulticlassKernelClassifier`: any classes, with their ``prototypes``.
+``two_or_more``         `TwoOrMore`: the one, until a third class makes it the other.
+``draws``               For algorithms that draw random numbers.
+``leave_one_out``       For algorithms that evict the support that the others classify best.
+======================  ===========================================================================
 
-Hooks reach the supports through the model's `_supports`, not through its store. What an update
-changes is an attribute of the model or of one of its parts, so that the guard can undo it.
+A file uses only files above it; ``binary`` and ``multiclass`` do not use each other. An update
+changes attributes of the model or of its parts, so that the guard can undo it.
 """
 
 import sys

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._template.kernel import KernelModel
-from drift.models._template.labels import SIGNS, BinaryLabels
-from drift.models._template.river import ONE
+from drift.models._template.binary_labels import SIGNS, BinaryLabels
+from drift.models._template.contract import ONE
+from drift.models._template.kernel_model import KernelModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,20 +54,20 @@ class KernelClassifier(BinaryLabels, KernelModel):
         If the kernel cannot be called.
     """
 
-    _learns_signs = True
-    _sums_up = True
+    _has_binary_hooks = True
+    _score_is_sum = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         overridden = cls.__dict__.keys()
         if "_should_update" in overridden and "_update_margin" not in overridden:
             cls._update_margin = math.inf
-        if "_score" in overridden and "_sums_up" not in overridden:
-            cls._sums_up = False
+        if "_score" in overridden and "_score_is_sum" not in overridden:
+            cls._score_is_sum = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
-        self._start_labels()
+        self._kind, self._labels = "any", (False, True)
 
     # --- hooks ---------------------------------------------------------------------------------
 
@@ -94,10 +94,6 @@ class KernelClassifier(BinaryLabels, KernelModel):
         self._supports.read({})
         self._supports.add({}, 1.0)
         return self._supports.self_kernel()
-
-    @property
-    def _skip_margin(self) -> float:  # type: ignore[override]
-        return self._update_margin if self._shares_supports and self._sums_up else math.inf
 
     # --- one example ---------------------------------------------------------------------------
 
@@ -147,7 +143,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         ParameterError
             If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
-        if w is not ONE or not self._sums_up:
+        if w is not ONE or not self._score_is_sum:
             super().learn_one(x, y, w)
             return
         try:
@@ -158,7 +154,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
 
     def _learn(self, x: Features, y: Label) -> Label:
         labels, sign = self._labels, self._sign(y)
-        if self._sums_up:
+        if self._score_is_sum:
             score = self._supports.learn(x, y, sign, self)
         else:
             score = self._learn_sign(x, sign, y)
@@ -170,7 +166,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example: of the kind learnt, False before that."""
-        if self._sums_up:
+        if self._score_is_sum:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
         return super().predict_one(x)
 
@@ -183,7 +179,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        if not self._sums_up:
+        if not self._score_is_sum:
             return False
         if labels is None:
             (negative, positive), scores = self._labels, list[float]()
@@ -196,7 +192,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         return True
 
     def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
-        if self._sums_up:
+        if self._score_is_sum:
             self._supports.score_rows(rows, scores)
         else:
             super()._score_rows(rows, scores)

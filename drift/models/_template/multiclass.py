@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drift.models._base.labels import check_class, check_classes
-from drift.models._template.kernel import KernelModel
+from drift.models._template.kernel_model import KernelModel
+from drift.models._template.probabilities import softmax
 from drift.models._template.prototypes import Prototypes
 
 if TYPE_CHECKING:
@@ -16,25 +15,9 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._base.rows import Rows
-    from drift.models._template.prototypes import Array
-    from drift.types import Features, Label
+    from drift.types import Array, Features, Label
 
-__all__ = ["MulticlassKernelClassifier", "softmax"]
-
-
-def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
-    """Probability by label.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> softmax(["a", "b"], np.array([1000.0, 1000.0]))
-    {'a': 0.5, 'b': 0.5}
-    """
-    if not len(scores):
-        return {}
-    powers = np.exp(scores - scores.max())
-    return dict(zip(labels, (powers / powers.sum()).tolist(), strict=True))
+__all__ = ["MulticlassKernelClassifier"]
 
 
 class MulticlassKernelClassifier(KernelModel):
@@ -71,10 +54,6 @@ class MulticlassKernelClassifier(KernelModel):
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
-        self._start_classes()
-
-    def _start_classes(self) -> None:
-        """Know no class."""
         self._prototypes = Prototypes()
 
     # --- hooks ---------------------------------------------------------------------------------

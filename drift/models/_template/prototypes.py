@@ -11,13 +11,9 @@ from drift.models._base.rounding import sums_of
 from drift.models._store.classes import Classes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from drift.models._store.built import Calibration
     from drift.models._store.supports import SupportSet
-    from drift.types import Label
-
-    Array = NDArray[np.float64]
+    from drift.types import Array, Label
 
 __all__ = ["Prototypes"]
 

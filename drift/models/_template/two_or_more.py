@@ -8,28 +8,20 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import LabelError
 from drift.models._base.labels import check_class, check_classes
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.labels import SIGNS
+from drift.models._template.binary_labels import SIGNS
+from drift.models._template.contract import ONE, OnlineClassifier
 from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.prototypes import Prototypes
-from drift.models._template.river import ONE, OnlineClassifier
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
-    from drift.types import Features, Label
+    from drift.kernels import Kernel
+    from drift.models._base.rows import Rows
+    from drift.types import Array, Features, Label
 
 __all__ = ["TwoOrMore"]
-
-
-def _by_mode(name: str) -> Any:
-    """Return a method that is the binary template's until a third class comes, then the other's."""
-    two, more = getattr(KernelClassifier, name), getattr(MulticlassKernelClassifier, name)
-
-    def method(self: TwoOrMore, *args: Any) -> Any:
-        return (two if self._prototypes is None else more)(self, *args)
-
-    return method
 
 
 class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
@@ -38,30 +30,126 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     It is a binary model, without prototypes, while labels are bool, 0/1 or -1/+1. When another
     label comes, each class so far gets half of the hypothesis, the negative class with the opposite
     sign.
+
+    Raises
+    ------
+    TypeError
+        If a class overrides a method that both templates have and this class chooses.
     """
 
+    _class_margin = 0.0  # as the template's, whose `_score` this class calls
+
+    #: None while the model is binary.
     _prototypes: Any = None
 
-    #: Share of the binary hypothesis that a class started with, by the class's number.
+    #: By class index, the share of the binary hypothesis that a class started with.
     _halves: dict[int, float]
 
-    _run_rows = _by_mode("_run_rows")
-    _score = _by_mode("_score")
-    _decision = _by_mode("_decision")
-    _label_of = _by_mode("_label_of")
-    _probabilities = _by_mode("_probabilities")
-    _expansion = _by_mode("_expansion")
-    _pairs = _by_mode("_pairs")
-    _evict = _by_mode("_evict")
-    _learn_by_mode = _by_mode("_learn")
-    _check_by_mode = _by_mode("_check_labels")
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in vars(TwoOrMore).items():
+            hook = callable(method) and name.startswith("_") and not name.startswith("__")
+            both = hasattr(KernelClassifier, name) and hasattr(MulticlassKernelClassifier, name)
+            if hook and both and getattr(cls, name) is not method:
+                raise TypeError(
+                    f"{cls.__name__} overrides {name}, which TwoOrMore takes from one of its two "
+                    "templates: override the hooks of both instead"
+                )
 
-    def _start_classes(self) -> None:
-        """Have no prototypes until a third class comes."""
+    def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
+        super().__init__(kernel, budget)
+        del self._prototypes  # until a third class comes
 
     @property
-    def _sums_up(self) -> bool:  # type: ignore[override]
+    def _mode(self) -> type[KernelClassifier | MulticlassKernelClassifier]:
+        """The template that the model follows now."""
+        return KernelClassifier if self._prototypes is None else MulticlassKernelClassifier
+
+    @property
+    def _score_is_sum(self) -> bool:  # type: ignore[override]
         return self._prototypes is None
+
+    # --- methods of one template or the other --------------------------------------------------
+
+    def _score(self) -> Any:
+        return self._mode._score(self)
+
+    def _decision(self, score: Any) -> Any:
+        return self._mode._decision(self, score)
+
+    def _label_of(self, score: Any) -> Label:
+        return self._mode._label_of(self, score)
+
+    def _probabilities(self, score: Any) -> dict[Label, float]:
+        return self._mode._probabilities(self, score)
+
+    def _expansion(self) -> Array:
+        return self._mode._expansion(self)
+
+    def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
+        return self._mode._pairs(self)
+
+    def _evict(self, i: int) -> int:
+        return self._mode._evict(self, i)
+
+    def _run_rows(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
+    ) -> bool:
+        return self._mode._run_rows(self, rows, predictions, labels, checked)
+
+    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
+        """Return the labels' signs; None if the batch has more than two classes.
+
+        None keeps the batch out of the compiled code for two classes.
+        """
+        with contextlib.suppress(LabelError):
+            signs: array[int] | None = self._mode._check_labels(self, labels)
+            return signs
+        check_classes(labels)
+        return None
+
+    def _learn(self, x: Features, y: Label) -> Label:
+        if self._prototypes is not None or self._has_sign(y):
+            return self._mode._learn(self, x, y)
+        check_class(y)
+        return self._guard.update(self, self._learn_third_class, x, y)
+
+    def _has_sign(self, y: Label) -> bool:
+        """Whether a binary model can learn the label."""
+        try:
+            self._sign(y)
+        except LabelError:
+            return False
+        return True
+
+    # --- from two classes to more --------------------------------------------------------------
+
+    def _learn_third_class(self, x: Features, y: Label) -> Label:
+        """Learn the first example whose label the binary model cannot learn."""
+        predicted = self._predict(x)
+        self._split_into_classes()
+        self._step_class(x, y)
+        return predicted
+
+    def _split_into_classes(self) -> None:
+        """Replace the hypothesis by prototypes: each class learnt so far gets half of it."""
+        self._prototypes, self._halves = Prototypes(), {}
+        if not self.n_updates:
+            return
+        learnt = self._labels if self._kind != "any" else self._labels[1:]
+        for label in learnt:
+            self._prototypes.add(label)
+        self._halves = {len(learnt) - 1: 0.5} | ({0: -0.5} if len(learnt) > 1 else {})
+        for i, slot in enumerate(self._supports.slots):
+            coefficient = self._supports.coefficient(i)
+            shares = {k: share * coefficient for k, share in self._halves.items()}
+            self._prototypes.put(slot, self._supports, shares)
+
+    # --- one example ---------------------------------------------------------------------------
 
     def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
         """Learn one example.
@@ -89,45 +177,3 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
             OnlineClassifier.learn_one(self, x, y, w)
         else:
             self._supports.learn(x, y, sign, self)
-
-    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
-        """Return the labels' signs, or None, which keeps the batch out of compiled code."""
-        with contextlib.suppress(LabelError):
-            signs: array[int] | None = self._check_by_mode(labels)
-            return signs
-        check_classes(labels)  # the batch brings more classes
-        return None
-
-    def _learn(self, x: Features, y: Label) -> Label:
-        if self._prototypes is not None or self._is_binary(y):
-            return self._learn_by_mode(x, y)
-        check_class(y)
-        return self._guard.update(self, self._go_over, x, y)
-
-    def _is_binary(self, y: Label) -> bool:
-        try:
-            self._sign(y)
-        except LabelError:
-            return False
-        return True
-
-    def _go_over(self, x: Features, y: Label) -> Label:
-        """Learn the first example of a model of more than two classes."""
-        predicted = self._predict(x)
-        self._name_classes()
-        self._step_class(x, y)
-        return predicted
-
-    def _name_classes(self) -> None:
-        """Go over to prototypes: half of the hypothesis for each class learnt so far."""
-        self._prototypes, self._halves = Prototypes(), {}
-        if not self.n_updates:
-            return
-        learnt = self._labels if self._kind != "any" else self._labels[1:]
-        for label in learnt:
-            self._prototypes.add(label)
-        self._halves = {len(learnt) - 1: 0.5} | ({0: -0.5} if len(learnt) > 1 else {})
-        for i, slot in enumerate(self._supports.slots):
-            coefficient = self._supports.coefficient(i)
-            shares = {k: share * coefficient for k, share in self._halves.items()}
-            self._prototypes.put(slot, self._supports, shares)

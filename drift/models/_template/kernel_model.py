@@ -13,7 +13,7 @@ from drift.errors import ParameterError
 from drift.kernels import DEFAULT_KERNEL, Kernel
 from drift.models._base.guard import alone
 from drift.models._store.supports import SupportSet
-from drift.models._template.river import Scored
+from drift.models._template.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -73,8 +73,8 @@ class KernelModel(Scored):
         return self._supports.calibration
 
     @property
-    def _harmless(self) -> float:  # type: ignore[override]
-        return self._supports.harmless
+    def _safe_norm2(self) -> float:  # type: ignore[override]
+        return self._supports.safe_norm2
 
     def _share_guard(self, guard: Any) -> None:
         """Join the updates of another model."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift.models._linalg.leave_one_out import LeaveOneOutScores
-from drift.models._template.kernel import KernelModel
+from drift.models._template.kernel_model import KernelModel
 
 if TYPE_CHECKING:
     import numpy as np

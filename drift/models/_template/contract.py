@@ -1,157 +1,42 @@
-"""River's contract around every model: one example, batches, predictions, probabilities.
+"""River's contract: the public methods of every model, for one example and for a batch.
 
-A model defines how it learns one example and what a score means. Everything else is here: the
-public methods and their docstrings.
+A model defines the hooks of `OnlineClassifier`: how it reads, scores and learns one example, and
+what a score means.
 """
 
 from __future__ import annotations
 
 import copy
-import inspect
-import math
 from abc import abstractmethod
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from river import base
 
 from drift._checks import counted, weight_of
-from drift._format import FORMAT, check_format
-from drift.errors import CheckpointError, DriftError, ParameterError
+from drift.errors import DriftError, ParameterError
 from drift.models import _template
-from drift.models._base.guard import Part, alone
+from drift.models._base.guard import alone
 from drift.models._base.labels import UNSEEN
-from drift.models._state import codec
-from drift.models._store import built
+from drift.models._template.parameters import fix_parameters
+from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from drift.models._base.rows import Rows
-    from drift.models._store.built import Calibration, Guard
+    from drift.models._store.built import Guard
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = [
-    "ONE",
-    "Calibrated",
-    "Guarded",
-    "ModelWrapper",
-    "OnlineClassifier",
-    "Scored",
-    "Stored",
-    "check_probabilities",
-]
+__all__ = ["ONE", "OnlineClassifier", "named_row"]
 
 #: Weight of examples without one: the same object, which is compared by `is`.
 ONE = 1.0
 
 
-class ModelWrapper:
-    """A model around another one, which its repr shows, as River's wrappers do."""
-
-    model: Any
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}({self.model})"
-
-    def __repr__(self) -> str:
-        inner = repr(self.model).replace("\n", "\n  ")
-        return f"{type(self).__name__} (\n  model={inner}\n)"
-
-
-def check_probabilities(model: Any) -> None:
-    """Refuse a model, or a pipeline that ends in one, that gives no probabilities."""
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
-    given = getattr(type(model), "predict_proba_one", None)
-    if given is None or given is base.Classifier.predict_proba_one:
-        raise ParameterError(
-            f"{type(model).__name__} gives no probabilities: take a classifier with "
-            "predict_proba_one, as all of drift.models have it"
-        )
-
-
-class _Fixed:
-    """A parameter that is set once: the objects built from it would not change with it.
-
-    Without a `__get__`, reading it is reading the model's own attribute.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __set__(self, model: Any, value: object) -> None:
-        known = vars(model)
-        if self._name in known and known[self._name] is not value:
-            kind = type(model).__name__
-            raise ParameterError(
-                f"{self._name} of a {kind} is fixed once the model is built: make another one, "
-                f"{kind}({self._name}={value!r:.80}) or model.clone({{{self._name!r}: ...}})"
-            )
-        known[self._name] = value
-
-
-class _FixedOrDefault(_Fixed):
-    """A `_Fixed` with a default, for states of earlier versions, which lack the parameter."""
-
-    def __init__(self, name: str, default: object) -> None:
-        super().__init__(name)
-        self._default = default
-
-    def __get__(self, model: Any, kind: type) -> object:
-        return self._default if model is None else vars(model).get(self._name, self._default)
-
-
-class Stored(Part):
-    """A model whose stored state has a format version."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_features"}
-        return state | {"_format": FORMAT}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        check_format(f"this {type(self).__name__}", state.get("_format", FORMAT - 1))
-        for name, value in state.items():
-            if name != "_format":
-                setattr(self, name, value)  # interns the name, as unpickling does by itself
-
-
-class Guarded(Stored):
-    """A model with a guard, which is not part of its state: a copy gets a new one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._guard: Guard = built.Guard()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_guard"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._guard = built.Guard()
-
-
-class Calibrated(Stored):
-    """A model with its own calibration, because no single store produces its scores."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calibration = built.Calibration()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_calibration": self._calibration.numbers()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._calibration = built.Calibration(*state["_calibration"])
-
-
-class OnlineClassifier(base.MiniBatchClassifier, Stored):
+class OnlineClassifier(base.MiniBatchClassifier, Portable):
     """River's contract, for models with any scores and labels.
 
     While a thread uses a model, others get RuntimeError. Its parameters are fixed: River's `clone`
@@ -166,22 +51,21 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__.startswith(__package__):
-            return  # a model may lack a parameter of its template
-        for name in list(inspect.signature(cls).parameters):
-            known = inspect.getattr_static(cls, name, _Fixed)
-            if known is _Fixed:
-                setattr(cls, name, _Fixed(name))
-            elif not hasattr(known, "__set__"):
-                setattr(cls, name, _FixedOrDefault(name, known))
+        if not cls.__module__.startswith(__package__):  # a model may drop a template's parameter
+            fix_parameters(cls)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_features", None)
+        return state
 
     # --- hooks ---------------------------------------------------------------------------------
 
     #: Whether a prediction changes the model, so that a batch is checked before the first one.
     _counts_predictions: bool = False
-    #: An example of plain numbers is never refused if its sum of squares is at most this, so that
+    #: An example of plain numbers whose squared norm is at most this is never refused, so that
     #: batches need not check it.
-    _harmless: float = 0.0
+    _safe_norm2: float = 0.0
     #: Excludes other threads, and undoes an update that fails.
     _guard: Guard
 
@@ -220,20 +104,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         """Value of `decision_function_one` for a score; None without any."""
         return None
 
-    def _run_batch(
-        self,
-        rows: Rows | list[Features],
-        predictions: list[Label],
-        run: Callable[[], bool] | None,
-        step: Callable[[int, Features], Label],
-    ) -> None:
-        """Append a prediction for each row, by `run` as far as it goes, then by `step`."""
-        while len(predictions) < len(rows):
-            if run is not None and not run():
-                run = None
-            if (i := len(predictions)) < len(rows):
-                predictions.append(step(i, rows[i]))
-
     def _run_rows(
         self,
         rows: Rows | list[Features],
@@ -254,6 +124,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         for i in range(len(rows)):
             self._read(rows[i])
             scores.append(self._score())
+
+    # --- copies ----------------------------------------------------------------------------------
 
     @alone
     def clone(
@@ -288,46 +160,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
                 f"here {new_params!r:.80}, or include_attributes"
             )
         return copy.deepcopy(self)  # River's clone would copy apart what attributes share
-
-    def to_bytes(self) -> bytes:
-        """Return the model's state in the format of checkpoints, without pickle.
-
-        Returns
-        -------
-        bytes
-            Equal for models that continue alike. They start with the format version and end with a
-            checksum.
-
-        Raises
-        ------
-        CheckpointError
-            If it has a part of a class that is neither drift's nor registered with
-            `drift.consumers.register`; the message names it.
-
-        Examples
-        --------
-        >>> from drift.models import LBP
-        >>> model = LBP(budget=10)
-        >>> model.learn_one({"rain": 1.0}, True)
-        >>> LBP.from_bytes(model.to_bytes()).predict_one({"rain": 2.0})
-        True
-        """
-        return codec.to_bytes(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Build a model of this class from the bytes of its `to_bytes`.
-
-        Parameters and errors are those of `drift.models.from_bytes`, which accepts any class; the
-        bytes of another one raise CheckpointError.
-        """
-        model = codec.from_bytes(data)
-        if not isinstance(model, cls):
-            kind = type(model).__name__
-            raise CheckpointError(
-                f"these are the bytes of {kind}, not of {cls.__name__}: use {kind}.from_bytes"
-            )
-        return model
 
     # --- one example ---------------------------------------------------------------------------
 
@@ -539,7 +371,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
-            table.check(self._read, self._harmless)
+            table.check(self._read, self._safe_norm2)
             if weights is None:
                 run = partial(self._run_rows, table.rows, predictions, labels, checked)
                 self._run_batch(table.rows, predictions, run, lambda i, x: learn(x, labels[i]))
@@ -556,11 +388,25 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
         self._features = table.features or self._features
         return table, name, predictions
 
+    def _run_batch(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        run: Callable[[], bool] | None,
+        step: Callable[[int, Features], Label],
+    ) -> None:
+        """Append a prediction for each row, by `run` as far as it goes, then by `step`."""
+        while len(predictions) < len(rows):
+            if run is not None and not run():
+                run = None
+            if (i := len(predictions)) < len(rows):
+                predictions.append(step(i, rows[i]))
+
     def _table(self, X: Any) -> Table:
         table = _template.batches.Table(X)
         self._refuse_others(table)
         if self._counts_predictions:
-            table.check(self._read, self._harmless)
+            table.check(self._read, self._safe_norm2)
         return table
 
     def _refuse_others(self, table: Table) -> None:
@@ -595,7 +441,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
             Labels of the kind learnt.
         """
         table, predictions = self._table(X), list[Any]()
-        with _named_row(predictions):
+        with named_row(predictions):
             run = partial(self._run_rows, table.rows, predictions, None, None)
             self._run_batch(table.rows, predictions, run, lambda _, x: self._predict(x))
         return table.series(predictions)
@@ -615,7 +461,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
             A column for each label: the negative one first, or in the order of first examples.
         """
         table, scores = self._table(X), list[Any]()
-        with _named_row(scores):
+        with named_row(scores):
             self._score_rows(table.rows, scores)
         rows = [self._probabilities(score) for score in scores]
         labels = rows[0] if rows else self.predict_proba_one({})
@@ -623,7 +469,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Stored):
 
 
 @contextmanager
-def _named_row(done: Sequence[Any]) -> Iterator[None]:
+def named_row(done: Sequence[Any]) -> Iterator[None]:
     """Put the number of the row, which is the count of rows done, before the text of its error."""
     try:
         yield
@@ -638,89 +484,3 @@ def _some(features: range | frozenset[Hashable]) -> str:
         return f"0 to {len(features) - 1}" if len(features) > 1 else "0"
     few = sorted(map(repr, features))[:3]
     return ", ".join([*few, "..."] if len(features) > len(few) else few)
-
-
-class Scored(OnlineClassifier):
-    """A model that predicts by the sign of a score, or by the largest of several.
-
-    A class may set these flags, as attributes or properties:
-
-    ========================  =====================================================================
-    ``_update_margin``        With two classes, an example whose ``sign * score`` is above this
-                              updates nothing. 0 by default: only mistakes update. Infinite in a
-                              class that overrides `_should_update` without setting this.
-    ``_class_margin``         With more classes, an example updates nothing if the score of its
-                              class exceeds the best other score by more than this. 0 by default.
-                              Infinite in a class that overrides `_should_update_class` or `_score`
-                              without setting this.
-    ``_wide``                 Columns are always float64, because rounding would accumulate.
-    ``_shares_supports``      The hooks use only the part of ``self._supports`` that
-                              `SharedSupports` has, so that `OneVsRest` can use one store for all
-                              classes.
-    ``_supports_may_update``  An example that equals a support may update even above the margin.
-    ========================  =====================================================================
-
-    The others follow from the hooks:
-
-    ========================  =====================================================================
-    ``_multiclass``           The model learns more than two classes.
-    ``_learns_signs``         The model has hooks for two classes, and so `_learn_sign`.
-    ``_sums_up``              `_score` is the supports' sum, which compiled code computes.
-    ``_skip_margin``          `OneVsRest` over a shared store need not let a class learn an example
-                              above this margin. Compiled code skips a row that no class needs to
-                              learn.
-    ========================  =====================================================================
-    """
-
-    _update_margin: float = 0.0
-    _class_margin: float = 0.0
-    _wide: ClassVar[bool] = False
-    _shares_supports: ClassVar[bool] = False
-    _supports_may_update: bool = False
-    _learns_signs: bool = False
-    _sums_up: bool = False
-    _skip_margin: float = math.inf
-
-    #: Maps scores to probabilities; it learns from the score before each update.
-    _calibration: Calibration
-
-    @alone
-    def decision_function_one(self, x: Features) -> Any:
-        """Score of an example, in the kernel's scale.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-
-        Returns
-        -------
-        float or dict
-            ``f(x) = sum_i coefficient_i k(x_i, x)``; the prediction is positive iff it is above 0.
-            With several classes, the score by label.
-        """
-        self._read(x)
-        return self._decision(self._score())
-
-    def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
-        """Append the value of `decision_function_one` for each row, classes in order."""
-        self._score_rows(rows, decisions)
-
-    @alone
-    def decision_function_many(self, X: Any) -> NDArray[Any]:
-        """Score of each row.
-
-        Parameters
-        ----------
-        X
-            As for `learn_many`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Values of `decision_function_one`; classes in the order of their first examples.
-        """
-        rows, decisions = self._table(X).rows, list[Any]()
-        with _named_row(decisions):
-            self._decide_rows(rows, decisions)
-        return np.array(decisions, dtype=np.float64)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from typing import TYPE_CHECKING
 
 from drift.errors import LabelError
 from drift.models._base.labels import UNSEEN, check_class
+from drift.models._template.probabilities import logistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from drift.models._store.built import Calibration
     from drift.types import Label
 
-__all__ = ["SIGNS", "BinaryLabels", "probabilities"]
+__all__ = ["SIGNS", "BinaryLabels"]
 
 #: Sign by label, for each kind of labels. False == 0 and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
@@ -23,15 +23,6 @@ SIGNS: dict[str, dict[Label, float]] = {
     "0/1": {0: -1.0, 1: 1.0},
     "-1/+1": {-1: -1.0, 1: 1.0},
 }
-
-
-def probabilities(labels: tuple[Label, Label], score: float) -> dict[Label, float]:
-    """Probability of the negative and the positive label, to full precision on both sides."""
-    odds = math.exp(-abs(score)) if abs(score) < 700 else 0.0
-    less, more = odds / (1.0 + odds), 1.0 / (1.0 + odds)
-    if score < 0:
-        less, more = more, less
-    return {labels[0]: less, labels[1]: more}
 
 
 def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
@@ -71,10 +62,6 @@ class BinaryLabels:
     _labels: tuple[Label, Label]
     _calibration: Calibration
 
-    def _start_labels(self) -> None:
-        """Know nothing of the labels."""
-        self._kind, self._labels = "any", (False, True)
-
     def _sign(self, y: Label) -> float:
         """Sign of a label; changes nothing."""
         return _sign_of(y, self._kind, self._labels)
@@ -108,4 +95,4 @@ class BinaryLabels:
         return self._labels[score > 0.0]
 
     def _probabilities(self, score: float) -> dict[Label, float]:
-        return probabilities(self._labels, score * self._calibration.scale)
+        return logistic(self._labels, score * self._calibration.scale)

@@ -1,0 +1,53 @@
+"""Parameters that cannot be changed once a model is built."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from drift.errors import ParameterError
+
+__all__ = ["fix_parameters"]
+
+
+class _Fixed:
+    """A parameter that is set once, because the objects built from it would not change with it.
+
+    It has no `__get__`, so that reading the parameter is reading the model's own attribute.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __set__(self, model: Any, value: object) -> None:
+        known = vars(model)
+        if self._name in known and known[self._name] is not value:
+            kind = type(model).__name__
+            raise ParameterError(
+                f"{self._name} of a {kind} is fixed once the model is built: make another one, "
+                f"{kind}({self._name}={value!r:.80}) or model.clone({{{self._name!r}: ...}})"
+            )
+        known[self._name] = value
+
+
+class _FixedOrDefault(_Fixed):
+    """A `_Fixed` with a default, for states of earlier versions, which lack the parameter."""
+
+    def __init__(self, name: str, default: object) -> None:
+        super().__init__(name)
+        self._default = default
+
+    def __get__(self, model: Any, kind: type) -> object:
+        return self._default if model is None else vars(model).get(self._name, self._default)
+
+
+def fix_parameters(cls: type) -> None:
+    """Fix the parameters of a model's constructor, which are stored under their names.
+
+    The value of a class attribute of that name is the default where a state lacks the parameter.
+    """
+    for name in list(inspect.signature(cls).parameters):
+        if not hasattr(cls, name):
+            setattr(cls, name, _Fixed(name))
+        elif not hasattr(inspect.getattr_static(cls, name), "__set__"):  # not fixed by a base class
+            setattr(cls, name, _FixedOrDefault(name, getattr(cls, name)))

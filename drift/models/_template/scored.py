@@ -1,0 +1,108 @@
+"""Models that predict by scores, and the flags that their classes may set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from drift.models._base.guard import alone
+from drift.models._template.contract import OnlineClassifier, named_row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from drift.models._base.rows import Rows
+    from drift.models._store.built import Calibration
+    from drift.types import Features
+
+__all__ = ["Scored"]
+
+
+class Scored(OnlineClassifier):
+    """A model that predicts by the sign of a score, or by the largest of several.
+
+    A class may set these flags, as attributes or properties:
+
+    =======================  ======================================================================
+    ``_update_margin``       An example of two classes updates nothing if ``sign * score`` is above
+                             this. It is 0 by default, so that only mistakes update, and infinite in
+                             a class that overrides `_should_update` without it. `LBP` keeps the 0;
+                             `PassiveAggressive` sets 1.
+    ``_new_example_margin``  An example that equals no support updates nothing above this. It is
+                             `_update_margin` by default; in a `ROMMA` with `noise` it is lower.
+    ``_class_margin``        An example of several classes updates nothing if the score of its class
+                             exceeds the best other score by more than this. It is 0 by default, and
+                             infinite in a class that overrides `_should_update_class` or `_score`
+                             without it. `MRBP` keeps the 0; `PassiveAggressive` sets 1.
+    ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
+                             this, because rounding errors would accumulate.
+    ``_shares_supports``     The hooks use no more of ``self._supports`` than `SharedSupports` has,
+                             so that `OneVsRest` can use one store for all classes. `LBP` sets this.
+    =======================  ======================================================================
+
+    The templates set the others:
+
+    =======================  ======================================================================
+    ``_multiclass``          The model learns more than two classes. River reads this.
+    ``_has_binary_hooks``    The model has the hooks of `KernelClassifier`, so that `OneVsRest`
+                             accepts it.
+    ``_score_is_sum``        The score is ``sum_i coefficient_i k(x_i, x)``, so that compiled code
+                             can compute it. A class that overrides `_score` has False.
+    =======================  ======================================================================
+    """
+
+    _update_margin: float = 0.0
+    _class_margin: float = 0.0
+    _wide: ClassVar[bool] = False
+    _shares_supports: ClassVar[bool] = False
+    _has_binary_hooks: bool = False
+    _score_is_sum: bool = False
+
+    @property
+    def _new_example_margin(self) -> float:
+        return self._update_margin
+
+    #: Maps scores to probabilities; it learns from the score before each update.
+    _calibration: Calibration
+
+    @alone
+    def decision_function_one(self, x: Features) -> Any:
+        """Score of an example, in the kernel's scale.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+
+        Returns
+        -------
+        float or dict
+            ``f(x) = sum_i coefficient_i k(x_i, x)``; the prediction is positive iff it is above 0.
+            With several classes, the score by label.
+        """
+        self._read(x)
+        return self._decision(self._score())
+
+    def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
+        """Append the value of `decision_function_one` for each row, classes in order."""
+        self._score_rows(rows, decisions)
+
+    @alone
+    def decision_function_many(self, X: Any) -> NDArray[Any]:
+        """Score of each row.
+
+        Parameters
+        ----------
+        X
+            As for `learn_many`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Values of `decision_function_one`; classes in the order of their first examples.
+        """
+        rows, decisions = self._table(X).rows, list[Any]()
+        with named_row(decisions):
+            self._decide_rows(rows, decisions)
+        return np.array(decisions, dtype=np.float64)

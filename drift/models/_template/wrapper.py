@@ -1,0 +1,20 @@
+"""How a model around another one is printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ModelWrapper"]
+
+
+class ModelWrapper:
+    """A model around another one, which its repr shows, as River's wrappers do."""
+
+    model: Any
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.model})"
+
+    def __repr__(self) -> str:
+        inner = repr(self.model).replace("\n", "\n  ")
+        return f"{type(self).__name__} (\n  model={inner}\n)"
