@@ -352,7 +352,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
         supports.add_coefficients,
         supports.least,
     ):
-        with pytest.raises(ValueError, match="2 slots and room for 1"):
+        with pytest.raises(ValueError, match="a buffer of 1 doubles, where 2 are needed"):
             call(array("d", [3.0]))
     assert [coefficient for _, coefficient in supports] == [1.0, 1.0]
 

@@ -144,7 +144,7 @@ cdef class Batches(Scores):
         cdef Buffer sign = buffer_of(signs)
         cdef int i, n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
-        cdef dict content = content_of(model)
+        cdef dict content = attributes_of(model)
         for i in range(<int>len(predictions), n):
             self.read_next(rows, view, i)
             value, label_sign = self.score(), (<int8_t *>sign.view.buf)[i]
