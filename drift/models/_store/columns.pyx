@@ -22,9 +22,10 @@ Only `columns_changes.pxi`, and `restore` below, change supports and coefficient
 attributes of the earlier layers. The three layers between change of the first one only the table of
 the batch's columns, and the arrays for the point's inner products and kernel values.
 
-The other files are no layers, and are included first. `columns_native.pxi` declares the C functions;
+The other files are no layers. `columns_native.pxi` declares the C functions;
 `columns_memory.pxi` has helpers for memory and buffers. `columns_guard.pxi`,
 `columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use.
+`columns_votes.pxi` is included last: a function of one algorithm, which uses a store.
 """
 
 cimport cython
@@ -68,6 +69,7 @@ include "columns_point.pxi"
 include "columns_scores.pxi"
 include "columns_batches.pxi"
 include "columns_changes.pxi"
+include "columns_votes.pxi"
 
 
 cdef class ColumnStore(Changes):
