@@ -6,6 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_number
+from drift.models._store import built
 from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ class VotedPerceptron(KernelClassifier):
 
     _shares_supports = True
     _wide = True  # a hypothesis that is off by a rounding error casts all its votes wrongly
+    _vote = 0.0  # of the example that `_counted` describes
+    _counted: tuple[int, int, float] | None = None
 
     def __init__(
         self,
@@ -127,22 +130,29 @@ class VotedPerceptron(KernelClassifier):
         self.averaged = averaged
         self._signs = array("d")  # coefficients of the supports, the oldest first
         self._survived = array("d", [0.0])  # votes c_j of the hypothesis of the first j supports
-        self._last_score = 0.0
+        self._last_score = 0.0  # of the current hypothesis
         if bias:
             self._start_from_zero_instance()
             self._signs.append(1.0)
             self._survived.append(0.0)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_last_score": 0.0}  # of no meaning beyond one step
+        # What was counted for one example has no meaning beyond it.
+        state = super().__getstate__() | {"_last_score": 0.0}
+        return {name: value for name, value in state.items() if name not in {"_vote", "_counted"}}
 
     def _score(self) -> float:
         if not self._signs:
             return 0.0
-        vote, self._last_score = self._supports.vote(
-            self._signs, self._survived, averaged=self.averaged
-        )
-        return vote
+        # Often an example is predicted and then learnt: its votes are counted once.
+        store, survived = self._supports.store, self._survived
+        count = store.serial, len(survived), survived[-1]
+        if count != self._counted:
+            self._vote, self._last_score = built.prefix_votes(
+                store, self._supports.slots_in_store, self._signs, survived, self.averaged
+            )
+            self._counted = count
+        return self._vote
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         survives = sign * self._last_score > 0.0

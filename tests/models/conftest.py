@@ -31,6 +31,7 @@ def on_plain_store(monkeypatch):
             patch.setattr(built, "ColumnStore", plain.ColumnStore)
             patch.setattr(built, "Guard", guard.Guard)
             patch.setattr(built, "Calibration", plain.Calibration)
+            patch.setattr(built, "prefix_votes", plain.prefix_votes)
             patch.setattr(tracker, "TrackerCore", TrackerCore)
             yield
 

@@ -33,10 +33,10 @@ try:
     from drift.models._store import columns
 
     check_version(columns)
-    from drift.models._store.columns import Calibration, ColumnStore, Guard, suspects
+    from drift.models._store.columns import Calibration, ColumnStore, Guard, prefix_votes, suspects
 except ImportError:  # built without a C compiler
     from drift.models._base.rows import suspects
-    from drift.models._store.plain import Calibration, ColumnStore, Guard  # type: ignore[assignment]
+    from drift.models._store.plain import Calibration, ColumnStore, Guard, prefix_votes  # type: ignore[assignment]
 
     if is_main_process():
         warnings.warn(
@@ -55,6 +55,7 @@ __all__ = [
     "column_type",
     "compiled",
     "is_main_process",
+    "prefix_votes",
     "suspects",
 ]
 

@@ -1,6 +1,6 @@
 # The common interface of the compiled store and the plain one, for type checkers.
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
 
 from drift.kernels import Kernel
@@ -49,9 +49,6 @@ class ColumnStore:
     def learn(self, x: Features, y: Any, sign: float, model: Any) -> float: ...
     def rounding(self) -> float: ...
     def fill_row(self, row: Any) -> int: ...
-    def vote(
-        self, row: Any, slots: Any, signs: Any, survived: Any, averaged: bool
-    ) -> tuple[float, float]: ...
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None: ...
     def scan_classes(
         self,
@@ -92,3 +89,11 @@ class ColumnStore:
     def state(self) -> dict[str, Any]: ...
     @classmethod
     def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> Self: ...
+
+def prefix_votes(
+    store: ColumnStore,
+    slots: Sequence[int] | None,
+    coefficients: Sequence[float],
+    survived: Sequence[float],
+    averaged: bool,
+) -> tuple[float, float]: ...

@@ -9,19 +9,23 @@ Rows are stored with unit norm if the kernel normalises them, else divided by a 
 norm in [1/2, 1), which is exact and keeps float32 in its range; `scale` reverses that. Norms,
 coefficients and kernel values are double.
 
-The store is one class, cut into layers that are included here as one translation unit. Each derives
-from the one before and calls only its own methods and those of earlier layers. Attributes are
-shared: many are declared in the first layer, and later layers change them.
+The store is one class, cut into layers that are included here as one translation unit. Each layer
+derives from the one before, declares its own attributes, and calls no method of a later layer:
 
-- `columns_supports.pxi`: columns, names, slots and coefficients;
+- `columns_slots.pxi`: columns, their names, and the slots of supports;
 - `columns_point.pxi`: the example read last, by columns;
-- `columns_scores.pxi`: its kernel row and score, and the step of a model that learns it;
+- `columns_scores.pxi`: its kernel values and score, and the step of a model that learns it;
 - `columns_batches.pxi`: the same for the rows of a batch, with the sums of a window of them;
-- `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes these.
+- `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes it.
 
-The other files are no layers. `columns_native.pxi` declares the C functions. `columns_guard.pxi`,
-`columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use. The helpers for
-memory and buffers stand at the top of `columns_supports.pxi`; guard and calibration use them, too.
+Only `columns_changes.pxi`, and `restore` below, change supports and coefficients, and with them
+attributes of the earlier layers. The three layers between change of the first one only the table of
+the batch's columns, and the arrays for the point's inner products and kernel values.
+
+The other files are no layers. `columns_native.pxi` declares the C functions;
+`columns_memory.pxi` has helpers for memory and buffers. `columns_guard.pxi`,
+`columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use.
+`columns_votes.pxi` is included last: a function of one algorithm, which uses a store.
 """
 
 cimport cython
@@ -55,15 +59,17 @@ cdef object SERIAL = itemgetter(1)
 
 include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
+include "columns_memory.pxi"
 include "../_base/rows.pxi"
 include "columns_guard.pxi"
 include "columns_calibration.pxi"
 include "columns_window.pxi"
-include "columns_supports.pxi"
+include "columns_slots.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
 include "columns_batches.pxi"
 include "columns_changes.pxi"
+include "columns_votes.pxi"
 
 
 cdef class ColumnStore(Changes):
@@ -90,7 +96,7 @@ cdef class ColumnStore(Changes):
         for j in range(self.capacity):
             size += self.row_size[j] * sizeof(int32_t)
         size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
-        size += (self.vocabulary.mask + 1) * 16  # a place is a pointer, a hash and a column
+        size += (self.vocabulary.mask + 1) * sizeof(DriftEntry)
         size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
         size += self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
         size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))

@@ -144,7 +144,7 @@ cdef class Batches(Scores):
         cdef Buffer sign = buffer_of(signs)
         cdef int i, n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
-        cdef dict content = content_of(model)
+        cdef dict content = attributes_of(model)
         for i in range(<int>len(predictions), n):
             self.read_next(rows, view, i)
             value, label_sign = self.score(), (<int8_t *>sign.view.buf)[i]
@@ -235,43 +235,3 @@ cdef class Batches(Scores):
             if self.squared[slot] * self.share[slot] ** 2 + squared - 2.0 * dot <= same_share * squared:
                 return True
         return False
-
-    def vote(self, row, slots, signs, survived, bint averaged):
-        """Score a point under all prefixes of an expansion; return their vote and the last score.
-
-        Parameters
-        ----------
-        row
-            Kernel between the point and each slot, from `fill_row`.
-        slots
-            Slots of the supports in their order, int32; None: 0, 1, 2, ...
-        signs
-            Coefficients of the supports, doubles.
-        survived
-            Weight of each prefix's vote, from the empty prefix on.
-        averaged
-            A prefix votes with its score instead of its sign. A sum within rounding of 0 is 0.
-        """
-        cdef Py_ssize_t k, s, n = len(signs)
-        cdef Buffer kernels = buffer_of(row), coefficients = buffer_of(signs), weights = buffer_of(survived)
-        cdef Buffer places = None if slots is None else buffer_of(slots)
-        cdef const double *kernel = <double *>kernels.view.buf
-        cdef const double *coefficient = doubles(coefficients, n)
-        cdef const double *weight = doubles(weights, n + 1) + 1
-        cdef double term, sum = 0.0, size = 0.0, value = 0.0, votes = 0.0, most = 0.0
-        if slots is not None and places.view.len != n * <Py_ssize_t>sizeof(int32_t):
-            raise ValueError(f"{n} supports, and not as many slots")
-        for k in range(n):
-            s = (<int32_t *>places.view.buf)[k] if slots is not None else k
-            if not 0 <= s < kernels.view.len // <Py_ssize_t>sizeof(double):
-                raise ValueError(f"slot {s} is not in the row")
-            term = coefficient[k] * kernel[s]
-            sum += term
-            size += fabs(term)
-            value = 0.0 if fabs(sum) <= self.tie * size else sum
-            if not averaged:
-                votes += weight[k] * ((value > 0.0) - (value < 0.0))
-            else:
-                votes += weight[k] * value
-                most += weight[k] * size
-        return (0.0 if averaged and fabs(votes) <= self.tie * most else votes), value

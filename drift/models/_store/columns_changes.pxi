@@ -3,13 +3,31 @@
 # During an update an evicted support only loses its coefficient. Its row stays in its slot until the
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
+cdef struct Evicted:
+    # A support that an update has evicted; its place among those from before the update, or -1.
+    int slot, place
+    int64_t serial
+    double weight
+
+
 cdef class Changes(Batches):
     """The layer that changes the supports: their order, additions, evictions, merges, and their undoing."""
 
-    # Values before the update. The first `n_old` supports of the order were there before it.
+    # Values before the update. The first `n_old` supports of the order were there before it. Weights are saved
+    # once one of a support that remains changes.
     cdef int old_used, old_capacity, old_columns, n_old
     cdef int64_t old_added
     cdef double old_factor
+    cdef double *old_weight
+    cdef int old_room
+    cdef bint weights_kept
+    # The slots of supports that the update added, and what it evicted.
+    cdef Stack added
+    cdef Evicted *evicted
+    cdef int n_evicted, evicted_room
+
+    def __dealloc__(self):
+        free(self.added.items); free(self.evicted); free(self.old_weight)
 
     # --- the order -----------------------------------------------------------------------------
 
@@ -165,6 +183,86 @@ cdef class Changes(Batches):
         self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
         self.share[slot] = self.share_of(0.0)
         return n_emptied
+
+    # --- coefficients ---------------------------------------------------------------------------
+
+    def coefficient(self, int slot):
+        """Coefficient of a support."""
+        return self.factor * self.weight[slot]
+
+    def set_coefficients(self, values):
+        """Set the coefficient of each slot, from a buffer as of `add_coefficients`."""
+        cdef Buffer buffer = buffer_of(values)
+        self.keep_weights()
+        if self.used:
+            memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
+        self.factor = 1.0
+        self.clear_free()
+        self.scored = False
+
+    def coefficients(self, out):
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots.
+
+        `out` is a buffer with at least one double per slot.
+        """
+        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
+        cdef double *by_slot = doubles(buffer, self.used)
+        cdef int slot
+        for slot in range(self.used):
+            by_slot[slot] = self.factor * self.weight[slot]
+        return self.used
+
+    def add_coefficients(self, values):
+        """Add a number to the coefficient of each slot; free slots ignore it.
+
+        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that should
+        be 0 could decide the sign of a score. `values` is a buffer with at least one double per slot.
+        """
+        cdef Buffer buffer = buffer_of(values)
+        cdef double *by_slot = doubles(buffer, self.used)
+        cdef int slot
+        self.keep_weights()
+        for slot in range(self.used):
+            self.weight[slot] = self.sum_of(self.weight[slot], by_slot[slot] / self.factor)
+        self.clear_free()
+        self.scored = False
+
+    cdef void clear_free(self) noexcept:
+        """Set coefficients of free and evicted slots to 0."""
+        cdef int k
+        for k in range(self.free_slots.size):
+            self.weight[self.free_slots.items[k]] = 0.0
+        for k in range(self.n_evicted):
+            self.weight[self.evicted[k].slot] = 0.0
+
+    cdef int keep_weights(self) except -1:
+        """Log all coefficients, before one of a remaining support changes."""
+        cdef int k
+        if not self.logging or self.weights_kept or not self.used:
+            return 0
+        if self.old_room < self.capacity:
+            self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
+            self.old_room = self.capacity
+        memcpy(self.old_weight, self.weight, self.used * sizeof(double))
+        for k in range(self.n_evicted):
+            self.old_weight[self.evicted[k].slot] = self.evicted[k].weight
+        self.weights_kept = True
+        return 0
+
+    cdef inline double sum_of(self, double a, double b) noexcept:
+        """Sum; 0 if the terms cancel within rounding."""
+        return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
+
+    def scale_all(self, double c):
+        """Multiply every coefficient by `c`, in constant time."""
+        cdef int slot
+        self.factor *= c
+        if not 1e-100 < fabs(self.factor) < 1e100:  # before weights under- or overflow
+            self.keep_weights()
+            for slot in range(self.used):
+                self.weight[slot] *= self.factor
+            self.factor = 1.0
+            self.scored = False
 
     # --- merging -------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ cdef class Guard:
 
     cpdef int join(self, part) except -1:
         """Add a part, and the parts that it contains, to the current update."""
-        cdef dict content = content_of(part)
+        cdef dict content = attributes_of(part)
         cdef dict before
         cdef int kind
         for joined, _ in self.parts:

@@ -1,4 +1,4 @@
-# Declarations of the store's C functions, and of two of Python's.
+# Declarations of the store's C types and functions.
 
 cdef extern from *:
     """
@@ -33,6 +33,8 @@ cdef extern from *:
     void drift_free(void *) nogil
     bint drift_is_dense(const DriftColumn *) nogil
     void drift_clear(DriftColumn *) nogil
+    ctypedef struct DriftEntry:
+        pass
     ctypedef struct DriftVocabulary:
         void *entries
         size_t mask
@@ -74,13 +76,3 @@ cdef extern from *:
     bint drift_is_stored(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
     void drift_sum_rows(bint, void *, void *, int, int) nogil
     void drift_sum_block(bint, const void *, void *, int, int, int) nogil
-
-
-cdef extern from "Python.h":
-    int PyList_SetSlice(list, Py_ssize_t, Py_ssize_t, PyObject *) except -1
-    dict PyObject_GenericGetDict(object, void *)
-
-
-cdef inline dict content_of(part):
-    """Return ``part.__dict__``, several times as fast."""
-    return PyObject_GenericGetDict(part, NULL)

@@ -12,7 +12,7 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     sum.total = total
 
 
-cdef class Point(Supports):
+cdef class Point(Slots):
     """The example read last, and the thread that read it."""
 
     # The example read last: all features in its order; of a row, the non-zero ones.
@@ -41,7 +41,11 @@ cdef class Point(Supports):
     cdef double divisor, point_scale, point_squared, point_share
     cdef bint ordered  # whether sorted_ids are valid
     cdef int window_row  # its number in the window's batch, or -1
-    cdef bint was_scored, was_filled  # of the previous point
+    # What is valid: `current`, the point; `filled`, its kernel values; `scored`, its score. A change of the
+    # supports ends all three, one of the coefficients the last. Then the same of the previous point.
+    cdef bint current, filled, scored
+    cdef bint was_scored, was_filled
+    cdef Window window  # of the current batch, or None
     cdef unsigned long reader  # the thread
 
     def __cinit__(self):
@@ -115,7 +119,7 @@ cdef class Point(Supports):
             self.point_scale = 1.0
             self.point_squared = 1.0 if norm2 > 0 else 0.0
         else:
-            if self.kind == DRIFT_LINEAR or (self.kind == DRIFT_POLYNOMIAL and not self.cosine):
+            if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
                 self_kernel = drift_power(norm2 + self.coef0, self.degree)
                 if not self_kernel <= self.most:
                     return False
@@ -129,7 +133,7 @@ cdef class Point(Supports):
             count == self.last_count
             and norm2 == self.last_norm2
             # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
-            and not (self.kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
+            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
             and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
             and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
         ):
@@ -137,6 +141,20 @@ cdef class Point(Supports):
             self.ordered = True  # as the previous point, which is equal
         self.current = True
         return True
+
+    cdef void sort_point(self) noexcept:
+        """Sort the point by column, so that the order of its features does not matter."""
+        cdef int k, largest = 0
+        if self.ordered:
+            return
+        self.ordered = True
+        for k in range(self.count):
+            largest = max(largest, self.ids[k])
+            self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
+        drift_sort(self.keys, self.spare_keys, self.count, largest)
+        for k in range(self.count):
+            self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
+            self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
 
     cpdef read(self, x):
         """Read an example as the point of `score` and `self_kernel`.

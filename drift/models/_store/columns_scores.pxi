@@ -7,20 +7,6 @@ cdef class Scores(Point):
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
     cdef double cached_norm2
 
-    cdef void sort_point(self) noexcept:
-        """Sort the point by column, so that the order of its features does not matter."""
-        cdef int k, largest = 0
-        if self.ordered:
-            return
-        self.ordered = True
-        for k in range(self.count):
-            largest = max(largest, self.ids[k])
-            self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
-        drift_sort(self.keys, self.spare_keys, self.count, largest)
-        for k in range(self.count):
-            self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
-            self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
-
     cdef int compute_dots(self) except -1:
         """Fill `work` with the inner products of the point and every slot, both scaled."""
         cdef int n = self.padded()
@@ -34,7 +20,7 @@ cdef class Scores(Point):
     cdef int compute_score(self) except -1:
         """Fill `last_score` for the point."""
         cdef int n
-        if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+        if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             self.last_score = drift_score(self.wide, self.weight, self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
         else:
@@ -50,9 +36,9 @@ cdef class Scores(Point):
             return n
         self.compute_dots()
         drift_widen(self.wide, self.row, self.work, self.scale, self.point_scale, n)
-        if self.kind == DRIFT_LINEAR or self.kind == DRIFT_POLYNOMIAL:
+        if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.row, self.share, self.coef0 * self.point_share, n, self.degree)
-        elif self.kind == DRIFT_RBF:
+        elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared > self.far else []
             if self.wide:
@@ -140,12 +126,12 @@ cdef class Scores(Point):
     cdef int self_kernels(self, double *kernels) except -1:
         """Write k(x, x) of each support; a free slot's value is arbitrary."""
         cdef int slot
-        if self.kind == DRIFT_CUSTOM:
+        if self.kernel_kind == DRIFT_CUSTOM:
             norms = self.norms()
             return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.used):
             kernels[slot] = 1.0
-            if self.kind != DRIFT_RBF:
+            if self.kernel_kind != DRIFT_RBF:
                 kernels[slot] = drift_power((1.0 if self.cosine else self.squared[slot]) + self.coef0, self.degree)
         return 0
 
@@ -190,7 +176,7 @@ cdef class Scores(Point):
         cdef dict content
         try:
             self.guard.join(model)
-            content = content_of(model)
+            content = attributes_of(model)
             if sign * value <= 0.0:
                 content["n_mistakes"] += 1
             if model._should_update(x, sign, value):
@@ -208,7 +194,7 @@ cdef class Scores(Point):
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
     cdef bint adopts(self, y, model) except -1:
         """Whether this label changes the kind of labels that a model predicts."""
-        cdef dict content = content_of(model)
+        cdef dict content = attributes_of(model)
         cdef bint usual = type(y) is bool or type(y) is type(content["_labels"][0])
         return (not usual or content["_kind"] == "any") and model._would_adopt(y)
 

@@ -22,14 +22,14 @@ from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, FAR, LANES, SAME, VANISHES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
     from drift.models._base.rows import Rows
     from drift.models._store.classes import Classes
     from drift.types import Features
 
-__all__ = ["Calibration", "ColumnStore", "Guard"]
+__all__ = ["Calibration", "ColumnStore", "Guard", "prefix_votes"]
 
 
 @store_class
@@ -133,26 +133,6 @@ class ColumnStore:
         for c in range(len(scores)):
             terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
-
-    def vote(
-        self,
-        row: Any,
-        slots: Any,
-        signs: Any,
-        survived: Any,
-        averaged: bool,  # noqa: FBT001
-    ) -> tuple[float, float]:
-        """Score a point under all prefixes of an expansion; see the compiled store."""
-        total = size = value = votes = most = 0.0
-        places = range(len(signs)) if slots is None else slots
-        for s, sign, weight in zip(places, signs, survived[1:], strict=True):
-            term = sign * float(row[s])
-            total += term
-            size += abs(term)
-            value = 0.0 if abs(total) <= self.tie * size else total
-            votes += weight * (value if averaged else float(value > 0.0) - float(value < 0.0))
-            most += weight * size
-        return (0.0 if averaged and abs(votes) <= self.tie * most else votes), value
 
     def scan_classes(
         self,
@@ -497,6 +477,28 @@ class ColumnStore:
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
         return self
+
+
+def prefix_votes(
+    store: ColumnStore,
+    slots: Sequence[int] | None,
+    coefficients: Sequence[float],
+    survived: Sequence[float],
+    averaged: bool,  # noqa: FBT001
+) -> tuple[float, float]:
+    """Score the point under all prefixes of an expansion; see the compiled function."""
+    row, tie = array("d", bytes(8 * store.capacity)), store.tie
+    store.fill_row(row)
+    total = magnitude = score = vote = vote_magnitude = 0.0
+    chosen = store.order if slots is None else slots
+    for slot, coefficient, weight in zip(chosen, coefficients, survived[1:], strict=True):
+        term = coefficient * row[slot]
+        total += term
+        magnitude += abs(term)
+        score = 0.0 if abs(total) <= tie * magnitude else total
+        vote += weight * (score if averaged else float(score > 0.0) - float(score < 0.0))
+        vote_magnitude += weight * magnitude
+    return (0.0 if averaged and abs(vote) <= tie * vote_magnitude else vote), score
 
 
 def _power_of_two(squared: float) -> float:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
     from drift.models._base.examples import Example
-    from drift.models._store.built import Calibration, Guard
+    from drift.models._store.built import Calibration, ColumnStore, Guard
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
@@ -37,7 +37,7 @@ class SharedStore(Part):
         Use float64 columns even if `column_type` is float32.
     """
 
-    _kept = frozenset({"matrix", "users", "example", "scores", "row", "votes"})
+    _kept = frozenset({"matrix", "users", "example", "scores"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
         self.store = built.ColumnStore(kernel, wide or built.column_type() == "float64")
@@ -54,8 +54,6 @@ class SharedStore(Part):
         self.example_kernel = 0.0  # k(x, x)
         self.scores: Any = None  # and their error bounds
         self.content: Example | None = None
-        self.row: Any = None
-        self.votes: dict[Any, tuple[float, float]] = {}
 
     def make_room(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -127,6 +125,16 @@ class SharedSupports(Part):
         """Kernel between examples."""
         return self._shared.store.kernel
 
+    @property
+    def store(self) -> ColumnStore:
+        """The column store."""
+        return self._shared.store
+
+    @property
+    def slots_in_store(self) -> array[int]:
+        """Slots of the supports among the store's, the oldest first."""
+        return self._order
+
     def read(self, x: Features) -> None:
         """Read an example as the point, unless the store has."""
         self._at_support = False
@@ -168,23 +176,6 @@ class SharedSupports(Part):
     @guard.setter
     def guard(self, guard: Any) -> None:
         self._shared.store.guard = guard
-
-    def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
-        """Vote of all prefixes of the expansion, and the last one's score; see the store.
-
-        Only for an expansion without evictions, at the example, before it is learnt.
-        """
-        shared = self._shared
-        if shared.row is None:
-            row = np.empty(shared.store.capacity)
-            shared.store.fill_row(row)
-            shared.row = row
-        # Cached, because an example is voted on when predicted, and again when learnt.
-        on = self._number, len(signs), survived[-1], averaged
-        if on not in shared.votes:
-            votes = shared.store.vote(shared.row, self._order, signs, survived, averaged)
-            shared.votes[on] = votes
-        return shared.votes[on]
 
     def content(self, x: Features) -> Example:
         """Return the content of the example read last, computed once for all hypotheses."""

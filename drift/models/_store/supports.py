@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from drift.kernels import Linear, Polynomial
@@ -41,6 +40,9 @@ class SupportSet:
         self.kernel = kernel
         self.budget = budget
         self._bind(built.ColumnStore(kernel, wide or built.column_type() == "float64", self._limit))
+
+    #: Slots of the supports among the store's, the oldest first; None: all of the store's supports.
+    slots_in_store = None
 
     @property
     def _limit(self) -> int | None:
@@ -144,15 +146,6 @@ class SupportSet:
     def serials(self) -> list[int]:
         """Serial number of each support, counting all ever added; the oldest first."""
         return self.store.support_serials()
-
-    def vote(self, signs: Any, survived: Any, *, averaged: bool) -> tuple[float, float]:
-        """Vote of all prefixes of the expansion, and the last one's score; see the store.
-
-        Only for an expansion without evictions.
-        """
-        row = array("d", bytes(8 * len(signs)))
-        self.store.fill_row(row)
-        return self.store.vote(row, None, signs, survived, averaged)
 
     def content(self, x: Features) -> Example:
         """Return the content of the example read last."""

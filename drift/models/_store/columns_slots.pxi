@@ -1,41 +1,4 @@
-# The supports: columns by feature, slots, names and coefficients.
-
-cdef void *grown(void *block, Py_ssize_t size) except NULL:
-    cdef void *result = realloc(block, size if size else 1)
-    if result == NULL:
-        raise MemoryError("the column store cannot grow")
-    return result
-
-
-cdef void *aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t size) except NULL:
-    cdef void *result = drift_grow(block, before * size, after * size)
-    if result == NULL:
-        raise MemoryError("the column store cannot grow")
-    return result
-
-
-@cython.final
-cdef class Buffer:
-    """The memory of an array, released with this object."""
-
-    cdef Py_buffer view
-
-    def __dealloc__(self):
-        PyBuffer_Release(&self.view)
-
-
-cdef inline Buffer buffer_of(values, int flags=PyBUF_SIMPLE):
-    cdef Buffer buffer = Buffer.__new__(Buffer)
-    PyObject_GetBuffer(values, &buffer.view, flags)
-    return buffer
-
-
-cdef double *doubles(Buffer buffer, Py_ssize_t least) except? NULL:
-    """Its doubles, at least `least`."""
-    if buffer.view.len < least * <Py_ssize_t>sizeof(double):
-        raise ValueError(f"{least} slots and room for {buffer.view.len // 8}")
-    return <double *>buffer.view.buf
-
+# The lowest layer: columns by feature, their names, and the supports' slots.
 
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     """Array column of a name, or -1 if there is none below `width`."""
@@ -45,103 +8,66 @@ cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     return index if 0 <= index < width else -1
 
 
-cdef struct Stack:
-    # Columns or slots; the last free one is reused first.
-    int32_t *items
-    int size
-    int room
+cdef class Slots:
+    """The lowest layer: a column for each feature, and a slot for each support."""
 
-
-cdef struct Evicted:
-    # A support that an update has evicted; its place among those from before the update, or -1.
-    int slot, place
-    int64_t serial
-    double weight
-
-
-cdef int reserve(Stack *stack, int more) except -1:
-    """Make room for `more` items, so that `push` cannot fail."""
-    cdef int room = stack.size + more
-    if room > stack.room:
-        room = max(room, 2 * stack.room)
-        stack.items = <int32_t *>grown(stack.items, room * sizeof(int32_t))
-        stack.room = room
-    return 0
-
-
-cdef inline void push(Stack *stack, int number) noexcept:
-    stack.items[stack.size] = number
-    stack.size += 1
-
-
-cdef inline list listed(Stack *stack):
-    return [stack.items[k] for k in range(stack.size)]
-
-
-cdef int fill(Stack *stack, values) except -1:
-    stack.size = 0
-    reserve(stack, len(values))
-    for value in values:
-        push(stack, value)
-    return 0
-
-
-cdef class Supports:
-    """The lowest layer: columns by feature, their names, the supports' slots and coefficients."""
-
-    cdef public Guard guard  # the model's
-    cdef readonly Calibration calibration  # of the model's scores
-    cdef readonly object kernel
+    # What the model's store is made with.
+    cdef public Guard guard
+    cdef readonly Calibration calibration
     cdef readonly bint wide
     cdef object limit
-    cdef int kind, degree
-    cdef bint normalize  # rows at unit norm
-    cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
+    # The kernel. A cosine is k(a, b) / sqrt(k(a, a) k(b, b)); a kernel that normalises has rows of unit norm.
+    cdef readonly object kernel
+    cdef int kernel_kind, degree
     cdef double coef0, gamma
-    cdef public double most  # the largest k(x, x) allowed, if it grows with x
-    cdef double far  # gamma |x|^2 above which the RBF needs exact distances
-    cdef readonly double tie  # a score below tie * sum |weight * kernel| is rounding error
-    # The columns: names[j] is the name of columns[j], or None while j is in free_columns.
+    cdef bint normalize, cosine
+    # Bounds: the largest k(x, x) of kernels that grow with x; gamma |x|^2 above which the RBF needs exact
+    # distances; the share of sum |coefficient * kernel| below which a score is rounding error.
+    cdef public double most
+    cdef double far
+    cdef readonly double tie
+    # The columns. names[j] is the name of columns[j], None while j is in free_columns; there may be more names,
+    # all None. The stack has room for all columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
     cdef DriftVocabulary vocabulary
-    cdef list names  # and None after the last column
-    cdef Stack free_columns  # with room for all columns
-    # The batch's columns: their names, None for numbers, and for each the store's column, or -1.
+    cdef list names
+    cdef Stack free_columns
+    # The batch's columns: their names, None for numbers; the position of each name; and for each position the
+    # store's column, or -1. That table is NULL before the first rows, and where they are too wide for it.
     cdef object header
-    cdef dict places  # of the names among the columns
-    cdef int32_t *column_of  # NULL before the first rows, and where they are too wide for a table
+    cdef dict places
+    cdef int32_t *column_of
     cdef Py_ssize_t width
-    # The slots: a free one has weight, scale and squared norm 0, the share of norm 0, and no row.
-    cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
+    # The slots, `used` of `capacity`, which is a multiple of the lanes, so that loops have no tail. The stack
+    # has room for all slots.
+    cdef readonly int capacity
     cdef int used
+    cdef Stack free_slots
+    # By slot: the columns of the support's features, a value for each; the coefficient is `factor` times the
+    # weight, so that scaling all takes constant time; what its values are multiplied by; |x|^2; and what
+    # `share_of` returns. In a free slot weight, scale and |x|^2 are 0, and there are no features.
     cdef int32_t **rows
     cdef int32_t *row_size
-    cdef double *weight  # the coefficient is `factor` times this, so that scaling all is O(1)
+    cdef double *weight
     cdef double factor
     cdef double *scale
     cdef double *squared
-    cdef double *share  # factor of the kernel's constant term, see `share_of`; 1 without a cosine
-    cdef double *row
+    cdef double *share
+    # By slot: the point's inner products, after one row of lanes in their block, and its kernel values.
     cdef void *work_block
-    cdef void *work  # inner products by slot, in work_block after one row of lanes
-    cdef Stack free_slots  # with room for all slots
-    # The supports, the oldest first: slots and serial numbers.
+    cdef void *work
+    cdef double *row
+    # The supports, the oldest first: slots and serial numbers, the last of which is `n_added`.
     cdef int32_t *order
     cdef int64_t *serials
     cdef int size
     cdef readonly int64_t n_added
-    # The log of the current update, see columns_changes.pxi.
-    cdef bint logging, weights_kept
-    cdef Stack made, converted, added
-    cdef Evicted *evicted
-    cdef int n_evicted, evicted_room
-    cdef int least_free  # fewest free columns so far
-    cdef double *old_weight
-    cdef int old_room
-    # What is valid of the point, until the supports change. `scored`: last_score; `filled`: row; `current`: ids.
-    cdef bint scored, filled, current
-    cdef Window window  # of the current batch, or None
+    # The log of columns, for `Changes.undo`: those that were named, those that turned dense (j) or sparse (~j),
+    # and the fewest free columns since the update began.
+    cdef bint logging
+    cdef Stack made, converted
+    cdef int least_free
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -150,19 +76,19 @@ cdef class Supports:
         self.tie = TIE if wide else 2.0**-22
         self.far = FAR if wide else 2.0**10
         self.most = LARGEST
-        self.kind = DRIFT_CUSTOM
+        self.kernel_kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
-            self.kind = DRIFT_LINEAR
+            self.kernel_kind = DRIFT_LINEAR
             self.degree = 1
         elif type(kernel) is Polynomial:
-            self.kind = DRIFT_POLYNOMIAL
+            self.kernel_kind = DRIFT_POLYNOMIAL
             self.degree = kernel.degree
             self.coef0 = kernel.coef0
         elif type(kernel) is RBF:
-            self.kind = DRIFT_RBF
+            self.kernel_kind = DRIFT_RBF
             self.gamma = kernel.gamma
-        self.normalize = self.kind != DRIFT_CUSTOM and kernel.scales_rows
-        self.cosine = self.kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.normalize
+        self.normalize = self.kernel_kind != DRIFT_CUSTOM and kernel.scales_rows
+        self.cosine = self.kernel_kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.normalize
         self.factor = 1.0
         self.names = []
         self.guard = Guard()
@@ -171,8 +97,7 @@ cdef class Supports:
     def __dealloc__(self):
         cdef int j
         free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
-        free(self.made.items); free(self.converted.items); free(self.added.items)
-        free(self.evicted); free(self.old_weight)
+        free(self.made.items); free(self.converted.items)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
         for j in range(self.capacity):
@@ -182,84 +107,6 @@ cdef class Supports:
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
         drift_free(self.share)
         drift_free(self.row); drift_free(self.work_block)
-
-    def coefficient(self, int slot):
-        """Coefficient of a support."""
-        return self.factor * self.weight[slot]
-
-    def set_coefficients(self, values):
-        """Set the coefficient of each slot, from a buffer as of `add_coefficients`."""
-        cdef Buffer buffer = buffer_of(values)
-        self.keep_weights()
-        if self.used:
-            memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
-        self.factor = 1.0
-        self.clear_free()
-        self.scored = False
-
-    def coefficients(self, out):
-        """Write the coefficient of each slot, 0 for a free one; return the number of slots.
-
-        `out` is a buffer with at least one double per slot.
-        """
-        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
-        cdef double *by_slot = doubles(buffer, self.used)
-        cdef int slot
-        for slot in range(self.used):
-            by_slot[slot] = self.factor * self.weight[slot]
-        return self.used
-
-    def add_coefficients(self, values):
-        """Add a number to the coefficient of each slot; free slots ignore it.
-
-        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that should
-        be 0 could decide the sign of a score. `values` is a buffer with at least one double per slot.
-        """
-        cdef Buffer buffer = buffer_of(values)
-        cdef double *by_slot = doubles(buffer, self.used)
-        cdef int slot
-        self.keep_weights()
-        for slot in range(self.used):
-            self.weight[slot] = self.sum_of(self.weight[slot], by_slot[slot] / self.factor)
-        self.clear_free()
-        self.scored = False
-
-    cdef void clear_free(self) noexcept:
-        """Set coefficients of free and evicted slots to 0."""
-        cdef int k
-        for k in range(self.free_slots.size):
-            self.weight[self.free_slots.items[k]] = 0.0
-        for k in range(self.n_evicted):
-            self.weight[self.evicted[k].slot] = 0.0
-
-    cdef int keep_weights(self) except -1:
-        """Log all coefficients, before one of a remaining support changes."""
-        cdef int k
-        if not self.logging or self.weights_kept or not self.used:
-            return 0
-        if self.old_room < self.capacity:
-            self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
-            self.old_room = self.capacity
-        memcpy(self.old_weight, self.weight, self.used * sizeof(double))
-        for k in range(self.n_evicted):
-            self.old_weight[self.evicted[k].slot] = self.evicted[k].weight
-        self.weights_kept = True
-        return 0
-
-    cdef inline double sum_of(self, double a, double b) noexcept:
-        """Sum; 0 if the terms cancel within rounding."""
-        return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
-
-    def scale_all(self, double c):
-        """Multiply every coefficient by `c`, in constant time."""
-        cdef int slot
-        self.factor *= c
-        if not 1e-100 < fabs(self.factor) < 1e100:  # before weights under- or overflow
-            self.keep_weights()
-            for slot in range(self.used):
-                self.weight[slot] *= self.factor
-            self.factor = 1.0
-            self.scored = False
 
     def support(self, int slot):
         """Return a support as a dict: of unit norm if the kernel normalises rows, else as added."""
@@ -295,7 +142,7 @@ cdef class Supports:
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
         if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity, most):
-            raise MemoryError("the column store cannot grow")
+            raise MemoryError(NO_MEMORY)
         self.log_conversion(j, dense)
         if value != 0.0:
             self.rows[slot][self.row_size[slot]] = j
@@ -319,7 +166,7 @@ cdef class Supports:
         elif column.size and drift_is_dense(column) and not dense:
             failed = drift_make_sparse(self.wide, column, self.capacity)
         if failed:
-            raise MemoryError("the column store cannot grow")
+            raise MemoryError(NO_MEMORY)
         return 0
 
     cdef int find(self, name) except -2:
@@ -354,7 +201,7 @@ cdef class Supports:
     cdef int name_column(self, int j, name) except -1:
         cdef Py_ssize_t index = self.place_of(name)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
-            raise MemoryError("the column store cannot grow")
+            raise MemoryError(NO_MEMORY)
         self.names[j] = name
         if index >= 0:
             self.column_of[index] = j
@@ -444,12 +291,12 @@ cdef class Supports:
         self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
         self.rows = <int32_t **>grown(self.rows, after * sizeof(void *))
         self.row_size = <int32_t *>grown(self.row_size, after * sizeof(int32_t))
-        self.weight = <double *>aligned(self.weight, before, after, sizeof(double))
-        self.scale = <double *>aligned(self.scale, before, after, sizeof(double))
-        self.squared = <double *>aligned(self.squared, before, after, sizeof(double))
-        self.share = <double *>aligned(self.share, before, after, sizeof(double))
-        self.row = <double *>aligned(self.row, before, after, sizeof(double))
-        self.work_block = aligned(self.work_block, 0, after + DRIFT_LANES, real)
+        self.weight = <double *>grown_aligned(self.weight, before, after, sizeof(double))
+        self.scale = <double *>grown_aligned(self.scale, before, after, sizeof(double))
+        self.squared = <double *>grown_aligned(self.squared, before, after, sizeof(double))
+        self.share = <double *>grown_aligned(self.share, before, after, sizeof(double))
+        self.row = <double *>grown_aligned(self.row, before, after, sizeof(double))
+        self.work_block = grown_aligned(self.work_block, 0, after + DRIFT_LANES, real)
         self.work = <char *>self.work_block + DRIFT_LANES * real
         for j in range(self.n_columns):
             if not drift_is_dense(&self.columns[j]):
@@ -459,7 +306,7 @@ cdef class Supports:
                 self.make_dense(j, False)
                 self.log_conversion(j, True)
             elif drift_widen_dense(self.wide, &self.columns[j], before, after):
-                raise MemoryError("the column store cannot grow")
+                raise MemoryError(NO_MEMORY)
         fresh = after - before
         memset(self.rows + before, 0, fresh * sizeof(void *))
         memset(self.row_size + before, 0, fresh * sizeof(int32_t))
