@@ -12,7 +12,7 @@ import pytest
 
 import drift
 from drift.cli import app
-from drift.experiments.arena.streams import STREAMS
+from drift.experiments.arena.models import MODELS as ARENA_MODELS
 from drift.models import MODELS
 from tests.engines import program
 
@@ -24,8 +24,6 @@ PAGES = sorted(
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-#: Headings of the arena's tables.
-KINDS = r"(?:Others: )?[\w-]+ (?:development )?streams"
 
 
 def blocks(text, language):
@@ -121,45 +119,59 @@ def cells(name, part=""):
             )
 
 
-def test_the_readme_has_the_errors_of_the_arena():
-    pytest.importorskip("pyarrow")
-    front = pytest.importorskip("tools.front")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert front.readme(readme) == readme
-    arena = dict(cells("docs/arena.md", rf"{KINDS}, labels at once"))
-    others = {name for name, _ in arena if name not in front.OURS and "tuned" not in name}
-    shown = {row: {} for (row, _), _ in cells("README.md", "How good is it\\?")}
-    for (row, column), cell in cells("README.md", "How good is it\\?"):
-        shown[row][column] = cell
-    assert len(shown) >= 8
-    for stream, row in shown.items():
-        assert abs(float(row["Tracker"]) - float(arena["Tracker", stream])) <= 0.05 + 1e-9
-        errors = {name: arena.get((name, stream), "-") for name in others}
-        errors = {name: float(one) for name, one in errors.items() if one[0].isdigit()}
-        best = min(errors, key=errors.__getitem__)
-        assert errors[row["its name"]] == errors[best]
-        assert abs(float(row["best other"]) - errors[best]) <= 0.05 + 1e-9
-
-
-def test_the_arena_has_the_errors_of_its_runs_and_no_others():
+def arena_errors(delay):
+    """Errors in percent by stream and model, of models that ended with their defaults."""
     pytest.importorskip("pyarrow")
     runs = pytest.importorskip("pandas").read_parquet(ROOT / "docs" / "arena-runs.parquet")
     runs = runs[(runs["status"] == "ok") & ~runs["model"].str.contains(" @ ")]
-    for delay, part in (
-        (None, rf"{KINDS}, labels at once"),
-        ("100", rf"{KINDS}, labels 100 rows late"),
-        ("1000", rf"{KINDS}, labels 1,000 rows late"),
-    ):
-        ended = runs[runs["delay"].isna() if delay is None else runs["delay"] == delay]
-        column = "error" if delay is None else "error_after_delay"
-        errors = 100 * ended.groupby(["model", "stream"])[column].mean()
-        shown = {
-            place: float(cell)
-            for place, cell in cells("docs/arena.md", part)
-            if re.fullmatch(r"[\d.]+", cell) and not place[0].endswith(", tuned")
-        }
-        errors = {p: e for p, e in errors.items() if not delay or STREAMS[p[1]].kind == "real"}
-        assert shown == pytest.approx(errors, abs=0.005 + 1e-9)
+    runs = runs[runs["delay"].isna() if delay is None else runs["delay"] == delay]
+    column = "error" if delay is None else "error_after_delay"
+    errors = 100 * runs.groupby(["stream", "model"])[column].mean().dropna()
+    return {stream: part.droplevel(0).to_dict() for stream, part in errors.groupby(level=0)}
+
+
+def rows_of(name, part):
+    """The rows of a page's tables as dicts, by their first cell."""
+    rows = {}
+    for (row, column), cell in cells(name, part):
+        rows.setdefault(row, {})[column] = cell
+    return rows
+
+
+def test_the_readme_has_the_errors_of_the_arena():
+    front = pytest.importorskip("tools.front")
+    errors = arena_errors(None)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert front.readme(readme) == readme
+    shown = rows_of("README.md", "How good is it\\?")
+    assert len(shown) >= 8
+    for stream, row in shown.items():
+        others = {name: e for name, e in errors[stream].items() if name not in front.OURS}
+        best = min(others, key=others.__getitem__)
+        assert row["its name"] == best
+        assert float(row["Tracker"]) == pytest.approx(errors[stream]["Tracker"], abs=0.05 + 1e-9)
+        assert float(row["best other"]) == pytest.approx(others[best], abs=0.05 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("delay", "labels"), [(None, "at once"), ("100", "100 rows late"), ("1000", "1,000 rows late")]
+)
+def test_the_arena_has_the_errors_of_its_runs_and_no_others(delay, labels):
+    errors = arena_errors(delay)
+    rows = rows_of("docs/arena.md", rf"[\w -]+ streams, labels {labels}")
+    assert rows.keys() == errors.keys()
+    columns = {family.column: name for name, family in ARENA_MODELS.items() if family.column}
+    for stream, row in rows.items():
+        others = {n: e for n, e in errors[stream].items() if not n.startswith("Tracker")}
+        known = {columns.get(column, column): cell for column, cell in row.items()}
+        best = known.pop("its name")
+        assert others[best] == min(others.values())
+        assert float(known.pop("best other")) == pytest.approx(others[best], abs=0.005 + 1e-9)
+        assert int(known.pop("of")) == len(others)
+        del known["stream"]
+        shown = {name: float(cell) for name, cell in known.items() if cell[0].isdigit()}
+        expected = {name: errors[stream][name] for name in known if name in errors[stream]}
+        assert shown == pytest.approx(expected, abs=0.005 + 1e-9)
 
 
 def test_figures_can_be_read_on_a_dark_page():

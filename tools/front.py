@@ -37,36 +37,39 @@ HEADINGS = {
 }
 
 
+ABOUT = """\
+*Best other* is the best model of {} on that stream, **chosen in
+hindsight**; *of* says among how many. *With deviations* means behind drift's own
+[`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives it the context that the
+Tracker has."""
+
+
 def block(standings: Standings) -> str:
     """Return the tables, of held-out streams first."""
     heldout = [name for name in standings.streams if STREAMS[name].heldout]
-    parts = []
+    has_moa = any(name.startswith("MOA ") for name in standings.models)
+    parts = [ABOUT.format("River, scikit-learn and MOA" if has_moa else "River and scikit-learn")]
     for names, is_heldout in ((heldout, True), (DEVELOPMENT, False)):
         rows = list(rows_of(standings, names))
         if rows:
-            heading = f"| {HEADINGS[is_heldout]} | rows | `Tracker` | best other | its name |"
-            parts += ["\n".join([heading, "|---|---|---|---|---|", *rows])]
-    return "\n".join(f"\n{part}\n" for part in parts) + "\n"
+            heading = f"| {HEADINGS[is_heldout]} | rows | `Tracker` | best other | its name | of |"
+            parts += ["\n".join([heading, "|---|---|---|---|---|---|", *rows])]
+    return "".join(f"\n{part}\n" for part in parts) + "\n"
 
 
 def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
     """Yield a row of a table for each stream on which the Tracker has run."""
     for name in names:
-        ours = standings.error(name, OWN)
-        errors = {
-            model: error
-            for model in standings.models
-            if not model.endswith(", tuned") and model not in OURS
-            if (error := standings.error(name, model)) is not None
-        }
-        if ours is None or not errors:
+        ours, others = standings.error(name, OWN), standings.others(name, without=OURS)
+        if ours is None or not others:
             continue
-        best = min(errors, key=errors.__getitem__)
-        cells = [f"{100 * error:.1f}" for error in (ours, errors[best])]
+        best, error = next(iter(others.items()))
+        cells = [f"{100 * error:.1f}" for error in (ours, error)]
         least = min(cells, key=float)
         shown = [f"**{cell}**" if cell == least else cell for cell in cells]
-        rows = standings.asked[name, OWN, None]["rows"]
-        yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} |"
+        # The first row is learnt alone: its prediction does not count.
+        rows = standings.asked[name, OWN, None]["rows"] + 1
+        yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} | {len(others)} |"
 
 
 def readme(text: str) -> str:

@@ -37,8 +37,8 @@ class Family(NamedTuple):
     ensemble: bool = False
     #: Tables get the deviations that the Tracker has by itself: see `drift.features`.
     deviations: bool = False
-    #: The page has it behind the others, in tables of its own.
-    aside: bool = False
+    #: Heading of its column in the page's tables of errors; without one it has none.
+    column: str = ""
     #: Runs on tables alone: texts have too many features.
     tables: bool = False
 
@@ -110,32 +110,31 @@ MODELS: dict[str, Family] = {
     "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
     "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
     "LBP": Family(partial(_of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
-    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL, aside=True),
-    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL, aside=True),
+    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
+    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
     "PassiveAggressive": Family(
         partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
     ),
-    "logistic regression": Family(_logistic, _BY_RATE),
-    "logistic regression with ADWIN": Family(_logistic, aside=True),
+    "logistic regression": Family(_logistic, _BY_RATE, column="logistic"),
+    "logistic regression with ADWIN": Family(_logistic),
     "logistic regression with deviations": Family(_logistic, deviations=True),
-    "perceptron": Family(partial(_binary, "linear_model.Perceptron"), aside=True),
+    "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
     "PA": Family(
         partial(_binary, "linear_model.PAClassifier"),
         tuple({"C": C} for C in (0.01, 0.1, 10.0)),
-        aside=True,
     ),
-    "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier"), aside=True),
+    "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier")),
     "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), _BY_SCALER, raw=True),
-    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier"), aside=True),
+    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier")),
     "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), _BY_SCALER, raw=True),
     "Hoeffding adaptive tree": Family(
         partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), _BY_SCALER, raw=True
     ),
-    "retrained boosting": Family(lambda _: Retrained(), raw=True),
-    "EFDT": Family(
-        partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True, aside=True
+    "retrained boosting": Family(lambda _: Retrained(), raw=True, column="boosting"),
+    "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
+    "ARF": Family(
+        partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, column="ARF"
     ),
-    "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
     "ARF with deviations": Family(
         partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, deviations=True
     ),
@@ -143,16 +142,19 @@ MODELS: dict[str, Family] = {
         partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0),
         raw=True,
         ensemble=True,
-        aside=True,
     ),
     "leveraging bagging": Family(
         partial(_bagging, "ensemble.LeveragingBaggingClassifier"), raw=True, ensemble=True
     ),
     "ADWIN bagging": Family(
-        partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True, aside=True
+        partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True
     ),
-    "MOA SGBT": Family(partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True),
-    "MOA ARF": Family(partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True),
+    "MOA SGBT": Family(
+        partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True, column="MOA SGBT"
+    ),
+    "MOA ARF": Family(
+        partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True, column="MOA ARF"
+    ),
     "MOA SRP": Family(partial(_of_moa, "StreamingRandomPatches"), raw=True, tables=True),
     "MOA HAT": Family(partial(_of_moa, "HoeffdingAdaptiveTree"), raw=True, tables=True),
     "MOA PLASTIC": Family(partial(_of_moa, "PLASTIC"), raw=True, tables=True),

@@ -6,69 +6,75 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.published import PUBLISHED, SOURCE
 from drift.experiments.arena.standings import FIRST, OWN, QUICK_FIRST, QUICK_ROWS
 from drift.experiments.arena.streams import KINDS, STREAMS
-from drift.experiments.comparison.tables import BASELINES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from drift.experiments.arena.standings import Standings
+    from drift.experiments.jobs import Record
 
 __all__ = ["losses", "page_of"]
 
-_ABOUT = """\
+_ABOUT = f"""\
 Each model predicts an example, then learns it. An error is the percentage of wrong predictions over
 the first 20,000 rows of a stream, on Electricity over all 45,312. Models have their defaults unless
-they are called tuned.
+they are called tuned; with late labels the {OWN} has `late=True`.
 
-On *development* streams constants of the Tracker were chosen, or its results were seen. On
+On *development* streams constants of the {OWN} were chosen, or its results were seen. On
 *held-out* streams none was chosen: expect their errors on your data. Both lists were fixed before
 their first runs."""
-_NOT_HELD_OUT = """\
-**No held-out stream is on this page yet.** All errors are of streams on which the Tracker was
+_NOT_HELD_OUT = f"""\
+**No held-out stream is on this page yet.** All errors are of streams on which the {OWN} was
 developed, and flatter it."""
 _ABOUT_QUICK = f"""\
 The quick form, which shows that everything runs: some models on the first {QUICK_ROWS:,} rows of
 some streams. That is too little to tell which is better. Each model predicts an example, then
 learns it. An error is the percentage of wrong predictions."""
-_ABOUT_ERRORS = """\
-*Tuned*: the best of a grid, chosen in hindsight. A dash: not run. *Limit*: out of time. *Failed*:
-ended by an error. Bold: the lowest, *Other models* included. All runs are in"""
-_RUNS = "[one table](runs.csv)."
-_RUNS_KEPT = """\
-[one table](arena-runs.parquet); `drift arena --models NAME --page docs/arena.md` adds a model's
-runs to it and to this page."""
-_ABOUT_LOSSES = f"""\
-Streams on which a model with its defaults beats the {OWN} by half a point or more."""
-_ABOUT_LATE = """\
-The same with late labels; *rows late* is the delay of each label."""
 _ABOUT_FIRST = """\
 Errors with late labels leave out the first {first:,} rows, in which the longest delay lets no
 label come."""
+_ABOUT_GAPS = f"""\
+The *best other* is the model that has the lowest error on a stream, chosen in hindsight among all
+models with their defaults, except {OWN}s of another size. The {OWN} is *ahead* or *behind* where
+their errors differ by half a point or more. *Lead*: the median over the streams, in points."""
+_ABOUT_LOSSES = """\
+On these streams the best other is better by a tenth of a point or more:"""
+_ABOUT_TUNED = """\
+Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
+_ABOUT_ERRORS = f"""\
+*Of*: how many models the best other was chosen among; it is not the same everywhere, as some take
+long. Behind these are some of the models, of which each stands for its kind. A dash: not run.
+*Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of the {OWN} and the best
+other."""
+_RUNS = "All runs are in [one table](runs.csv)."
+_RUNS_KEPT = """\
+All runs of all models are in [one table](arena-runs.parquet), which pandas reads;
+`drift arena --models NAME --page docs/arena.md` adds a model's runs to it and to this page."""
+_ABOUT_MEANS = """\
+Errors are those of the tables above, and means of them. A model is in a table if it ended well on
+at least half of its streams at each delay. All means are over the same streams: those on which each
+of these models ended well."""
 _ABOUT_PAIRS = """\
-Streams of one source count once. *Median*: of the differences of errors, in points, negative if
-the Tracker is better. *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number
-of rows. *Better*, *same*, *worse*: probabilities for the Tracker by the Bayesian signed-rank test;
-differences below half a point are the same."""
+Streams of one source count once. Errors are means over the streams that both have run on. *Median*:
+of the differences of errors, in points, negative if the {own} is better."""
+_ABOUT_TEST = """\
+*Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. There is none
+for development streams, where it would prove nothing."""
 _ABOUT_COSTS = """\
-Mean errors, geometric mean times and memory. Models that ended well on at least half of the real
-streams, over the streams on which all of these did."""
-_ABOUT_DELAYS = """\
-Models that ended well on at least half of the real streams at each delay, over the streams on which
-all of these did. Errors are those of the tables above; with labels at once they cover all rows."""
-_ABOUT_OTHERS = """\
-Variants of models above, and models that take long. The tables have the streams on which one of
-them has run."""
+Mean errors, geometric mean times and memory, labels at once. Only runs whose time was taken on one
+machine count, so these are few streams."""
 _ABOUT_PUBLISHED = f"""\
-The lowest prequential error, labels at once, on whole streams in [River's benchmarks]({SOURCE})."""
+The lowest prequential error, labels at once, on whole streams in [River's benchmarks]({SOURCE}).
+River's Electricity is not comparable, as it has two columns more."""
 _TITLES = {
     "held-out": "Held-out streams",
     "real": "Real development streams",
     "generated": "Generated development streams",
 }
-_NONE = "None."
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
@@ -85,48 +91,59 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
     kept
         Whether the runs are beside the page, in ``arena-runs.parquet``; else in ``runs.csv``.
     """
-    delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
-    shown = {
-        f"{_TITLES[kind]}, labels {_when(delay)}": (standings.of_kind(kind), delay)
-        for kind in KINDS
-        for delay in (delays if kind == "real" else [None])
-    }
-    real = standings.of_kind("real")
     about = _ABOUT_QUICK if quick else _ABOUT
     if not quick and not standings.of_kind("held-out"):
         about += f"\n\n{_NOT_HELD_OUT}"
-    if len(delays) > 1:
+    if any(standings.delays):
         about += "\n\n" + _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
-    errors = f"{_ABOUT_ERRORS}\n{_RUNS_KEPT if kept else _RUNS}"
-    parts = [f"# The arena\n\n{about}", losses(standings), f"## Errors\n\n{errors}"]
-    for heading, which in shown.items():
-        parts += [f"### {heading}", _errors(standings, *which)]
-    parts += [
-        f"### Means\n\n{_ABOUT_DELAYS}",
-        _delays(standings, real),
-        f"## The {OWN} against each model\n\n{_ABOUT_PAIRS}",
-        *(f"### {_TITLES[kind]}\n\n{_pairs(standings, kind)}" for kind in KINDS),
-        f"## Error and cost\n\n{_ABOUT_COSTS}",
-        _FIGURE,
-        _costs(standings),
+    errors = f"{_ABOUT_ERRORS}\n\n{_RUNS_KEPT if kept else _RUNS}"
+    costs = list(_costs(standings))
+    parts = [
+        f"# The arena\n\n{about}",
+        losses(standings),
+        f"## Errors\n\n{errors}",
+        *_by_kind(standings, _errors),
+        f"## Means\n\n{_ABOUT_MEANS}",
+        *_by_kind(standings, _means, delays=False),
+        f"## The {OWN} against each model\n\n{_ABOUT_PAIRS.format(own=OWN)}",
+        *([_ABOUT_TEST] if standings.of_kind("held-out") else []),
+        *_by_kind(standings, _pairs, delays=False),
+        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE, *costs] if costs else []),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
         *([] if quick else [_published(standings)]),
-        *_others(standings, shown),
         "## Runs that did not end",
         _failures(standings),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = [headings, ["---"] + ["---:"] * (len(headings) - 1), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+def _by_kind(
+    standings: Standings, make: Callable[..., str], *, delays: bool = True
+) -> Iterator[str]:
+    """Yield headings and tables of the kinds of streams, of each with each delay, if any."""
+    for kind in KINDS:
+        for delay in standings.delays if delays else (None,):
+            heading = f"### {_TITLES[kind]}" + f", labels {_when(delay)}" * delays
+            if table := make(standings, kind, *([delay] if delays else [])):
+                yield f"{heading}\n\n{table}"
+
+
+def _table(
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], texts: Sequence[int] = ()
+) -> str:
+    """Return a table whose first column is of texts, as those are of which `texts` has numbers."""
+    rules = ["---" if k == 0 or k in texts else "---:" for k in range(len(headings))]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (headings, rules, *rows))
 
 
 def _percent(value: float | None, status: str = "") -> str:
     if value is not None:
         return f"{100 * value:.2f}"
     return "failed" if "failed" in status else "limit" if "limit" in status else "-"
+
+
+def _when(delay: str | None) -> str:
+    return "at once" if delay is None else f"{int(delay):,} rows late"
 
 
 def losses(standings: Standings) -> str:
@@ -137,101 +154,120 @@ def losses(standings: Standings) -> str:
     standings
         Of all streams, or of some.
     """
+    rows = []
+    for kind in KINDS:
+        for delay in standings.delays:
+            gaps = [
+                row["gap"]
+                for row in standings.gaps()
+                if row["delay"] == delay and STREAMS[row["stream"]].kind == kind
+            ]
+            if gaps:
+                ahead, behind = (sum(sign * g >= 0.005 for g in gaps) for sign in (-1, 1))
+                counts = [len(gaps), ahead, len(gaps) - ahead - behind, behind]
+                lead = f"{-100 * np.median(gaps):.2f}"
+                rows.append([_TITLES[kind].lower(), _when(delay), *counts, lead])
+    headings = ["streams", "labels", "number", "ahead", "level", "behind", "lead"]
+    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}", _table(headings, rows, texts=[1])]
+    for about, lost in (
+        (_ABOUT_LOSSES, standings.losses()),
+        (_ABOUT_TUNED, standings.losses(tuned=True)),
+    ):
+        parts += [about, _lost(lost)] if lost else []
+    return "\n\n".join(parts if rows else parts[:1])
+
+
+def _lost(losses: Iterable[Record]) -> str:
     rows = [
         [
-            *(row["stream"], STREAMS[row["stream"]].kind, _percent(row["error"]), row["rival"]),
-            *(_percent(row["theirs"]), _percent(row["gap"])),
-            *(_percent(standings.error(row["stream"], baseline)) for baseline in BASELINES),
-        ]
-        for row in standings.losses()
-    ]
-    headings = ["stream", "kind", OWN, "better", "its error", "points", *BASELINES]
-    counts = []
-    for kind in KINDS:
-        lost = sum(row[1] == kind for row in rows)
-        if n_streams := len(standings.of_kind(kind)):
-            counts.append(f"{lost} of {n_streams} {kind}")
-    late = [
-        [
-            *(row["stream"], STREAMS[row["stream"]].kind, f"{int(delay):,}"),
+            *(row["stream"], STREAMS[row["stream"]].kind, _when(row["delay"])),
             *(_percent(row["error"]), row["rival"], _percent(row["theirs"])),
             _percent(row["gap"]),
         ]
-        for delay in dict.fromkeys(row["delay"] for row in standings.rows if row["delay"])
-        for row in standings.losses(delay)
+        for row in losses
     ]
-    about = f"## Where drift loses\n\n{_ABOUT_LOSSES}\nThey are {', '.join(counts)} streams.\n\n"
-    about += _table(headings, rows) if rows else "Nowhere."
-    if not late:
-        return about
-    headings[2:2] = ["rows late"]
-    return f"{about}\n\n{_ABOUT_LATE}\n\n{_table(headings[:-2], late)}"
+    headings = ["stream", "kind", "labels", OWN, "better", "its error", "points"]
+    return _table(headings, rows, texts=[1, 2, 4])
+
+
+def _errors(standings: Standings, kind: str, delay: str | None) -> str:
+    streams = [
+        stream
+        for stream in standings.of_kind(kind)
+        if any((stream, model, delay) in standings.asked for model in standings.models)
+    ]
+    columns = {
+        model: MODELS[model].column
+        for model in standings.models
+        if model in MODELS and MODELS[model].column
+        if any((stream, model, delay) in standings.asked for stream in streams)
+    }
+    rows = []
+    for stream in streams:
+        others = standings.others(stream, delay)
+        rival, theirs = next(iter(others.items()), ("-", None))
+        pair = [
+            _percent(standings.error(stream, OWN, delay), standings.status(stream, OWN, delay)),
+            _percent(theirs),
+        ]
+        known = [cell for cell in pair if cell[0].isdigit()]
+        least = min(known, key=float) if known else ""
+        ours, best = (f"**{cell}**" if cell == least else cell for cell in pair)
+        rest = [
+            _percent(standings.error(stream, m, delay), standings.status(stream, m, delay))
+            for m in columns
+        ]
+        rows.append([stream, ours, best, rival, len(others), *rest])
+    headings = ["stream", OWN, "best other", "its name", "of", *columns.values()]
+    return _table(headings, rows, texts=[3]) if rows else ""
+
+
+def _means(standings: Standings, kind: str) -> str:
+    streams = standings.of_kind(kind)
+    delays = [
+        delay
+        for delay in standings.delays
+        if 2 * sum(standings.error(s, OWN, delay) is not None for s in streams) >= len(streams)
+        if 2 * sum(bool(standings.others(s, delay)) for s in streams) >= len(streams)
+    ]
+    ended: dict[str, dict[str, list[float]]] = {}
+    for model in standings.models:
+        all_errors = {s: [standings.error(s, model, delay) for delay in delays] for s in streams}
+        complete = {s: [e for e in errors if e is not None] for s, errors in all_errors.items()}
+        complete = {s: errors for s, errors in complete.items() if len(errors) == len(delays)}
+        if delays and complete and 2 * len(complete) >= len(streams):
+            ended[model] = complete
+    common = [s for s in streams if all(s in complete for complete in ended.values())]
+    if not ended or not common:
+        return ""
+    means = {
+        model: np.mean([complete[s] for s in common], axis=0) for model, complete in ended.items()
+    }
+    rows = [
+        [model, *map(_percent, means[model].tolist())]
+        for model in sorted(means, key=lambda model: float(means[model][0]))
+    ]
+    names = ["at once" if delay is None else f"{int(delay):,} late" for delay in delays]
+    about = f"Over {len(common)} of {len(streams)} streams: {', '.join(common)}."
+    return f"{about}\n\n{_table(['model', *names], rows)}"
 
 
 def _pairs(standings: Standings, kind: str) -> str:
-    rows = []
-    for row in standings.pairs(kind):
-        shares = [row[name] for name in ("p_better", "p_equivalent", "p_worse")]
-        means = [_percent(row[name]) for name in ("error", "theirs")]
-        rows.append(
-            [row["other"], row["n"], *means, f"{100 * row['median_difference']:+.2f}"]
-            + [row["wins"], row["losses"], f"{row['holm']:.2g}"]
-            + ["-" if share is None else f"{share:.2f}" for share in shares]
-        )
-    headings = ["model", "streams", OWN, "its error", "median", "wins", "losses", "Holm"]
-    return _table([*headings, "better", "same", "worse"], rows) if rows else "Too few streams."
-
-
-def _when(delay: str | None) -> str:
-    return "at once" if delay is None else f"{int(delay):,} rows late"
-
-
-def _others(
-    standings: Standings, shown: Mapping[str, tuple[Sequence[str], str | None]]
-) -> Iterator[str]:
-    if any(map(standings.aside, standings.models)):
-        yield f"## Other models\n\n{_ABOUT_OTHERS}"
-        for heading, which in shown.items():
-            if (table := _errors(standings, *which, aside=True)) != _NONE:
-                yield f"### Others: {heading[0].lower()}{heading[1:]}\n\n{table}"
-
-
-def _errors(
-    standings: Standings, streams: Sequence[str], delay: str | None, *, aside: bool = False
-) -> str:
-    models = [model for model in standings.models if standings.aside(model) is aside]
-    streams = [s for s in streams if any((s, one, delay) in standings.asked for one in models)]
-    if not streams:
-        return _NONE
-    errors_of, absent = {}, []
-    for model in standings.models:
-        places = [(stream, model, delay) for stream in streams]
-        if any(place in standings.asked for place in places):
-            errors_of[model] = [standings.error(*place) for place in places]
-        elif model in models and not model.endswith(", tuned"):
-            absent.append(model)
-    columns = zip(*errors_of.values(), strict=True)
-    least = [min((e for e in column if e is not None), default=None) for column in columns]
+    heldout = kind == "held-out"
     rows = [
         [
-            model,
-            *(
-                f"**{_percent(error)}**"
-                if error is not None and error == best
-                else _percent(error, standings.status(stream, model, delay))
-                for stream, error, best in zip(streams, errors, least, strict=True)
-            ),
+            *(row["other"], row["n"], _percent(row["error"]), _percent(row["theirs"])),
+            *(f"{100 * row['median_difference']:+.2f}", row["wins"], row["losses"]),
+            *([f"{row['holm']:.2g}"] if heldout else []),
         ]
-        for model, errors in errors_of.items()
-        if model in models
+        for row in standings.pairs(kind)
     ]
-    table = _table(["model", *streams], rows)
-    return f"{table}\n\nNot run here: {', '.join(absent)}." if absent else table
+    headings = ["model", "streams", OWN, "its error", "median", "wins", "losses"]
+    return _table([*headings, *(["Holm"] if heldout else [])], rows) if rows else ""
 
 
-def _costs(standings: Standings) -> str:
-    parts = []
-    for kind in KINDS[:2]:
+def _costs(standings: Standings) -> Iterator[str]:
+    for kind in KINDS:
         streams, rows = standings.costs(kind)
         cells = [
             [
@@ -240,33 +276,9 @@ def _costs(standings: Standings) -> str:
             ]
             for row in rows
         ]
-        about = f"Over {len(streams)} {kind} streams: {', '.join(streams)}."
-        table = _table(["model", "error %", "µs an example", "MB"], cells)
-        parts += [f"{about}\n\n{table}"] if rows else []
-    return "\n\n".join(parts) or "None in common."
-
-
-def _delays(standings: Standings, streams: Sequence[str]) -> str:
-    delays = list(dict.fromkeys(row["delay"] for row in standings.rows))
-    ended: dict[str, dict[str, list[float]]] = {}
-    for model in standings.models:
-        all_errors = {s: [standings.error(s, model, delay) for delay in delays] for s in streams}
-        complete = {s: [e for e in errors if e is not None] for s, errors in all_errors.items()}
-        complete = {s: errors for s, errors in complete.items() if len(errors) == len(delays)}
-        if complete and 2 * len(complete) >= len(streams):
-            ended[model] = complete
-    common = [s for s in streams if all(s in complete for complete in ended.values())]
-    if not ended or not common:
-        return "None in common."
-    means = {
-        model: np.mean([complete[s] for s in common], axis=0) for model, complete in ended.items()
-    }
-    rows = [
-        [model, *map(_percent, means[model].tolist())]
-        for model in sorted(means, key=lambda model: float(means[model][-1]))
-    ]
-    names = ["at once" if delay is None else f"{int(delay):,} late" for delay in delays]
-    return f"Over {', '.join(common)}.\n\n{_table(['model', *names], rows)}"
+        if cells:
+            about = f"Over {len(streams)} {_TITLES[kind].lower()}: {', '.join(streams)}."
+            yield f"{about}\n\n{_table(['model', 'error %', 'µs an example', 'MB'], cells)}"
 
 
 def _published(standings: Standings) -> str:
@@ -274,7 +286,7 @@ def _published(standings: Standings) -> str:
         [stream, f"{one.rows:,}", one.error, one.model, _percent(standings.error(stream, OWN))]
         for stream, one in PUBLISHED.items()
     ]
-    return _table(["stream", "rows", "published", "model", OWN], rows)
+    return _table(["stream", "rows", "published", "model", OWN], rows, texts=[3])
 
 
 def _failures(standings: Standings) -> str:
@@ -283,4 +295,5 @@ def _failures(standings: Standings) -> str:
         for row in standings.rows
         if row["status"] != "ok"
     ]
-    return _table(["stream", "model", "labels", "outcome"], rows) if rows else "All ended."
+    headings = ["stream", "model", "labels", "outcome"]
+    return _table(headings, rows, texts=[1, 2, 3]) if rows else "All ended."

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from drift.experiments.arena.models import MODELS
-from drift.experiments.arena.streams import STREAMS
+from drift.experiments.arena.streams import KINDS, STREAMS
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
 from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from drift.experiments.jobs import Record
     from drift.experiments.results import Results
@@ -44,7 +45,7 @@ COLUMNS = (
 
 #: Columns of `Standings.pairs` and `Standings.losses`.
 PAIRS = (*TESTS, "error", "theirs")
-LOSSES = ("stream", "error", "rival", "theirs", "gap")
+LOSSES = ("stream", "delay", "error", "rival", "theirs", "gap")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,21 +120,20 @@ class Standings:
         names = [name for model in (*MODELS, *BASELINES) for name in (model, f"{model}, tuned")]
         return [name for name in names if name in there]
 
-    @staticmethod
-    def aside(model: str) -> bool:
-        """Whether a model, tuned or not, stands in tables behind the others'."""
-        name = model.partition(",")[0]
-        return name in MODELS and MODELS[name].aside
+    @cached_property
+    def delays(self) -> list[str | None]:
+        """Delays of labels, in the order of the runs."""
+        return list(dict.fromkeys(row["delay"] for row in self.rows))
 
     def pairs(self, kind: str) -> list[Record]:
-        """Compare `OWN` with each model that does not stand aside, on streams of a kind.
+        """Compare `OWN` with each other model on streams of a kind.
 
         Streams of one source count once, with their mean error. See `pairs_of`, which corrects for
         the number of these pairs alone; beside it stand the mean errors of both.
         """
         all_pairs: list[Record] = []
         streams = self.of_kind(kind)
-        for other in (one for one in self.models if one != OWN and not self.aside(one)):
+        for other in (name for name in self.models if name != OWN):
             shared = {
                 s: errors
                 for s in streams
@@ -154,31 +154,76 @@ class Standings:
             row["holm"] = p
         return all_pairs
 
-    def best(self, stream: str, delay: str | None = None) -> tuple[str, float] | None:
-        """Name and error of the best rival at its defaults; None where none has ended well."""
+    def others(
+        self,
+        stream: str,
+        delay: str | None = None,
+        *,
+        tuned: bool = False,
+        without: Collection[str] = (),
+    ) -> dict[str, float]:
+        """Errors of the other models that have ended well on a stream, lowest first.
+
+        Parameters
+        ----------
+        stream, delay
+            As for `error`.
+        tuned
+            Whether they are the tuned ones, not those at their defaults.
+        without
+            Names of models that do not count; those of `OWN`, of any size, never do.
+        """
         errors = {
             model: error
             for model in self.models
-            if not model.startswith(OWN) and not model.endswith(", tuned")
+            if not model.startswith(OWN) and model not in without
+            if model.endswith(", tuned") is tuned
             if (error := self.error(stream, model, delay)) is not None
         }
-        return min(errors.items(), key=lambda one: one[1]) if errors else None
+        return dict(sorted(errors.items(), key=itemgetter(1)))
 
-    def losses(self, delay: str | None = None, least: float = 0.005) -> list[Record]:
-        """Streams on which a rival at its defaults is better, by at least so much; worst first."""
-        losses = []
-        for stream in self.streams:
-            ours, best = self.error(stream, OWN, delay), self.best(stream, delay)
-            if ours is not None and best is not None and ours - best[1] >= least:
-                row = {"stream": stream, "error": ours, "rival": best[0], "theirs": best[1]}
-                losses.append(row | {"gap": ours - best[1]})
-        return sorted(losses, key=lambda row: -row["gap"])
+    def gaps(self, *, tuned: bool = False) -> list[Record]:
+        """Compare `OWN` with the best other model on each stream, with each delay.
+
+        Parameters
+        ----------
+        tuned
+            Whether the others are the tuned ones, not those at their defaults.
+
+        Returns
+        -------
+        list of dict
+            ``stream``, ``delay``, ``error``, ``rival``, ``theirs`` and ``gap``, by which the
+            rival is better; by kind, then by delay, the largest gap first.
+        """
+        gaps: list[Record] = []
+        for delay in self.delays:
+            for stream in self.streams:
+                ours = self.error(stream, OWN, delay)
+                others = self.others(stream, delay, tuned=tuned)
+                if ours is not None and others:
+                    rival, theirs = next(iter(others.items()))
+                    values = (stream, delay, ours, rival, theirs, ours - theirs)
+                    gaps.append(dict(zip(LOSSES, values, strict=True)))
+        return sorted(
+            gaps,
+            key=lambda row: (
+                KINDS.index(STREAMS[row["stream"]].kind),
+                self.delays.index(row["delay"]),
+                -row["gap"],
+            ),
+        )
+
+    def losses(self, *, tuned: bool = False) -> list[Record]:
+        """Return the `gaps` of a tenth of a point or more."""
+        return [row for row in self.gaps(tuned=tuned) if row["gap"] >= 0.001]
 
     def costs(self, kind: str) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
-        The models are those that ended well on half of the streams or more, but for those that
-        stand aside, and the streams those on which all of them did; see
+        A run whose time was taken on another machine has none, and is left out. The streams are
+        those on which at least half of the remaining models have run, the models those that have
+        run on at least half of these, over the streams on which all of them have; see
         `drift.experiments.comparison.tables.costs`.
 
         Parameters
@@ -186,18 +231,20 @@ class Standings:
         kind
             Of the streams, one of `KINDS`.
         """
-        streams = self.of_kind(kind)
-        ended = {
-            model: evaluated
-            for model in self.models
-            if not model.endswith(", tuned")
-            and not self.aside(model)
-            and 2 * len(evaluated := {s for s in streams if self.error(s, model) is not None})
-            >= len(streams)
-        }
-        common = set(streams).intersection(*ended.values())
-        rows = [row for row in self.rows if row["model"] in ended and row["delay"] is None]
-        return sorted(common), costs(rows, common)
+        kind_streams = self.of_kind(kind)
+        rows = [
+            row
+            for row in self.rows
+            if row["stream"] in kind_streams and row["delay"] is None and row["status"] == "ok"
+            if row["microseconds"] is not None and not row["model"].endswith(", tuned")
+        ]
+        models_of = _gathered(rows, "stream", "model")
+        names = set().union(*models_of.values())
+        streams = {s for s, models in models_of.items() if 2 * len(models) >= len(names)}
+        streams_of = _gathered((row for row in rows if row["stream"] in streams), "model", "stream")
+        timed = {m: where for m, where in streams_of.items() if 2 * len(where) >= len(streams)}
+        common = streams.intersection(*timed.values())
+        return sorted(common), costs([row for row in rows if row["model"] in timed], common)
 
 
 def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
@@ -248,6 +295,10 @@ def select(
             place = streams.index(record["stream"]), delay, models.index(family), *rest
             chosen[place] = {"contender": record["model"], **record}
     return [chosen[place] for place in sorted(chosen)]
+
+
+def _gathered(rows: Iterable[Record], key: str, column: str) -> dict[str, set[str]]:
+    return {name: {row[column] for row in group} for (name,), group in grouped(rows, key).items()}
 
 
 def _mean(group: list[Record]) -> Record:
