@@ -10,7 +10,6 @@ import numpy as np
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.contract import ONE
 from drift.models._template.kernel_model import KernelModel
 from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.probabilities import logistic, softmax
@@ -123,7 +122,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     def _share_guard(self, guard: Guard) -> None:
         self.model._share_guard(guard)
 
-    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
         """Learn one example, as the model does.
 
         Parameters
@@ -131,8 +130,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         x, y, w
             Features, label and weight, as for the model.
         """
-        if w is ONE:
-            self._learn_only(x, y)
+        if w.__class__ is float and w == 1.0:
+            self._learn_only(x, y)  # an update, which needs no other guard
         else:
             super().learn_one(x, y, w)
 
@@ -159,8 +158,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
-        model, weighted = self.model, (self._weight, self._two._learn_sign, x, sign)
-        score: float = self._guard.update(self, self._follow_one, model._weighted, *weighted)
+        learn, example = self.model._with_weight, (self._weight, self._two._learn_sign, x, sign)
+        score: float = self._guard.update(self, self._follow_one, learn, *example)
         return score
 
     def _follow_one(self, learn: Callable[..., Any], *example: Any) -> Any:

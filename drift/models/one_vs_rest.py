@@ -173,7 +173,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         self._calibration.learn_classes(scores, label, self._weight)
         self.n_mistakes += mistakes
         for model, sign in changing:
-            model._weighted(self._weight, model._learn_sign, x, sign)
+            model._with_weight(self._weight, model._learn_sign, x, sign)
 
     def _new_model(self) -> KernelClassifier:
         """Model of a new class, over the shared store if it can be."""

@@ -10,7 +10,7 @@ from drift._checks import check_choice, check_integer, check_numbers, check_seed
 from drift.models._base.examples import LARGEST
 from drift.models._base.guard import alone
 from drift.models._base.labels import check_classes
-from drift.models._template.contract import ONE, OnlineClassifier
+from drift.models._template.contract import OnlineClassifier
 from drift.models._tracker.built import TrackerCore
 from drift.models._tracker.members import members_of
 from drift.models._tracker.plan import Plan
@@ -194,7 +194,7 @@ class Tracker(OnlineClassifier):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
         """Learn one example.
 
         Parameters
@@ -211,12 +211,12 @@ class Tracker(OnlineClassifier):
         LabelError, FeatureError, FeatureTypeError, ParameterError
             If the label, a value or the weight cannot be learnt.
         """
-        if w is ONE:
+        if w.__class__ is float and w == 1.0:
             self._core.learn(x, y, 1.0)
         else:
             super().learn_one(x, y, w)
 
-    def predict_learn_one(self, x: Features, y: Label, w: float = ONE) -> Label:
+    def predict_learn_one(self, x: Features, y: Label, w: float = 1.0) -> Label:
         """Learn one example, and return the prediction before that.
 
         It costs no more than learning, and leaves no ticket. With ``late=True`` it is the current

@@ -166,7 +166,7 @@ cdef class Scores(Point):
         """
         if sign * value <= margin or self.adopts(y, model):
             return False
-        # Without an enclosing update the weight is 1: `_run_weighted` sets another within one.
+        # Without an enclosing update the weight is 1: `_with_weight` sets another within one.
         self.calibration.update(value, sign, <double>model._weight if self.guard.updating else 1.0)
         return True
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._template.binary_labels import SIGNS, BinaryLabels
-from drift.models._template.contract import ONE
 from drift.models._template.kernel_model import KernelModel
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
             self._guard.update(self, self._step, x, y, sign, score)
         return score
 
-    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
         """Learn one example.
 
         Parameters
@@ -143,14 +142,16 @@ class KernelClassifier(BinaryLabels, KernelModel):
         ParameterError
             If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
-        if w is not ONE or not self._score_is_sum:
-            super().learn_one(x, y, w)
-            return
-        try:
-            sign = SIGNS[self._kind][y]
-        except (KeyError, TypeError):
-            sign = self._sign(y)
-        self._supports.learn(x, y, sign, self)  # one call of the store, which needs no guard
+        # The usual case is one call of the store, without a guard. `type(w)` would take longer.
+        if w.__class__ is float and w == 1.0 and self._score_is_sum:
+            try:
+                sign = SIGNS[self._kind][y]
+            except (KeyError, TypeError):  # a label of another kind
+                pass
+            else:
+                self._supports.learn(x, y, sign, self)
+                return
+        super().learn_one(x, y, w)
 
     def _learn(self, x: Features, y: Label) -> Label:
         labels, sign = self._labels, self._sign(y)

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["ONE", "OnlineClassifier", "named_row"]
-
-#: Weight of examples without one: the same object, which is compared by `is`.
-ONE = 1.0
+__all__ = ["OnlineClassifier", "named_row"]
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Portable):
@@ -43,7 +40,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     makes a model with others.
     """
 
-    #: Weight of the example that is being learnt, for the hooks; `_run_weighted` sets it.
+    #: Weight of the example that is being learnt, for the hooks; `_with_weight` sets it.
     _weight: float = 1.0
     #: The features of the last batch that was learnt. Copies have none: a batch leaves the same
     #: state as its rows one by one.
@@ -163,7 +160,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
         """Learn one example.
 
         Parameters
@@ -187,27 +184,26 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         FeatureTypeError
             If a value is not a number, or `x` not a mapping.
         """
-        if w is ONE:
+        if w.__class__ is float and w == 1.0:  # `type(w)` would take longer
             self._guard.run(self._learn, x, y)
         else:
             self._guard.run(self._learn_weighted, x, y, weight_of(w))
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
         """Learn an example with a weight; return the prediction before that."""
-        label: Label = self._weighted(w, self._learn, x, y) if w else self._predict(x)
+        label: Label = self._with_weight(w, self._learn, x, y) if w else self._predict(x)
         return label
 
-    def _weighted(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
-        """Call `learn` with a weight for the hooks."""
-        if w == 1.0:
-            return learn(*example)
-        return self._guard.update(self, self._run_weighted, w, learn, *example)
+    def _with_weight(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
+        """Call `learn` while `_weight` is the example's weight."""
 
-    def _run_weighted(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
-        self._weight = w  # an exception undoes this, too
-        result = learn(*example)
-        del self._weight
-        return result
+        def weighted() -> Any:
+            self._weight = w  # an exception undoes this, too
+            result = learn(*example)
+            del self._weight
+            return result
+
+        return learn(*example) if w == 1.0 else self._guard.update(self, weighted)
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from drift.errors import LabelError
 from drift.models._base.labels import check_class, check_classes
 from drift.models._template.binary import KernelClassifier
-from drift.models._template.binary_labels import SIGNS
-from drift.models._template.contract import ONE, OnlineClassifier
 from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.prototypes import Prototypes
 
@@ -39,6 +37,9 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
 
     _class_margin = 0.0  # as the template's, whose `_score` this class calls
 
+    #: False from the third class on. An attribute is read faster than a property; it follows from
+    #: the prototypes, and is not stored.
+    _score_is_sum = True
     #: None while the model is binary.
     _prototypes: Any = None
 
@@ -60,14 +61,20 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         super().__init__(kernel, budget)
         del self._prototypes  # until a third class comes
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_score_is_sum", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._prototypes is not None:
+            self._score_is_sum = False
+
     @property
     def _mode(self) -> type[KernelClassifier | MulticlassKernelClassifier]:
         """The template that the model follows now."""
         return KernelClassifier if self._prototypes is None else MulticlassKernelClassifier
-
-    @property
-    def _score_is_sum(self) -> bool:  # type: ignore[override]
-        return self._prototypes is None
 
     # --- methods of one template or the other --------------------------------------------------
 
@@ -137,7 +144,7 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
 
     def _split_into_classes(self) -> None:
         """Replace the hypothesis by prototypes: each class learnt so far gets half of it."""
-        self._prototypes, self._halves = Prototypes(), {}
+        self._prototypes, self._halves, self._score_is_sum = Prototypes(), {}, False
         if not self.n_updates:
             return
         learnt = self._labels if self._kind != "any" else self._labels[1:]
@@ -148,32 +155,3 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}
             self._prototypes.put(slot, self._supports, shares)
-
-    # --- one example ---------------------------------------------------------------------------
-
-    def learn_one(self, x: Features, y: Label, w: float = ONE) -> None:
-        """Learn one example.
-
-        Parameters
-        ----------
-        x
-            Features by name.
-        y
-            Label: two classes as long as it is bool, 0/1 or -1/+1.
-        w
-            Weight: it multiplies the example's coefficient unless the class documents another use.
-            0 changes nothing, and `y` is not checked.
-
-        Raises
-        ------
-        LabelError, FeatureError, FeatureTypeError, ParameterError
-            As by the models for two classes, and those for more.
-        """
-        try:
-            sign = SIGNS[self._kind][y] if self._prototypes is None and w is ONE else None
-        except (KeyError, TypeError):  # a label of another kind
-            sign = None
-        if sign is None:
-            OnlineClassifier.learn_one(self, x, y, w)
-        else:
-            self._supports.learn(x, y, sign, self)
