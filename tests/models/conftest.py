@@ -6,7 +6,7 @@ import pytest
 
 from drift.models import column_type, compiled, tracker
 from drift.models._base import guard
-from drift.models._store import built, plain
+from drift.models._store import built, calibration, plain
 from drift.models._tracker.reference_core import TrackerCore
 
 STORES = ["compiled-float32", "compiled-float64", "plain"]
@@ -30,7 +30,7 @@ def on_plain_store(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(built, "ColumnStore", plain.ColumnStore)
             patch.setattr(built, "Guard", guard.Guard)
-            patch.setattr(built, "Calibration", plain.Calibration)
+            patch.setattr(built, "Calibration", calibration.Calibration)
             patch.setattr(built, "prefix_votes", plain.prefix_votes)
             patch.setattr(tracker, "TrackerCore", TrackerCore)
             yield

@@ -1,60 +1,41 @@
-"""The compiled store, or the plain one where it was not built; and the type of its columns."""
+"""What is compiled: the column store and what is built with it; or the same in plain Python.
+
+Other modules import these names from here. Beside the store they are the guard, the calibration,
+`prefix_votes` for the `VotedPerceptron`, and `suspects` for batches.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import warnings
-from typing import TYPE_CHECKING
 
-from drift import __version__
 from drift.errors import ParameterError
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-
-def check_version(extension: ModuleType) -> None:
-    """Refuse, with RuntimeError, a compiled module of another version of drift."""
-    if (compiled_version := extension.__version__) != __version__:
-        raise RuntimeError(
-            f"the compiled extension {extension.__file__} is that of drift {compiled_version}, the "
-            f"Python code that of drift {__version__}. Install drift again, in its source folder: "
-            "pip install -e ."
-        )
-
-
-def is_main_process() -> bool:
-    """Whether this is no worker process, which would repeat the main process's warnings."""
-    return multiprocessing.parent_process() is None
-
+from drift.models._base.extensions import check_version, warn_missing
 
 try:
     from drift.models._store import columns
 
     check_version(columns)
-    from drift.models._store.columns import Calibration, ColumnStore, Guard, prefix_votes, suspects
+    from drift.models._store.columns import (
+        Calibration,
+        ColumnStore,
+        Guard,
+        prefix_votes,
+        suspects,
+    )
 except ImportError:  # built without a C compiler
+    from drift.models._base.guard import Guard  # type: ignore[assignment]
     from drift.models._base.rows import suspects
-    from drift.models._store.plain import Calibration, ColumnStore, Guard, prefix_votes  # type: ignore[assignment]
+    from drift.models._store.calibration import Calibration  # type: ignore[assignment]
+    from drift.models._store.plain import ColumnStore, prefix_votes  # type: ignore[assignment]
 
-    if is_main_process():
-        warnings.warn(
-            "drift.models runs without its compiled extension: the same results, but 50 to 350 "
-            "times more slowly. Install a C compiler, and then drift again, in its source folder: "
-            "pip install -e .",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    warn_missing(": the same results, but 50 to 350 times more slowly")
 
 __all__ = [
     "Calibration",
     "ColumnStore",
     "Guard",
-    "check_version",
     "column_type",
     "compiled",
-    "is_main_process",
     "prefix_votes",
     "suspects",
 ]

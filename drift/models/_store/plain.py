@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from drift.models._store.classes import Classes
     from drift.types import Features
 
-__all__ = ["Calibration", "ColumnStore", "Guard", "prefix_votes"]
+__all__ = ["ColumnStore", "prefix_votes"]
 
 
 @store_class

@@ -1,7 +1,6 @@
 """The compiled core, or the reference where it was not built."""
 
-import warnings
-
+from drift.models._base.extensions import check_version, warn_missing
 from drift.models._store import built as store
 
 __all__ = ["TrackerCore", "compiled"]
@@ -14,17 +13,11 @@ try:
         raise ImportError  # noqa: TRY301 - the store has warned
     from drift.models._tracker import core
 
-    store.check_version(core)
+    check_version(core)
     from drift.models._tracker.core import TrackerCore
 except ImportError:
     from drift.models._tracker.reference_core import TrackerCore  # type: ignore[assignment]
 
-    if compiled and store.is_main_process():
-        warnings.warn(
-            "drift.models runs without its compiled extension for the Tracker, which takes some "
-            "200 times as long. Install a C compiler, and then drift again, in its source folder: "
-            "pip install -e .",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    if compiled:
+        warn_missing(" for the Tracker, which takes some 200 times as long")
     compiled = False
