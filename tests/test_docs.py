@@ -80,6 +80,13 @@ def test_the_page_on_metrics_is_what_its_program_writes():
     assert metrics.PAGE.read_text(encoding="utf-8") == metrics.page()
 
 
+def test_the_page_on_options_is_what_its_program_writes():
+    pytest.importorskip("kafka")
+    from tools import options  # noqa: PLC0415 - needs an extra
+
+    assert options.PAGE.read_text(encoding="utf-8") == options.page()
+
+
 def test_the_page_on_models_names_the_models_that_there_are():
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     [table] = re.findall(r"^\| model \|.*?\n\n", page, re.DOTALL | re.MULTILINE)
