@@ -66,11 +66,16 @@ def test_links_lead_to_files(page):
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
-def test_the_page_on_experiments_names_options_that_there_are():
-    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-    commands = [app.get_command(None, name) for name in ("arena", "compare", "reproduce", "track")]
-    options = {option for command in commands for one in command.params for option in one.opts}
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page)) <= options | {"--help"}
+def test_the_pages_on_experiments_name_all_options_of_a_comparison_and_no_others():
+    pages = [ROOT / "docs" / name for name in ("experiments.md", "reading.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+    options = {
+        command: {option for one in app.get_command(None, command).params for option in one.opts}
+        for command in ("arena", "compare", "reproduce", "track")
+    }
+    assert named <= set().union(*options.values()) | {"--help"}
+    assert {option for option in options["compare"] if option.startswith("--")} <= named
 
 
 def test_the_page_on_metrics_is_what_its_program_writes():
@@ -78,6 +83,13 @@ def test_the_page_on_metrics_is_what_its_program_writes():
     from tools import metrics  # noqa: PLC0415 - needs an extra
 
     assert metrics.PAGE.read_text(encoding="utf-8") == metrics.page()
+
+
+def test_the_page_on_options_is_what_its_program_writes():
+    pytest.importorskip("kafka")
+    from tools import options  # noqa: PLC0415 - needs an extra
+
+    assert options.PAGE.read_text(encoding="utf-8") == options.page()
 
 
 def test_the_page_on_models_names_the_models_that_there_are():

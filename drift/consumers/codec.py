@@ -227,17 +227,25 @@ class JsonCodec:
     Example(features={'order.sum': 3.5, 'order.card=visa': 1}, label=False, id=7, ...)
     """
 
-    features: str | None = option("Where the features are.", None)
-    label: str | None = option("Where the label is.", None)
-    id: str | None = option("Where the id is.", None)
-    timestamp: str | None = option("Where the timestamp is.", None)
-    weight: str | None = option("Where the weight of the example is.", None)
-    key: str | None = option("Where the key is that has a model of its own.", None)
-    drop: Sequence[str] = option("What is no feature.", ())
-    skip: Sequence[str] = option("Messages to leave out.", ())
+    features: str | None = option(
+        "Path of the features; default: features, or with label all that is not named.", None
+    )
+    label: str | None = option("Path of the label; default: label.", None)
+    id: str | None = option("Path of the id; default: id, or with label none.", None)
+    timestamp: str | None = option(
+        "Path of the timestamp; default: timestamp, or with label none.", None
+    )
+    weight: str | None = option("Path of the weight of the example.", None)
+    key: str | None = option("Path of the key; each key has a model of its own.", None)
+    drop: Sequence[str] = option("Paths of what is no feature.", ())
+    skip: Sequence[str] = option("Rules that name messages to leave out.", ())
     one_hot: bool = option("Make a feature of each text and bool.", default=False)
-    classes: Sequence[object] | None = option("The labels that there are.", None)
-    labels: Mapping[str, str] | None = option("Where messages of labels have what they say.", None)
+    classes: Sequence[object] | None = option(
+        "All labels; a message with another is refused.", None
+    )
+    labels: Mapping[str, str] | None = option(
+        "Paths of id, label and weight in a topic of labels: [codec.labels].", None
+    )
     require_label: bool = option("Refuse messages without a label.", default=False)
     raw: bool = option("Hand strings and null on to a River pipeline.", default=False)
     max_bytes: int = option("Bytes of the largest value that is read.", 1 << 20, least=1)

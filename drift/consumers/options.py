@@ -70,10 +70,13 @@ class _TopicOptions:
         least=0,
     )
     max_jump: float = option(
-        "Seconds by which one record moves the time.", 3600.0, least=0, duration=True
+        "How far one record moves the time; a longer jump counts if the next record confirms it.",
+        3600.0,
+        least=0,
+        duration=True,
     )
     max_idle: float | None = option(
-        "Seconds to wait for a partition that may have earlier records; default: for ever.",
+        "How long to wait for a partition that may have earlier records; default: for ever.",
         None,
         least=0,
         duration=True,
@@ -115,8 +118,10 @@ class _TopicOptions:
         most=0.5,
     )
     events: str | None = option("Topic for alarms.", None)
-    checkpoint_every: int = option("Messages between checkpoints.", 20_000, least=1)
-    checkpoint_seconds: float = option("Seconds between checkpoints.", 10.0, least=0, duration=True)
+    checkpoint_every: int = option(
+        "Messages between checkpoints, if that is sooner than checkpoint-seconds.", 20_000, least=1
+    )
+    checkpoint_seconds: float = option("Time between checkpoints.", 10.0, least=0, duration=True)
     promote: float | None = option(
         "E-value at which the shadow takes the model's place; default: by `drift promote` alone.",
         None,

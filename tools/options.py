@@ -1,0 +1,100 @@
+"""Write docs/options.md: what the file of a worker may have, from where it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drift._options import declared
+from drift.cli._learning import Learning
+from drift.cli._settings import ServeOptions
+from drift.consumers.codec import JsonCodec
+from drift.consumers.registry import SchemaCodec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from drift._options import Option
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "options.md"
+HEAD = """\
+# All options of a worker
+
+Written by `python tools/options.py`. A row is a key of the `--config` file. `drift consume` and
+`drift serve` take it on the command line, too: `checkpoint_seconds` as `--checkpoint-seconds`,
+which overrides the file. Where the command line calls it otherwise, the row says how. Those of
+`[codec]` are in the file only.
+
+A duration is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
+"""
+#: What is declared once for all keys of a table: its purpose, and the page that explains it.
+TABLES = {
+    "worker": "What is read, sent and saved: [run a worker](operations.md). What is kept and "
+    "signed: [checkpoints](checkpoints.md). Metrics and alarms: [watch a worker](monitoring.md).",
+    "labels": "[Labels that come later](kafka_labels.md), on a topic of their own.",
+    "keyed": "[A model for each key](keyed.md).",
+    "decision": "One of these: [a threshold](explain.md#decide-by-cost) that is learnt.",
+    "answers": "[Explanations](explain.md) in predictions.",
+    "promote": "When a [second model](checkpoints.md#try-another-model) replaces the first.",
+    "serve": "[Predictions over HTTP](serving.md), by `drift serve` alone.",
+    "codec": "Where [messages](kafka_messages.md) have their parts; a path is as `order.id` or "
+    "`header:id`. `registry` and `schema_id` are for a [schema "
+    "registry](kafka_messages.md#avro-and-json-schema).",
+    "model": "`class` is `--model`. Each parameter of the class is a key, too: see [all "
+    "models](models.md). `[models.shadow]` has the same keys, for the second model.",
+}
+KINDS = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    object: "label",
+    Mapping: "table",
+}
+KAFKA = """
+## `[kafka]`, `[consumer]`, `[producer]`
+
+Options of [kafka-python](https://kafka-python.readthedocs.io): for all clients, for the consumer,
+for the producer. Each is also a variable of the environment with the prefix `DRIFT_KAFKA_`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    codecs = {one.key: one for kind in (JsonCodec, SchemaCodec) for one in declared(kind)}
+    model = [one for one in declared(Learning) if one.key in {"model", "budget", "kernel", "seed"}]
+    parts = [HEAD]
+    for table, about in TABLES.items():
+        options: Iterable[Option] = {"codec": codecs.values(), "model": model}.get(
+            table, [one for one in declared(ServeOptions) if (one.table or "worker") == table]
+        )
+        rows = [row(one, table) for one in options]
+        heading = "| key | takes | default | meaning |\n|---|---|---|---|"
+        parts.append("\n".join([f"## `[{table}]`\n\n{about}\n\n{heading}", *rows]) + "\n")
+    return "\n".join(parts) + KAFKA
+
+
+def row(one: Option, table: str) -> str:
+    """Return the row of an option."""
+    key = "class" if (table, one.key) == ("model", "model") else one.key
+    spelt = "" if key == one.name or table in {"codec", "model"} else f" (`{one.flag}`)"
+    spelt = " (by its place)" if one.argument else spelt
+    takes = "duration" if one.duration else KINDS.get(one.kind, "text")
+    takes = " or ".join(f"`{choice}`" for choice in one.choices) or takes
+    takes = f"list of {takes}s" if one.many else takes
+    takes = ", ".join(filter(None, [takes, one.bounds()]))
+    meaning, _, otherwise = one.help.removesuffix(".").partition("; default: ")
+    if otherwise:
+        default = otherwise
+    elif one.required:
+        default = "none" if table == "codec" else "must be given"
+    elif isinstance(one.default, bool):
+        default = f"`{str(one.default).lower()}`"
+    else:
+        default = f"`{shown}`" if (shown := one.shown()) else "none"
+    return f"| `{key}`{spelt} | {takes} | {default} | {meaning} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
