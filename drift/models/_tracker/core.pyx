@@ -458,7 +458,7 @@ cdef class TrackerCore:
         cdef int n_classes
         layout = check_state(self.plan, state)
         sizes, supports = layout.sizes, layout.supports(state["arrays"])
-        inputs = max(sizes["names"], sizes["context_cells"], int(supports[0].max(initial=0)))
+        inputs = max(sizes["names"], int(supports[0].max(initial=0)))
         slots = (sizes["slots"] + LANES - 1) // LANES * LANES
         window = max(sizes["window"], sizes["context_window"])
         windows = {"window": window, "context_window": window, "fitted": tables.window_of(self.budget) if window else 0}

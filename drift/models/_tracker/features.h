@@ -113,8 +113,9 @@ static void drift_means_learn(DriftTracker *t, int first, int last) {
         }
 }
 
-/* Standardise the deviations of the n-th example; return the sum of squares of these and of its values. */
-static double drift_context_read(DriftTracker *t, double n, int learn) {
+/* Standardise the deviations of the n-th example; return the sum of squares of these and of its values. `read_deviations` gets
+   the statistics after it. */
+static double drift_context_read(DriftTracker *t, double n) {
     double sum = 0.0;
     for (int j = 0; j < t->n_context / DRIFT_CONTEXT_INPUTS; j++) {
         double *z = t->context_standardised + DRIFT_CONTEXT_INPUTS * j, *curves = t->context_curves + DRIFT_CONTEXT_INPUTS * j;
@@ -122,23 +123,29 @@ static double drift_context_read(DriftTracker *t, double n, int learn) {
         for (int h = 0; h < DRIFT_N_HORIZONS; h++) {
             DriftFeature feature = t->deviation_statistics[DRIFT_N_HORIZONS * j + h];
             z[1 + h] = drift_feature_read(&feature, t->raw_deviations[DRIFT_N_HORIZONS * j + h], n, curves + 1 + h);
-            if (learn) t->deviation_statistics[DRIFT_N_HORIZONS * j + h] = feature;
+            t->read_deviations[DRIFT_N_HORIZONS * j + h] = feature;
         }
         for (int k = 0; k < DRIFT_CONTEXT_INPUTS; k++) sum += z[k] * z[k];
     }
     return sum;
 }
 
-/* Standardise the values of `d` features; return the sum of squares. `learn` stores the statistics. */
-DRIFT_CLONES static double drift_features_read(DriftFeature *features, const double *x, double *z, double *curves, int d, double n, int learn) {
+/* Standardise the values of `d` features; return the sum of squares. `after` gets the statistics after them. */
+DRIFT_CLONES static double drift_features_read(DriftFeature *after, const DriftFeature *features, const double *x, double *z, double *curves, int d, double n) {
     double sum = 0.0;
     for (int j = 0; j < d; j++) {
         DriftFeature feature = features[j];
         z[j] = drift_feature_read(&feature, x[j], n, curves + j);
         sum += z[j] * z[j];
-        if (learn) features[j] = feature;
+        after[j] = feature;
     }
     return sum;
+}
+
+/* Keep the statistics after the example that was read. */
+static void drift_features_learn(DriftTracker *t, int d) {
+    memcpy(t->features, t->read_features, (size_t)d * sizeof *t->features);
+    memcpy(t->deviation_statistics, t->read_deviations, (size_t)(t->n_context / DRIFT_CONTEXT_INPUTS * DRIFT_N_HORIZONS) * sizeof *t->deviation_statistics);
 }
 
 #endif

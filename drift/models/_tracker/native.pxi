@@ -16,6 +16,7 @@ cdef extern from "core.h":
         uint64_t draws, kept, renew, renewing, since, n_trees, next
     ctypedef struct DriftTracker:
         DriftFeature *features
+        DriftFeature *read_features
         DriftSums *sums
         int32_t *common
         double *raw
@@ -89,14 +90,15 @@ cdef extern from "core.h":
     const uint64_t drift_step
     void drift_sort_numbers(uint64_t *, uint64_t *, int) nogil
     void drift_hats(DriftHats *, int32_t *, float *, const double *, int) nogil
-    double drift_features_read(DriftFeature *, const double *, double *, double *, int, double, int) nogil
+    double drift_features_read(DriftFeature *, const DriftFeature *, const double *, double *, double *, int, double) nogil
+    void drift_features_learn(DriftTracker *, int) nogil
     void drift_context_deviations(DriftTracker *) nogil
     void drift_read_tree_row(DriftTracker *, int, double) nogil
     void drift_read_context_tree_row(DriftTracker *) nogil
     void drift_compact(DriftTracker *) nogil
     void drift_means_learn(DriftTracker *, int, int) nogil
     uint64_t drift_key_part(uint64_t, double) nogil
-    double drift_context_read(DriftTracker *, double, int) nogil
+    double drift_context_read(DriftTracker *, double) nogil
     double drift_feature_standardise(DriftFeature *, double) nogil
     void drift_predict(DriftTracker *) nogil
     double drift_probability(const DriftTracker *, int) nogil

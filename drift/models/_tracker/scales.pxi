@@ -87,6 +87,7 @@ cdef class Dense(Scale):
     cdef dict new_values, last_new_values  # values of new names, of this example and of the last one
     # Nonzero values of the example; names that had one before; names that get their first.
     cdef int n_present, n_active, n_new
+    cdef double squares, context_squares  # sums of squares of the example that was read
     # Of the rows that are read: places of the header's names, and the number of the name of each column, or -1.
     cdef dict places
     cdef int32_t *numbers
@@ -113,8 +114,7 @@ cdef class Dense(Scale):
         if n > t.inputs or n > t.names or n + 1 > t.cells:
             if t.names:  # most streams have no others than the first example's
                 n += n // 4
-            sizes = sizes_of(n, sparse=False, trees=t.trees)
-            self.state.reserve(sizes | {"inputs": max(n, DRIFT_CONTEXT_INPUTS * sizes["context"])})
+            self.state.reserve(sizes_of(n, sparse=False, trees=t.trees) | {"inputs": n})
         return 0
 
     cdef bint read_values(self, dict features, rows, int i) except -1:
@@ -245,10 +245,10 @@ cdef class Dense(Scale):
     cdef int make_point(self) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef int j, d = <int>len(self.names) + <int>len(self.new_names)
-        cdef double n = t.sums.examples + 1.0, squares, scale
-        squares = t.sums.squares + drift_features_read(t.features, t.raw, t.standardised, t.curves, d, n, False)
+        cdef double n = t.sums.examples + 1.0, scale
+        self.squares = drift_features_read(t.read_features, t.features, t.raw, t.standardised, t.curves, d, n)
         drift_hats(&t.hats, t.hat_knots, t.hat_heights, t.curves, d)
-        scale = sqrt(squares / n + 1e-9)
+        scale = sqrt((t.sums.squares + self.squares) / n + 1e-9)
         t.squared_norm = 0.0
         t.n_values = 0
         for j in range(d):
@@ -276,7 +276,8 @@ cdef class Dense(Scale):
         cdef double n = t.sums.examples + 1.0, scale
         cdef int j
         drift_read_context_tree_row(t)
-        scale = sqrt((t.sums.context_squares + drift_context_read(t, n, False)) / n + 1e-9)
+        self.context_squares = drift_context_read(t, n)
+        scale = sqrt((t.sums.context_squares + self.context_squares) / n + 1e-9)
         for j in range(t.n_context):
             t.context_values[j] = <float>(t.context_standardised[j] / scale)
             t.input_cells[j] = j
@@ -330,8 +331,9 @@ cdef class Dense(Scale):
         cdef int n = <int>len(self.names), d = n + <int>len(self.new_names)
         t.sums.examples += 1.0
         t.sums.values += self.n_present
-        t.sums.squares += drift_features_read(t.features, t.raw, t.standardised, t.curves, d, t.sums.examples, True)
-        t.sums.context_squares += drift_context_read(t, t.sums.examples, True)
+        t.sums.squares += self.squares
+        t.sums.context_squares += self.context_squares
+        drift_features_learn(t, d)
         drift_means_learn(t, n if context_updated else 0, d)  # new names had no means
         self.names, self.new_names = self.next_names, NONE
         self.n_active += self.n_new
@@ -435,7 +437,7 @@ cdef class Sparse(Scale):
     cdef int reserve(self, int n) except -1:
         """Make room for so many values."""
         if n >= self.state.t.hashed:
-            self.state.reserve(dict.fromkeys(("inputs", "hashed"), n + n // 4 + 8))
+            self.state.reserve(dict.fromkeys(("inputs", "linear_inputs", "hashed"), n + n // 4 + 8))
         return 0
 
     cdef bint end_read(self, int n, dict features, rows, int i) except -1:

@@ -111,15 +111,11 @@ static void drift_supports_read(DriftSupports *s, int slot, int32_t *numbers, do
     }
 }
 
-/* Add four dense columns, in order. */
+/* Add four dense columns, in order. Columns of weight 0 add nothing. */
 DRIFT_CLONES static void drift_add_four(double *__restrict dots, const float *const *columns, const double *values, int n) {
     const float *__restrict a = columns[0], *__restrict b = columns[1], *__restrict c = columns[2], *__restrict d = columns[3];
     double u = values[0], v = values[1], w = values[2], x = values[3];
     for (int i = 0; i < n; i++) dots[i] = (((dots[i] + u * (double)a[i]) + v * (double)b[i]) + w * (double)c[i]) + x * (double)d[i];
-}
-
-DRIFT_CLONES static void drift_add_dense(double *__restrict dots, const float *__restrict column, double value, int n) {
-    for (int i = 0; i < n; i++) dots[i] += value * (double)column[i];
 }
 
 /* Inner products with all slots, summed in the order of features, dense columns and lists alike: which columns are dense
@@ -150,8 +146,11 @@ static void drift_supports_dots(DriftSupports *s, const int32_t *numbers, const 
                 continue;
             }
             if (!column && k < count) continue;
-            for (int d = 0; d < n_dense; d++) drift_add_dense(dots, dense[d], weights[d], s->capacity);
-            n_dense = 0;
+            if (n_dense) {
+                for (; n_dense < 4; n_dense++) dense[n_dense] = dense[0], weights[n_dense] = 0.0;
+                drift_add_four(dots, dense, weights, s->capacity);
+                n_dense = 0;
+            }
             if (!column) break;
             if (list + DRIFT_AHEAD < n_lists) drift_prefetch_rest(&s->columns[places[lists[list + DRIFT_AHEAD]]]);
             list++;

@@ -241,15 +241,16 @@ def _trees(prefix: str) -> dict[str, Array]:
     return {f"{prefix}tree_{name}": array for name, array in arrays.items()}
 
 
-#: Every array. Dimensions: `members`; `kernel_members` and their `kernels`; `rows`
-#: of scores, one for two classes, else one for each and one for the next; `classes`, as many, at
-#: least two; `slots` of supports; `cells` of linear members, the bias and one for each name or
-#: hash; `knots` of splines, bias included; `names` of features, in sparse rows those that are
-#: standardised, whose hashes are `common`; `inputs` of an example, at least as many as names, and
-#: `hashed` as many in sparse rows; `sides` of a point on the splines; `context`, features that
-#: have one, and `context_cells`, `context_knots` and `context_sides` of the members over them;
-#: `window`, `columns`, `context_window` and `context_columns` of the members of trees, `trees` of
-#: each, `forests`, 1 or none, and `histograms` and `fitted` of the work space of a fit.
+#: Every array. Dimensions: `members`; `kernel_members` and their `kernels`; `rows` of scores, one
+#: for two classes, else one for each and one for the next; `classes`, as many, at least two;
+#: `slots` of supports; `cells` of linear members, the bias and one for each name or hash; `knots`
+#: of splines, bias included; `names` of features, in sparse rows those that are standardised, whose
+#: hashes are `common`; `inputs` of an example, at least as many as names, `linear_inputs` with the
+#: context, and `hashed` as many as `inputs` in sparse rows; `sides` of a point on the splines;
+#: `context`, features that have one, and `context_cells`, `context_knots` and `context_sides` of
+#: the members over them; `window`, `columns`, `context_window` and `context_columns` of the members
+#: of trees, `trees` of each, `forests`, 1 or none, and `histograms` and `fitted` of the work space
+#: of a fit.
 ARRAYS = {
     "coefficients": Array("float32", ("rows", "kernel_members", "slots")),
     "factors": Array("float64", ("kernel_members",)),
@@ -291,7 +292,7 @@ ARRAYS = {
     # members and their inputs; the raw values of this example and of the last one.
     "numbers": Array("int32", ("inputs",), stored=False),
     "values": Array("float64", ("inputs",), stored=False),
-    "input_cells": Array("int32", ("inputs",), stored=False),
+    "input_cells": Array("int32", ("linear_inputs",), stored=False),
     "cell_values": Array("float32", ("inputs",), stored=False),
     "raw": Array("float64", ("inputs",), stored=False),
     "last_raw": Array("float64", ("inputs",), stored=False),
@@ -305,6 +306,9 @@ ARRAYS = {
     "context_standardised": Array("float64", ("context", CONTEXT_INPUTS), stored=False),
     "context_values": Array("float32", ("context", CONTEXT_INPUTS), stored=False),
     "context_curves": Array("float64", ("context", CONTEXT_INPUTS), stored=False),
+    # Statistics of the features and of their deviations after the example.
+    "read_features": Array("float64", ("names", len(FEATURE)), stored=False),
+    "read_deviations": Array("float64", ("context", len(HORIZONS), len(FEATURE)), stored=False),
     # The example's knots and basis values on curves; see hats.h.
     "hat_knots": Array("int32", ("sides",), stored=False),
     "hat_heights": Array("float32", ("sides", 2), stored=False),
@@ -351,6 +355,7 @@ def sizes_of(names: int, *, sparse: bool, trees: int) -> dict[str, int]:
     curves, context_curves = (0 if sparse else names), CONTEXT_INPUTS * context
     return {
         "cells": 1 + (HASH_SLOTS if sparse else names),
+        "linear_inputs": max(names, context_curves),
         "knots": n_knots(curves),
         "sides": min(curves, SPLINED) + SPARE_SIDES,
         "names": names,
@@ -399,7 +404,8 @@ def header() -> str:
     lines.append(f"typedef struct {{ double {sums}; }} DriftSums;")
     lines.append(f"typedef struct {{ uint64_t {forest}; }} DriftForest;")
     structs = dict.fromkeys(("tree_forest", "context_tree_forest"), "DriftForest")
-    structs |= dict.fromkeys(("features", "deviation_statistics"), "DriftFeature")
+    statistics = "features", "deviation_statistics", "read_features", "read_deviations"
+    structs |= dict.fromkeys(statistics, "DriftFeature")
     structs["sums"] = "DriftSums"
     fields = [f"{structs.get(name, _TYPES[a.type])} *{name};" for name, a in ARRAYS.items()]
     lines.append(f"#define DRIFT_ARRAYS {' '.join(fields)} int {', '.join(DIMENSIONS)};")

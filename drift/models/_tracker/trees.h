@@ -325,28 +325,45 @@ static void drift_histogram(const DriftFit *fit, const int32_t *rows, int n, Dri
     }
 }
 
+/* Whether a split's gain comes near the best one, of which `least` is a little less, the parent's part included; without
+   divisions, which take long. */
+static DRIFT_INLINE int drift_is_near(double left_g, double left_h, double g, double h, double least) {
+    double right_g = g - left_g, right_h = h - left_h, left_w = left_h + DRIFT_RIDGE, right_w = right_h + DRIFT_RIDGE;
+    return (left_h >= DRIFT_RIDGE) & (right_h >= DRIFT_RIDGE) & (left_g * left_g * right_w + right_g * right_g * left_w >= left_w * right_w * least);
+}
+
+/* Sums of gradients and curvatures left of each split of a column; returns whether any comes near the best one. */
+DRIFT_CLONES static int drift_left_sums(double *__restrict left_g, double *__restrict left_h, const DriftBin *__restrict bins, int n,
+                                       double g, double h, double least) {
+    int64_t sums_g[DRIFT_BINS], sums_h[DRIFT_BINS];
+    int near = 0;
+    DriftBin sum = {0, 0};
+    for (int b = 0; b < n; b++) sums_g[b] = sum.g += bins[b].g, sums_h[b] = sum.h += bins[b].h;
+    for (int b = 0; b < n; b++) {
+        left_g[b] = (double)sums_g[b] / DRIFT_UNIT, left_h[b] = (double)sums_h[b] / DRIFT_UNIT;
+        near |= drift_is_near(left_g[b], left_h[b], g, h, least);
+    }
+    return near;
+}
+
 /* The best split of a node: returns its place among the chosen columns, or -1 if the node stays whole. */
 static int drift_best_split(const DriftFit *fit, const DriftBin *histogram, DriftBin total, int *code, DriftBin *left) {
     double g = (double)total.g / DRIFT_UNIT, h = (double)total.h / DRIFT_UNIT, parent = g * g / (h + DRIFT_RIDGE), most = 1e-6, least = (most + parent) * (1.0 - 1e-12);
+    double left_g[DRIFT_BINS], left_h[DRIFT_BINS];
     int best = -1;
     for (int c = 0; c < fit->n_columns; c++) {
-        const DriftBin *bins = histogram + c * DRIFT_BINS;
-        DriftBin sum = {0, 0};
-        for (int b = 0; b < fit->f.n_edges[fit->columns[c]]; b++) {
-            double left_g, left_h, right_g, right_h, left_w, right_w, gain;
-            if (!(bins[b].g | bins[b].h)) continue; /* as the bin before */
-            sum.g += bins[b].g, sum.h += bins[b].h;
-            left_g = (double)sum.g / DRIFT_UNIT, left_h = (double)sum.h / DRIFT_UNIT, right_g = g - left_g, right_h = h - left_h;
-            if (left_h < DRIFT_RIDGE) continue;
-            if (right_h < DRIFT_RIDGE) break; /* and so is what follows */
-            left_w = left_h + DRIFT_RIDGE, right_w = right_h + DRIFT_RIDGE;
-            /* Divisions take long, and few splits come near the best one. */
-            if (left_g * left_g * right_w + right_g * right_g * left_w < left_w * right_w * least) continue;
-            gain = left_g * left_g / left_w + right_g * right_g / right_w - parent;
-            if (gain > most) most = gain, least = (most + parent) * (1.0 - 1e-12), best = c, *code = b, *left = sum;
+        int n = fit->f.n_edges[fit->columns[c]];
+        if (!drift_left_sums(left_g, left_h, histogram + c * DRIFT_BINS, n, g, h, least)) continue;
+        for (int b = 0; b < n; b++) {
+            double right_g = g - left_g[b], gain;
+            if (!drift_is_near(left_g[b], left_h[b], g, h, least)) continue;
+            gain = left_g[b] * left_g[b] / (left_h[b] + DRIFT_RIDGE) + right_g * right_g / (h - left_h[b] + DRIFT_RIDGE) - parent;
+            if (gain > most) most = gain, least = (most + parent) * (1.0 - 1e-12), best = c, *code = b;
         }
     }
-    if (best >= 0) fit->f.gains[fit->columns[best]] += most;
+    if (best < 0) return best;
+    fit->f.gains[fit->columns[best]] += most;
+    for (int b = 0; b <= *code; b++) left->g += histogram[best * DRIFT_BINS + b].g, left->h += histogram[best * DRIFT_BINS + b].h;
     return best;
 }
 
