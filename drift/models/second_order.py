@@ -73,7 +73,7 @@ class _SecondOrder(KernelClassifier):
         else:
             coefficients = np.zeros(inverse.capacity)
             supports.coefficients(coefficients)
-        if supports.budget is not None and len(supports) >= supports.budget:
+        if self._over_budget(coming=1):
             freed = supports.evict(self._victim())
             column = inverse.remove(freed, self._guard)
             # A k and A y without the victim follow from those with it: no further product with A.

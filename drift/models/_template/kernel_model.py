@@ -85,8 +85,13 @@ class KernelModel(Scored):
 
     # --- the supports ---------------------------------------------------------------------------
 
+    def _over_budget(self, coming: int = 0) -> bool:
+        """Whether the supports, with as many more as are `coming`, exceed the budget."""
+        budget = self._supports.budget
+        return budget is not None and self._supports.n_supports() + coming > budget
+
     def _evict(self, i: int) -> int:
-        """Evict support number `i`; return its slot."""
+        """Evict the `i`-th support, 0 being the oldest; return its slot."""
         return self._supports.evict(i)
 
     def _expansion(self) -> NDArray[Any]:
