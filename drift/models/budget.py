@@ -74,7 +74,7 @@ class RBP(Drawing, KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
-        if self._over_budget():
+        if self._supports.n_supports() > self.budget:
             self._supports.evict(self._draw(self.budget))
 
 
@@ -122,7 +122,7 @@ class LBP(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         self._supports.add(x, self._weight * sign)
-        if self._over_budget():
+        if self._supports.n_supports() > self.budget:
             self._supports.evict(0)
 
 
@@ -183,5 +183,5 @@ class MRBP(Drawing, MulticlassKernelClassifier):
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         self._add(x, {k: self._weight, rival: -self._weight})
-        if self._over_budget():
+        if self._supports.n_supports() > self.budget:
             self._evict(self._draw(self.budget))

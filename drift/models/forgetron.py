@@ -101,7 +101,7 @@ class Forgetron(KernelClassifier):
         self._excess += self._weight - 1.0
         if self.shrinking == "basic":
             self._norm2 += self._weight * (2.0 * sign * score + self._weight * self_kernel)
-        if self._over_budget():
+        if supports.n_supports() > self.budget:
             self._fade_and_evict()
 
     def _fade_and_evict(self) -> None:
