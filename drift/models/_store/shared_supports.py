@@ -9,14 +9,14 @@ import numpy as np
 
 from drift.models._base.examples import content_of
 from drift.models._base.guard import Part
-from drift.models._base.rounding import sum_of
+from drift.models._base.rounding import sum_or_zero
 from drift.models._store import built
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._base.examples import Example
+    from drift.models._base.examples import Content
     from drift.models._store.built import Calibration, ColumnStore, Guard
     from drift.types import Features
 
@@ -53,7 +53,7 @@ class SharedStore(Part):
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
         self.scores: Any = None  # and their error bounds
-        self.content: Example | None = None
+        self.content: Content | None = None
 
     def make_room(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -177,7 +177,7 @@ class SharedSupports(Part):
     def guard(self, guard: Any) -> None:
         self._shared.store.guard = guard
 
-    def content(self, x: Features) -> Example:
+    def content(self, x: Features) -> Content:
         """Return the content of the example read last, computed once for all hypotheses."""
         shared = self._shared
         if shared.content is None:
@@ -236,7 +236,7 @@ class SharedSupports(Part):
                 shared.slot = -1
         return slot
 
-    def least(self) -> int:
+    def smallest(self) -> int:
         """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
         slots = np.frombuffer(self._order, np.intc)[:-1]
         sizes = np.abs(self._shared.matrix[self._number, slots])
@@ -252,7 +252,7 @@ class SharedSupports(Part):
         if share:
             weights = self._shared.matrix[self._number]
             self.guard.keep(self._shared.matrix, target)
-            weights[target] = sum_of(weights[target], share * weights[slot], self.tie)
+            weights[target] = sum_or_zero(weights[target], share * weights[slot], self.tie)
         self.evict(self._order.index(slot))
 
     def coefficient(self, i: int) -> float:

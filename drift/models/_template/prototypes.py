@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._base.guard import Part
-from drift.models._base.rounding import sums_of
+from drift.models._base.rounding import sums_or_zeros
 from drift.models._store.classes import Classes
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Prototypes(Part):
         if share:
             supports.guard.keep(self.matrix, target)
             before, more = self.matrix[:, target], share * self.matrix[:, slot]
-            self.matrix[:, target] = sums_of(before, more, supports.tie)
+            self.matrix[:, target] = sums_or_zeros(before, more, supports.tie)
         self.drop(slot, supports)
 
     def drop(self, slot: int, supports: SupportSet) -> None:
