@@ -117,7 +117,7 @@ class PassiveAggressive(TwoOrMore):
         most = self._weight * self.aggressiveness
         self._supports.add(x, sign * (loss / self_kernel if loss < most * self_kernel else most))
         if self._over_budget():
-            slot = self._supports.least()
+            slot = self._supports.smallest()
             self._supports.merge(slot, *self._supports.nearest(slot))
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
@@ -131,7 +131,7 @@ class PassiveAggressive(TwoOrMore):
         tau = loss / self_kernel if loss < most * self_kernel else most
         self._add(x, {k: tau, rival: -tau})
         if self._over_budget():
-            slot = self._supports.least(self._prototypes.squared_norms())
+            slot = self._supports.smallest(self._prototypes.squared_norms())
             target, share = self._supports.nearest(slot)
             self._supports.merge(slot, target, share)
             self._prototypes.merge(self._supports.store, slot, target, share)

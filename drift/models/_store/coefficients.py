@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drift.models._base.guard import Part
-from drift.models._base.rounding import sums_of
+from drift.models._base.rounding import sums_or_zeros
 
 if TYPE_CHECKING:
     from drift.models._store.built import ColumnStore
@@ -59,4 +59,4 @@ class Coefficients(Part):
         if share:
             store.guard.keep(self.matrix, target)
             before, more = self.matrix[hypotheses, target], share * self.matrix[hypotheses, slot]
-            self.matrix[hypotheses, target] = sums_of(before, more, store.tie)
+            self.matrix[hypotheses, target] = sums_or_zeros(before, more, store.tie)

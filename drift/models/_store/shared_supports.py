@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._base.examples import Example
+    from drift.models._base.examples import Content
     from drift.models._store.built import Calibration, ColumnStore, Guard
     from drift.types import Features
 
@@ -52,7 +52,7 @@ class SharedStore(Coefficients):
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
         self.scores: Any = None  # and their error bounds
-        self.content: Example | None = None
+        self.content: Content | None = None
 
     def widen(self) -> None:
         """Widen the arrays to the store's capacity."""
@@ -174,7 +174,7 @@ class SharedSupports(Part):
     def guard(self, guard: Any) -> None:
         self._shared.store.guard = guard
 
-    def content(self, x: Features) -> Example:
+    def content(self, x: Features) -> Content:
         """Return the content of the example read last, computed once for all hypotheses."""
         shared = self._shared
         if shared.content is None:
@@ -233,7 +233,7 @@ class SharedSupports(Part):
                 shared.slot = -1
         return slot
 
-    def least(self) -> int:
+    def smallest(self) -> int:
         """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
         slots = np.frombuffer(self._order, np.intc)[:-1]
         sizes = np.abs(self._shared.matrix[self._number, slots])
