@@ -153,8 +153,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         classes = self._prototypes
         if isinstance(scores, float) and classes is None:
             self._calibration.learn(scores, self._two._sign(y), self._weight)
-        elif isinstance(scores, Sized) and classes and classes.number(y) < len(scores):
-            self._calibration.learn_classes(scores, classes.number(y), self._weight)
+        elif isinstance(scores, Sized) and classes and classes.index_of(y) < len(scores):
+            self._calibration.learn_classes(scores, classes.index_of(y), self._weight)
 
     def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""

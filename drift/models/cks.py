@@ -35,8 +35,8 @@ class _CachePerceptron(LeaveOneOut, KernelClassifier):
         return sign * score <= self.margin + self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        row, budget = self._kernel_row(), self._supports.budget
-        if budget is not None and len(self._supports) >= budget:
+        row = self._kernel_row()
+        if self._over_budget(coming=1):
             self._evict_most_redundant()
         coefficient = self._weight * sign
         self._insert(self._supports.add(x, coefficient), row, coefficient)

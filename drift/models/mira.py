@@ -141,7 +141,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
             self._add(x, coefficients)
             return
         row = self._kernel_row(len(tau))
-        if self.budget is not None and len(self._supports) >= self.budget:
+        if self._over_budget(coming=1):
             self._evict_most_redundant()
         slot = self._add(x, coefficients)
         self._insert(slot, row, tau)

@@ -116,8 +116,8 @@ class PassiveAggressive(TwoOrMore):
         loss, self_kernel = 1.0 - sign * score, self._supports.self_kernel()
         most = self._weight * self.aggressiveness
         self._supports.add(x, sign * (loss / self_kernel if loss < most * self_kernel else most))
-        if self._over_budget:
-            slot = self._supports.least()
+        if self._over_budget():
+            slot = self._supports.smallest()
             self._supports.merge(slot, *self._supports.nearest(slot))
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
@@ -130,12 +130,9 @@ class PassiveAggressive(TwoOrMore):
         most = self._weight * self.aggressiveness
         tau = loss / self_kernel if loss < most * self_kernel else most
         self._add(x, {k: tau, rival: -tau})
-        if self._over_budget:
-            slot = self._supports.least(self._prototypes.sizes())
+        if self._over_budget():
+            slot = self._supports.smallest(self._prototypes.squared_norms())
             target, share = self._supports.nearest(slot)
             self._supports.merge(slot, target, share)
-            self._prototypes.merge(slot, target, share, self._supports)
-
-    @property
-    def _over_budget(self) -> bool:
-        return self.budget is not None and len(self._supports) > self.budget
+            self._prototypes.merge(self._supports.store, slot, target, share)
+            self._prototypes.clear(self._supports.store, slot)

@@ -227,7 +227,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     def _project(self, k: int, rival: int) -> dict[int, Projection]:
         """Project the point onto the spans of its class and of the best other."""
         row, self_kernel = np.zeros(self._supports.capacity), self._supports.self_kernel()
-        self._supports.fill_row(row)
+        self._supports.write_kernels(row)
         return {c: self._spans[c].project(row, self_kernel) for c in (k, rival) if c >= 0}
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:

@@ -11,7 +11,7 @@ from drift.models._template.binary import KernelClassifier
 
 if TYPE_CHECKING:
     from drift.kernels import Kernel
-    from drift.models._base.examples import Example
+    from drift.models._base.examples import Content
     from drift.types import Features
 
 __all__ = ["ROMMA"]
@@ -111,7 +111,7 @@ class ROMMA(KernelClassifier):
         self.bias = bias
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
         # Numbers of the supports that an example has become, for the noise control alone.
-        self._numbers: dict[Example, tuple[int, ...]] = {}
+        self._numbers: dict[Content, tuple[int, ...]] = {}
         self._weights: dict[int, float] = {}  # of those supports, by number, where they are not 1
 
     @property

@@ -33,7 +33,7 @@ class _SecondOrder(KernelClassifier):
         check_number("ridge", ridge, above=True)
         super().__init__(kernel, budget)
         self.ridge = ridge
-        self._supports.store.most = float(_LARGEST * ridge)
+        self._supports.store.largest_self_kernel = float(_LARGEST * ridge)
         self._inverse: Any = None  # an InverseGram, from the first support on
         self._signs: Any = None  # y by slot, as long as the inverse's rows
 
@@ -51,7 +51,7 @@ class _SecondOrder(KernelClassifier):
     def _row(self) -> tuple[Any, Any]:
         """Kernel between the point and each slot, and ``A`` times that."""
         row = np.zeros(self._inverse.capacity)
-        self._supports.fill_row(row)
+        self._supports.write_kernels(row)
         return row, self._inverse.times(row)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
@@ -73,7 +73,7 @@ class _SecondOrder(KernelClassifier):
         else:
             coefficients = np.zeros(inverse.capacity)
             supports.coefficients(coefficients)
-        if supports.budget is not None and len(supports) >= supports.budget:
+        if self._over_budget(coming=1):
             freed = supports.evict(self._victim())
             column = inverse.remove(freed, self._guard)
             # A k and A y without the victim follow from those with it: no further product with A.

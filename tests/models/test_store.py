@@ -102,13 +102,13 @@ class TwoStores(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data):
         if self.fast.slots() == self.plain.slots():  # a checkpoint without the order loses it
-            assert self.fast.least() == self.plain.least()
+            assert self.fast.smallest() == self.plain.smallest()
         slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         parts = []
         for store in (self.fast, self.plain):
             target, share = store.nearest(slot, array("i", self.live))
             row = array("d", bytes(8 * 3000))
-            store.fill_row(row)
+            store.write_kernels(row)
             parts.append(share * row[target])  # squared norm of the projection
         assert parts[0] == pytest.approx(parts[1], rel=1e-9, abs=1e-9)
         for store in (self.fast, self.plain):
@@ -223,7 +223,7 @@ class TwoStores(RuleBasedStateMachine):
         for store in (self.fast, self.plain):
             store.read(self.of(store, x))
             row = array("d", bytes(8 * 3000))
-            rows.append(list(row[: store.fill_row(row)]))
+            rows.append(list(row[: store.write_kernels(row)]))
         assert rows[0] == pytest.approx(rows[1], rel=1e-9, abs=1e-9)
 
     @rule(x=examples, seed=st.integers(0, 9))
@@ -328,8 +328,8 @@ def test_merging_by_hand():
     ]:
         supports.read(x)
         supports.add(x, coefficient)
-    assert supports.least() == 1  # of two the older one, and the newest does not count
-    assert supports.least(array("d", [1.0, 2.0, 0.5, 0.0])) == 2
+    assert supports.smallest() == 1  # of two the older one, and the newest does not count
+    assert supports.smallest(array("d", [1.0, 2.0, 0.5, 0.0])) == 2
     assert supports.nearest(0) == (-1, 0.0)
     assert supports.nearest(1) == (2, 0.25)  # 4 of 16
     supports.merge(1, 2, 0.25)
@@ -345,10 +345,10 @@ def test_buffers_shorter_than_the_slots_are_refused():
         supports.read({name: 1.0})
         supports.add({name: 1.0}, 1.0)
     for call in (
-        supports.fill_row,
+        supports.write_kernels,
         supports.coefficients,
         supports.add_coefficients,
-        supports.least,
+        supports.smallest,
     ):
         with pytest.raises(ValueError, match="a buffer of 1 doubles, where 2 are needed"):
             call(array("d", [3.0]))
@@ -410,15 +410,15 @@ def test_the_rbf_knows_neighbours_far_from_the_origin(tolerance):
     row = array("d", bytes(8 * supports.capacity))
     for i, x in enumerate(far):
         supports.read(x)
-        supports.fill_row(row)
+        supports.write_kernels(row)
         assert list(row[:30]) == [float(i == k) for k in range(30)]
         for step in (0.0, 1.5, 0.5):
             supports.read(x | {"new": step})
-            supports.fill_row(row)
+            supports.write_kernels(row)
             assert row[i] == pytest.approx(math.exp(-gamma * step**2), rel=tolerance)
             assert supports.score() == pytest.approx(row[i], rel=tolerance)
         supports.read_support(i)
-        supports.fill_row(row)
+        supports.write_kernels(row)
         assert row[i] == 1.0
 
 
@@ -509,9 +509,9 @@ def test_what_the_plain_store_saves_before_an_update_stays_as_it_was():
     store.add({"a": 3.0, "c": 1.0}, 1.0)
     evicted = store.content()
     store.evict(0)
-    assert (added["columns"], added["rows"]) == ([{0: 1.0}, {0: 2.0}], [[0, 1]])
+    assert (added["columns"], added["features"]) == ([{0: 1.0}, {0: 2.0}], [[0, 1]])
     assert evicted["columns"] == [{0: 1.0, 1: 3.0}, {0: 2.0}, {1: 1.0}]
-    assert evicted["rows"] == [[0, 1], [0, 2]]
+    assert evicted["features"] == [[0, 1], [0, 2]]
 
 
 @pytest.mark.usefixtures("tolerance")
@@ -524,7 +524,7 @@ def test_free_slots_are_not_shown_to_a_users_kernel():
     supports.read({"a": 3.0, "b": 4.0})
     assert supports.score() == pytest.approx(0.6)
     row = array("d", [7.0] * 3)
-    supports.fill_row(row)
+    supports.write_kernels(row)
     assert row.tolist() == pytest.approx([0.6, 0.0, 0.0])
 
 

@@ -12,10 +12,21 @@ from drift.errors import FeatureError, FeatureTypeError, one_line
 if TYPE_CHECKING:
     from drift.types import Features
 
+__all__ = [
+    "LARGEST",
+    "Content",
+    "as_dict",
+    "content_of",
+    "in_order",
+    "index_of",
+    "refusal_of",
+]
+
 #: The largest squared norm, and the largest value of a kernel that grows with it.
 LARGEST = 1e300
 
-Example = frozenset[tuple[Hashable, float]]
+#: The non-zero features and values of an example.
+Content = frozenset[tuple[Hashable, float]]
 
 
 def in_order(names: list[Hashable]) -> list[Hashable]:
@@ -32,7 +43,7 @@ def in_order(names: list[Hashable]) -> list[Hashable]:
 
 
 def index_of(name: Hashable) -> int:
-    """Return the column of an array that a dict would take for a name, or -1.
+    """Return the column number that equals a name as dict keys are compared, or -1.
 
     >>> [index_of(name) for name in (7, 7.0, True, "7", (7,), float("inf"))]
     [7, 7, 1, -1, -1, -1]
@@ -41,8 +52,8 @@ def index_of(name: Hashable) -> int:
     return index if index >= 0 and name == index else -1
 
 
-def content_of(x: Mapping[Hashable, Any]) -> Example:
-    """Return the non-zero features and values, by which two examples are the same.
+def content_of(x: Mapping[Hashable, Any]) -> Content:
+    """Return the non-zero features and values. Examples with the same content are the same.
 
     >>> content_of({"a": 2, "b": 0.0}) == content_of({"a": 2.0, "c": float("nan")})
     True
@@ -68,10 +79,10 @@ def as_dict(x: Features) -> dict[Hashable, Any]:
     )
 
 
-def culprit(
+def refusal_of(
     x: Mapping[Hashable, Any], problem: BaseException | None = None, *, most: float = LARGEST
 ) -> Exception:
-    """Return the error that names the feature for which an example is refused, and the remedy.
+    """Return the error for an example that is refused: it names the feature and the remedy.
 
     `problem` is the error of its conversion, returned if every value is a usable number. `most` is
     the largest k(x, x) that the model allows.

@@ -1,7 +1,8 @@
-"""The guard of a model, in plain Python: one thread at a time, and rollback of failed updates.
+"""The guard of a model: one thread at a time, and rollback of an update that fails.
 
 A guard saves the attributes of a model, and of the parts that it contains, before an update, and
-restores them if the update raises. `kind_of` says how it saves a value of each type.
+restores them if the update raises. `kind_of` says how it saves a value of each type. This guard is
+in plain Python; the compiled one is `drift/models/_store/columns_guard.pxi`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-__all__ = ["IN_USE", "Guard", "Kind", "Part", "alone", "copied", "kind_of", "store_class"]
+__all__ = ["IN_USE", "Guard", "Kind", "Part", "alone", "copied", "kind_of", "undoes_itself"]
 
 #: The error of a thread that finds a model locked.
 IN_USE = (
@@ -59,30 +60,35 @@ class Kind(IntEnum):
     VALUE = 0  # immutable, or no state of the model
     PART = 1
     CONTAINER = 2  # of values, or a list of parts
-    STORE = 3  # a column store or a wrapper of one, which logs its changes
+    SELF_UNDOING = 3  # undoes its own changes
 
 
-_stores: set[type[Any]] = set()
+_self_undoing: set[type[Any]] = set()
 
 _Class = TypeVar("_Class", bound=type)
 
 
-def store_class(kind: _Class) -> _Class:
-    """Mark a class as a column store or a wrapper of one."""
-    _stores.add(kind)
-    return kind
+def undoes_itself(cls: _Class) -> _Class:
+    """Mark a class whose objects undo their own changes, or have a `store` that does.
+
+    A compiled object has `start`, `undo` and `finish`. The compiled guard calls these before an
+    update, if it fails, and if it succeeds; it raises an exception that `finish` returns.
+    A plain object has `content`, which returns what its `__dict__` was, for the plain guard.
+    """
+    _self_undoing.add(cls)
+    return cls
 
 
 @cache
-def kind_of(kind: type[Any]) -> Kind:
+def kind_of(cls: type[Any]) -> Kind:
     """Return how a guard saves values of a type."""
-    if issubclass(kind, Part):
+    if issubclass(cls, Part):
         return Kind.PART
-    if kind in _stores:
-        return Kind.STORE
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    if cls in _self_undoing:
+        return Kind.SELF_UNDOING
+    name = f"{cls.__module__}.{cls.__qualname__}"
     arrays = {"array.array", "numpy.ndarray"}  # by name, to import neither
-    return Kind.CONTAINER if kind in {list, dict, set} or name in arrays else Kind.VALUE
+    return Kind.CONTAINER if cls in {list, dict, set} or name in arrays else Kind.VALUE
 
 
 def copied(value: Any) -> Any:
@@ -91,7 +97,7 @@ def copied(value: Any) -> Any:
 
 
 class Guard:
-    """The contract of the compiled store's guard in plain Python."""
+    """A lock for a model, with rollback of a failed update."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -99,11 +105,10 @@ class Guard:
         self._contents: dict[int, Any] = {}  # content before the update, by id
         self._deferred: list[Callable[[], Any]] = []
 
-    def acquire(self) -> int:
+    def acquire(self) -> None:
         """Lock the model for this thread; RuntimeError if another thread has it. Reentrant."""
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(IN_USE)
-        return 0
 
     def release(self) -> None:
         """Unlock, once for each `acquire`."""
@@ -152,11 +157,11 @@ class Guard:
             self._contents.clear()
         return result
 
-    def join(self, part: Part) -> int:
+    def join(self, part: Part) -> None:
         """Add a part, and the parts that it contains, to the current update."""
         assert self._log is not None  # noqa: S101
         if id(part) in self._contents:
-            return 0
+            return
         before = self._contents[id(part)] = dict(part.__dict__)
         self._log.append(partial(setattr, part, "__dict__", before))
         for name, value in part.__dict__.items():
@@ -167,26 +172,25 @@ class Guard:
                 if name not in part._kept:  # noqa: SLF001
                     before[name] = copied(value)
                 if type(value) is list and value and isinstance(value[0], Part):
-                    for one in value:
-                        self.join(one)
-            elif kind == Kind.STORE:
-                store = getattr(value, "store", value)
-                if id(store) not in self._contents:
-                    content = self._contents[id(store)] = store.content()
-                    self._log.append(partial(setattr, store, "__dict__", content))
-        return 0
+                    for item in value:
+                        self.join(item)
+            elif kind == Kind.SELF_UNDOING:
+                owner = getattr(value, "store", value)
+                if id(owner) not in self._contents:
+                    content = self._contents[id(owner)] = owner.content()
+                    self._log.append(partial(setattr, owner, "__dict__", content))
 
     def keep(self, array: Any, slot: int = -1) -> None:
         """Save an array, or one slot of its last axis, for a rollback."""
         if self._log is not None:
-            place: Any = ... if slot < 0 else (..., slot)
-            back = partial(array.__setitem__, place, array[place].copy())
-            self._log.insert(0, back)  # the first saved value is restored last
+            region: Any = ... if slot < 0 else (..., slot)
+            restore = partial(array.__setitem__, region, array[region].copy())
+            self._log.insert(0, restore)  # the first saved value is restored last
 
     def defer(self, call: Callable[[], Any]) -> None:
-        """Call at the end of the current update, or now without one.
+        """Call a function at the end of the current update, or now without one.
 
-        The call must be compiled code that cannot fail: nothing undoes it.
+        It must be compiled code that cannot fail, because nothing undoes it.
         """
         if self._log is None:
             call()
@@ -198,7 +202,7 @@ class Guard:
 
 
 def alone(method: _Method) -> _Method:
-    """Run a method under the lock of the model's `_guard`."""
+    """Have a method run under the lock of its object's `_guard`."""
 
     @wraps(method)
     def locked(self: Any, *args: Any, **kwargs: Any) -> Any:

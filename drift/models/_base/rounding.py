@@ -9,19 +9,19 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TIE", "sum_of", "sums_of"]
+__all__ = ["TIE", "sum_or_zero", "sums_or_zeros"]
 
 #: A double sum below this share of its terms' magnitudes is rounding error.
 TIE = 2.0**-40
 
 
-def sum_of(a: float, b: float, tie: float = TIE) -> float:
+def sum_or_zero(a: float, b: float, tie: float = TIE) -> float:
     """Sum; 0 if the terms cancel within rounding."""
     return 0.0 if abs(a + b) <= tie * (abs(a) + abs(b)) else a + b
 
 
-def sums_of(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
-    """Sums of arrays, each as of `sum_of`."""
+def sums_or_zeros(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
+    """Sums of arrays, each as of `sum_or_zero`."""
     sums: NDArray[Any] = a + b
     sums[np.abs(sums) <= tie * (np.abs(a) + np.abs(b))] = 0.0
     return sums

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.models._base.guard import Part
-from drift.models._base.rounding import TIE, sums_of
+from drift.models._base.rounding import TIE, sums_or_zeros
 from drift.models._linalg.gram import GramFactor
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Projector(Part):
             self._factor = GramFactor()
         row = np.zeros(self._factor.capacity)
         if len(supports):
-            supports.fill_row(row)
+            supports.write_kernels(row)
         return _projection(self._factor, row, supports.self_kernel())
 
     def absorb(self, supports: SupportSet, projection: Projection, coefficient: float) -> None:
@@ -111,7 +111,7 @@ class ClassProjector(Part):
     def absorb(self, weights: NDArray[Any], projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to a hypothesis, its coefficients by slot."""
         more = coefficient * self._factor.weights(projection.whitened)[: len(self._slots)]
-        weights[self._slots] = sums_of(weights[self._slots], more)
+        weights[self._slots] = sums_or_zeros(weights[self._slots], more)
 
     def insert(self, slot: int, projection: Projection, guard: Guard) -> None:
         """Add the support in a slot; its projection error is positive."""

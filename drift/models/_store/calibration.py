@@ -12,24 +12,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from drift.models._base.guard import store_class
+from drift.models._base.guard import undoes_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Calibration"]
+__all__ = ["LARGEST_SQUARE", "LEAST_SLOPE", "MEMORY", "MOST_SLOPE", "RATE", "Calibration"]
 
-#: Step of the slope's logarithm; a fifth of it or twice as much changes the log loss by 1 % or 2 %.
-_RATE = 0.05
+#: Step of the slope's logarithm; a fifth of it changes the log loss by 1 %, twice as much by 2 %.
+RATE = 0.05
 #: Decay of the running mean of squares at each example: a horizon of some thousand examples.
-_MEMORY = 0.999
+MEMORY = 0.999
 #: Bounds of the slope, and of the mean square, which must stay finite.
-_LEAST, _MOST, _LARGEST = 1e-3, 1e3, 1e300
+LEAST_SLOPE, MOST_SLOPE, LARGEST_SQUARE = 1e-3, 1e3, 1e300
 
 
-@store_class
+@undoes_itself
 class Calibration:
-    """The contract of the compiled calibration.
+    """One slope from scores to probabilities, learnt online beside a model.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Calibration:
         self._step(total, square, margin / (1.0 + math.exp(min(margin, 700.0))), w)
 
     def learn_classes(self, scores: Any, k: int, w: float) -> None:
-        """Learn from the scores of all classes, the label's number `k`, and the weight `w`."""
+        """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
         values = [float(score) for score in scores]
         n = len(values)
         if n < 2:
@@ -75,18 +75,18 @@ class Calibration:
         self._step(total, square, gain, w)
 
     def _mean(self, square: float, w: float) -> tuple[float, float]:
-        """Weight and mean square of the scores, with another one."""
-        total = _MEMORY * self.total + w
-        return total, self.square + (min(square, _LARGEST) - self.square) * (w / total)
+        """Weight and mean square of the scores, with one more."""
+        total = MEMORY * self.total + w
+        return total, self.square + (min(square, LARGEST_SQUARE) - self.square) * (w / total)
 
     def _step(self, total: float, square: float, gain: float, w: float) -> None:
         """Make a gradient step of the slope's logarithm, at most a factor of 2."""
-        step = 1.0 + min(_RATE * w * abs(gain), 1.0)
+        step = 1.0 + min(RATE * w * abs(gain), 1.0)
         slope = self.slope * step if gain > 0.0 else self.slope / step
-        slope = min(max(slope, _LEAST), _MOST)
+        slope = min(max(slope, LEAST_SLOPE), MOST_SLOPE)
         vars(self).update(slope=slope, square=square, total=total)  # one call, for interrupts
 
-    def numbers(self) -> list[float]:
+    def state(self) -> list[float]:
         """Return the constructor's arguments."""
         return [self.slope, self.square, self.total]
 

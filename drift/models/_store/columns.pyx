@@ -46,8 +46,8 @@ from operator import itemgetter
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._base.examples import LARGEST, as_dict, culprit, in_order, index_of
-from drift.models._base.guard import IN_USE, Kind, copied, kind_of, store_class
+from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of
+from drift.models._base.guard import IN_USE, Kind, copied, kind_of, undoes_itself
 from drift.models._base.rounding import TIE
 from drift.models._base.rows import INDEXED_WIDTH, Row, Rows
 from drift.models._store import calibration
@@ -86,20 +86,7 @@ cdef class ColumnStore(Changes):
     """
 
     def __sizeof__(self):
-        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), size = 0
-        cdef int j
-        for j in range(self.n_columns):
-            if drift_is_dense(&self.columns[j]):
-                size += self.capacity * real
-            elif self.columns[j].room > 1:
-                size += self.columns[j].room * 2 * real  # a cell is a slot and a value, aligned
-        for j in range(self.capacity):
-            size += self.row_size[j] * sizeof(int32_t)
-        size += self.column_room * sizeof(DriftColumn) + self.width * sizeof(int32_t)
-        size += (self.vocabulary.mask + 1) * sizeof(DriftEntry)
-        size += self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
-        size += self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
-        size += self.point_room * (5 * sizeof(int32_t) + 10 * sizeof(double))
+        cdef Py_ssize_t size = self.slot_bytes() + self.point_bytes() + self.log_bytes()
         if self.window is not None:
             size += self.window.__sizeof__()
         return object.__sizeof__(self) + size
@@ -112,25 +99,25 @@ cdef class ColumnStore(Changes):
         cdef int32_t *id
         cdef double *value
         self.guard.check()
-        sizes = array("i", [self.row_size[slot] for slot in range(self.used)])
+        sizes = array("i", [self.n_features[slot] for slot in range(self.used)])
         serials = array("q", bytes(self.used * sizeof(int64_t)))
         for k in range(self.size):
             serials[self.order[k]] = self.serials[k]
         for slot in range(self.used):
-            size += self.row_size[slot]
+            size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
         id_buffer, value_buffer = buffer_of(ids, PyBUF_WRITABLE), buffer_of(values, PyBUF_WRITABLE)
         id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
         for slot in range(self.used):
-            for k in range(self.row_size[slot]):
-                id[0] = self.rows[slot][k]
+            for k in range(self.n_features[slot]):
+                id[0] = self.features[slot][k]
                 value[0] = self.get(&self.columns[id[0]], slot)
                 id += 1
                 value += 1
         return {
             "wide": self.wide,
-            "most": self.most,
-            "calibration": self.calibration.numbers(),
+            "most": self.largest_self_kernel,
+            "calibration": self.calibration.state(),
             "factor": self.factor,
             "capacity": self.capacity,
             "names": [self.names[j] for j in range(self.n_columns)],
@@ -143,7 +130,7 @@ cdef class ColumnStore(Changes):
             "ids": ids,
             "values": values,
             "weight": array("d", [self.weight[slot] for slot in range(self.used)]),
-            "scale": array("d", [self.power(slot) for slot in range(self.used)]),
+            "scale": array("d", [self.divisor_of(slot) for slot in range(self.used)]),
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
 
@@ -157,7 +144,7 @@ cdef class ColumnStore(Changes):
         cdef Buffer id_buffer = buffer_of(state["ids"]), value_buffer = buffer_of(state["values"])
         cdef const int32_t *id = <int32_t *>id_buffer.view.buf
         cdef const double *value = <double *>value_buffer.view.buf
-        self.most = state["most"]
+        self.largest_self_kernel = state["most"]
         self.calibration = Calibration(*state["calibration"])
         self.factor = state["factor"]
         holes = set(state["free_columns"])
@@ -171,18 +158,18 @@ cdef class ColumnStore(Changes):
         self.used = len(state["sizes"])
         dense = set(state["dense"])
         for slot, size in enumerate(state["sizes"]):
-            self.rows[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
+            self.features[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
             for k in range(size):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
             self.weight[slot] = state["weight"][slot]
             self.squared[slot] = state["squared"][slot]
-            self.share[slot] = self.share_of(self.squared[slot])
-            self.scale[slot] = state["scale"][slot] * self.share[slot]
+            self.cosine_factor[slot] = self.cosine_factor_of(self.squared[slot])
+            self.scale[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
             self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
-            self.share[slot] = self.share_of(0.0)
+            self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         self.n_added = state["n_added"]
@@ -195,5 +182,5 @@ cdef class ColumnStore(Changes):
 
 if (DENSE, SPARSE, LANES) != (DRIFT_DENSE, DRIFT_SPARSE, DRIFT_LANES):
     raise RuntimeError("constants.py has other constants than columns.h: compile again")
-store_class(ColumnStore)  # extension types allow no decorators
-store_class(Calibration)
+undoes_itself(ColumnStore)  # extension types allow no decorators
+undoes_itself(Calibration)

@@ -89,7 +89,7 @@ cdef class Batches(Scores):
         if self.window_row == i and self.window.covers(i, self.padded()):
             return 0
         for k in range(self.count):
-            n_dense += drift_is_dense(&self.columns[self.ids[k]])
+            n_dense += drift_is_dense(&self.columns[self.terms.ids[k]])
         if n_dense * slot >= DRIFT_WORTH:
             self.open_window(view, i)
             self.read_row_at(view, i)
@@ -99,7 +99,7 @@ cdef class Batches(Scores):
         """Prepare the look-up of rows; None for a list of mappings."""
         if type(rows) is not Rows:
             return None
-        self.index(rows)
+        self.read_header(rows)
         return view_of(rows)
 
     cdef int open_window(self, RowsView view, int first) except -1:
@@ -113,9 +113,9 @@ cdef class Batches(Scores):
             except FeatureError:
                 break  # raised again when the row is learnt
             self.sort_point()
-            drift_store_row(self.wide, window.stored, i - first, self.columns, self.sorted_ids, self.sorted_values, self.count)
+            drift_record_row(self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.count)
             window.size += 1
-        drift_sum_rows(self.wide, window.stored, window.sums, window.size, window.slots)
+        drift_sum_rows(self.wide, window.recorded, window.sums, window.size, window.slots)
         self.window = window
         return 0
 
@@ -170,14 +170,14 @@ cdef class Batches(Scores):
 
     cdef bint score_classes(self, Buffer weights, int count, double *score, double *rounding) except -1:
         """Score the point under `count` sets of coefficients; False on overflow."""
-        cdef int c, n = self.compute_row()
+        cdef int c, n = self.compute_kernels()
         cdef const double *weight = <double *>weights.view.buf
         cdef Py_ssize_t width = weights.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
         cdef bint finite = True
         if count and width < n:
             raise ValueError(f"{count} classes of {n} slots and room for {width}")
         for c in range(count):
-            score[c] = drift_weighted_sum(weight + c * width, self.row, n, self.tie, rounding + c)
+            score[c] = drift_weighted_sum(weight + c * width, self.kernels, n, self.tie, rounding + c)
             finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
         return finite
 
@@ -221,17 +221,17 @@ cdef class Batches(Scores):
             if labels is not None:
                 for c in range(count):
                     scores[c] *= factors[c]
-                calibration.update_classes(scores, count, label, 1.0)
+                calibration.learn_scores(scores, count, label, 1.0)
             predictions.append(names[label])
         self.close_window(n - <int>len(predictions))
 
     cdef bint may_be_support(self) noexcept:
         """Whether a support may equal the point, whose kernel row was just computed."""
         cdef int slot
-        cdef double dot, squared = self.point_squared * self.point_share**2
+        cdef double dot, squared = self.point_squared * self.point_cosine_factor**2
         for slot in range(self.used):
-            dot = (<double *>self.work)[slot] if self.wide else (<float *>self.work)[slot]
+            dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
             dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] * self.share[slot] ** 2 + squared - 2.0 * dot <= same_share * squared:
+            if self.squared[slot] * self.cosine_factor[slot] ** 2 + squared - 2.0 * dot <= same_share * squared:
                 return True
         return False

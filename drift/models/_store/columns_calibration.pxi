@@ -1,8 +1,8 @@
 # Probabilities from scores. drift/models/_store/calibration.py explains the rules.
 
-cdef double SLOPE_RATE = calibration._RATE, MEMORY = calibration._MEMORY
-cdef double LEAST_SLOPE = calibration._LEAST, MOST_SLOPE = calibration._MOST
-cdef double LARGEST_SQUARE = calibration._LARGEST
+cdef double RATE = calibration.RATE, MEMORY = calibration.MEMORY
+cdef double LEAST_SLOPE = calibration.LEAST_SLOPE, MOST_SLOPE = calibration.MOST_SLOPE
+cdef double LARGEST_SQUARE = calibration.LARGEST_SQUARE
 
 
 cdef class Calibration:
@@ -14,29 +14,29 @@ cdef class Calibration:
     def __init__(self, double slope=1.0, double square=0.0, double total=0.0):
         self.slope, self.square, self.total = slope, square, total
 
-    cdef inline double factor(self) noexcept:
+    cdef inline double current_scale(self) noexcept:
         return self.slope / sqrt(self.square) if self.square else 1.0
 
     @property
     def scale(self):
         """Factor of a score in the logistic function or softmax."""
-        return self.factor()
+        return self.current_scale()
 
-    cdef inline void update_mean(self, double square, double w) noexcept:
+    cdef inline void learn_square(self, double square, double w) noexcept:
         self.total = MEMORY * self.total + w
         self.square += (min(square, LARGEST_SQUARE) - self.square) * (w / self.total)
 
     cdef inline void step(self, double gain, double w) noexcept:
-        cdef double step = 1.0 + min(SLOPE_RATE * w * fabs(gain), 1.0)
+        cdef double step = 1.0 + min(RATE * w * fabs(gain), 1.0)
         self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, LEAST_SLOPE), MOST_SLOPE)
 
-    cdef inline void update(self, double score, double sign, double w) noexcept:
+    cdef inline void learn_score(self, double score, double sign, double w) noexcept:
         cdef double margin
-        self.update_mean(score * score, w)
-        margin = sign * self.factor() * score
+        self.learn_square(score * score, w)
+        margin = sign * self.current_scale() * score
         self.step(margin / (1.0 + exp(min(margin, 700.0))), w)
 
-    cdef void update_classes(self, const double *scores, int n, int k, double w) noexcept:
+    cdef void learn_scores(self, const double *scores, int n, int k, double w) noexcept:
         cdef int c
         cdef double mean = 0.0, square = 0.0, best = scores[0], scale, power, powers = 0.0, terms = 0.0
         if n < 2:
@@ -47,8 +47,8 @@ cdef class Calibration:
         mean /= n
         for c in range(n):
             square += (scores[c] - mean) * (scores[c] - mean)
-        self.update_mean(2.0 * square / (n - 1), w)
-        scale = self.factor()
+        self.learn_square(2.0 * square / (n - 1), w)
+        scale = self.current_scale()
         for c in range(n):
             power = exp(scale * (scores[c] - best))
             powers += power
@@ -57,14 +57,14 @@ cdef class Calibration:
 
     def learn(self, double score, double sign, double w):
         """Learn from the score of an example, its label's sign and weight."""
-        self.update(score, sign, w)
+        self.learn_score(score, sign, w)
 
     def learn_classes(self, scores, int k, double w):
-        """Learn from the scores of all classes, the label's number `k`, and the weight `w`."""
+        """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
         cdef Buffer score = buffer_of(scores)
-        self.update_classes(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
+        self.learn_scores(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
 
-    def numbers(self):
+    def state(self):
         """Return the constructor's arguments."""
         return [self.slope, self.square, self.total]
 

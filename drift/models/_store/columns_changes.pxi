@@ -4,8 +4,8 @@
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
 cdef struct Evicted:
-    # A support that an update has evicted; its place among those from before the update, or -1.
-    int slot, place
+    # A support that an update has evicted; its position among those from before the update, or -1.
+    int slot, position
     int64_t serial
     double weight
 
@@ -29,6 +29,9 @@ cdef class Changes(Batches):
     def __dealloc__(self):
         free(self.added.items); free(self.evicted); free(self.old_weight)
 
+    cdef Py_ssize_t log_bytes(self) noexcept:
+        return self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
+
     # --- the order -----------------------------------------------------------------------------
 
     def n_supports(self):
@@ -36,7 +39,7 @@ cdef class Changes(Batches):
         return self.size
 
     def slot(self, int i):
-        """Slot of support number `i` from the oldest, 0; negative: from the newest, -1."""
+        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
         if not -self.size <= i < self.size:
             raise IndexError(f"support {i} of {self.size}")
         return self.order[i + self.size if i < 0 else i]
@@ -54,7 +57,7 @@ cdef class Changes(Batches):
     def add(self, x, double coefficient):
         """Add `x`, the example read last, as a support; return its slot."""
         cdef int slot, k
-        cdef int32_t *row
+        cdef int32_t *features
         cdef list kept = None
         cdef dict fresh = {}  # created before names are borrowed
         self.check_reader()
@@ -69,14 +72,14 @@ cdef class Changes(Batches):
         reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
             self.reserve_slots(self.used + 1)
-        row = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
+        features = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
         if self.free_slots.size:
             self.free_slots.size -= 1
             slot = self.free_slots.items[self.free_slots.size]
         else:
             slot = self.used
             self.used += 1
-        self.rows[slot] = row
+        self.features[slot] = features
         if self.window is not None:
             self.window.change(slot)
         if self.logging:
@@ -84,13 +87,13 @@ cdef class Changes(Batches):
         self.scored = self.filled = self.current = False
         self.sort_point()
         for k in range(self.count):
-            self.put(self.sorted_ids[k], slot, self.sorted_values[k])
+            self.put(self.sorted.ids[k], slot, self.sorted.values[k])
         if self.n_unknown:
             self.put_unknown(slot, fresh)
         self.weight[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
-        self.share[slot] = self.point_share
+        self.cosine_factor[slot] = self.point_cosine_factor
         self.n_added += 1
         self.order[self.size] = slot
         self.serials[self.size] = self.n_added
@@ -107,17 +110,17 @@ cdef class Changes(Batches):
         cdef double value
         if self.by_index and self.row_names is None:
             for k in range(n):
-                largest = max(largest, self.indices[self.unknown[k]])
-                self.keys[k] = (<uint64_t>self.indices[self.unknown[k]] << 32) | <uint64_t>self.unknown[k]
+                largest = max(largest, self.given[self.unknown[k]].index)
+                self.keys[k] = (<uint64_t>self.given[self.unknown[k]].index << 32) | <uint64_t>self.unknown[k]
             drift_sort(self.keys, self.spare_keys, n, largest)
             for k in range(n):
-                value = self.numbers[<uint32_t>self.keys[k]]
+                value = self.given[<uint32_t>self.keys[k]].value
                 self.put(self.new_column(<int32_t>(self.keys[k] >> 32)), slot, value / self.divisor)
             return 0
         for k in range(n):
             j = self.unknown[k]
-            name = self.name_of(self.indices[j]) if self.by_index else <object>self.read_names[j]
-            fresh[name] = self.numbers[j]
+            name = self.name_of(self.given[j].index) if self.by_index else <object>self.given[j].name
+            fresh[name] = self.given[j].value
         for name in in_order(list(fresh)):
             self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
         return 0
@@ -132,7 +135,7 @@ cdef class Changes(Batches):
         self.evict(i)
 
     def evict(self, int i):
-        """Evict support number `i`, as `slot` counts; return its slot."""
+        """Evict the `i`-th oldest support, as `slot` counts; return its slot."""
         cdef int slot = self.slot(i)
         cdef Evicted *evicted
         self.guard.check()
@@ -140,10 +143,10 @@ cdef class Changes(Batches):
         if self.n_evicted == self.evicted_room:
             self.evicted = <Evicted *>grown(self.evicted, (2 * self.evicted_room + 8) * sizeof(Evicted))
             self.evicted_room = 2 * self.evicted_room + 8
-        self.reserve_point(self.row_size[slot])
+        self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
         evicted.slot, evicted.weight, evicted.serial = slot, self.weight[slot], self.serials[i]
-        evicted.place = i if i < self.n_old else -1
+        evicted.position = i if i < self.n_old else -1
         self.n_old -= i < self.n_old
         self.n_evicted += 1
         self.scored = self.filled = self.current = False
@@ -157,18 +160,18 @@ cdef class Changes(Batches):
                 raise problem
         return slot
 
-    cdef int drop_row(self, int slot) noexcept:
+    cdef int drop_features(self, int slot) noexcept:
         """Delete a support's values from its columns; return the number of empty ones, listed in `keys`."""
-        cdef int k, j, size = self.row_size[slot], n_emptied = 0, largest = 0
+        cdef int k, j, size = self.n_features[slot], n_emptied = 0, largest = 0
         cdef bint dense
-        cdef int32_t *row = self.rows[slot]
+        cdef int32_t *features = self.features[slot]
         for k in range(size):
-            DRIFT_PREFETCH(&self.columns[row[k]])
+            DRIFT_PREFETCH(&self.columns[features[k]])
         for k in range(size):
-            drift_prefetch_head(&self.columns[row[k]])
+            drift_prefetch_head(&self.columns[features[k]])
         for k in range(size):
-            j = row[k]
-            drift_prefetch_rest(&self.columns[row[min(k + 4, size - 1)]])
+            j = features[k]
+            drift_prefetch_rest(&self.columns[features[min(k + DRIFT_AHEAD, size - 1)]])
             dense = drift_is_dense(&self.columns[j])
             drift_drop(self.wide, &self.columns[j], slot, self.capacity)
             self.log_conversion(j, dense)
@@ -177,11 +180,11 @@ cdef class Changes(Batches):
                 self.keys[n_emptied] = <uint64_t>j << 32
                 n_emptied += 1
         drift_sort(self.keys, self.spare_keys, n_emptied, largest)
-        free(row)
-        self.rows[slot] = NULL
-        self.row_size[slot] = 0
+        free(features)
+        self.features[slot] = NULL
+        self.n_features[slot] = 0
         self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
-        self.share[slot] = self.share_of(0.0)
+        self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
     # --- coefficients ---------------------------------------------------------------------------
@@ -223,7 +226,7 @@ cdef class Changes(Batches):
         cdef int slot
         self.keep_weights()
         for slot in range(self.used):
-            self.weight[slot] = self.sum_of(self.weight[slot], by_slot[slot] / self.factor)
+            self.weight[slot] = self.sum_or_zero(self.weight[slot], by_slot[slot] / self.factor)
         self.clear_free()
         self.scored = False
 
@@ -249,7 +252,7 @@ cdef class Changes(Batches):
         self.weights_kept = True
         return 0
 
-    cdef inline double sum_of(self, double a, double b) noexcept:
+    cdef inline double sum_or_zero(self, double a, double b) noexcept:
         """Sum; 0 if the terms cancel within rounding."""
         return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
 
@@ -266,19 +269,19 @@ cdef class Changes(Batches):
 
     # --- merging -------------------------------------------------------------------------------
 
-    def least(self, sizes=None):
+    def smallest(self, sizes=None):
         """Slot of the smallest support, the newest excluded; of equals the oldest.
 
         `sizes` is a buffer of doubles by slot; without it the size is the coefficient's magnitude.
         """
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.weight if sizes is None else doubles(buffer, self.used)
-        cdef double smallest = INFINITY
+        cdef double least = INFINITY
         cdef int k
         for k in range(self.size - 1):
-            smallest = min(smallest, fabs(size[self.order[k]]))
+            least = min(least, fabs(size[self.order[k]]))
         for k in range(self.size - 1):
-            if fabs(size[self.order[k]]) <= smallest * (1.0 + self.tie):
+            if fabs(size[self.order[k]]) <= least * (1.0 + self.tie):
                 return self.order[k]
         raise IndexError("no support but the newest")
 
@@ -292,29 +295,31 @@ cdef class Changes(Batches):
         """
         cdef Buffer buffer = None if slots is None else buffer_of(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
-        cdef double *kernels
+        cdef double *self_kernels
         cdef double largest = 0.0
         cdef int k, j, n = self.size if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_support(slot)
-        self.compute_row()
+        self.compute_kernels()
         work = buffer_of(bytearray(self.used * sizeof(double)))
-        kernels = doubles(work, self.used)
-        self.self_kernels(kernels)
+        self_kernels = doubles(work, self.used)
+        self.write_self_kernels(self_kernels)
         for k in range(n):
             j = chosen[k]
-            if j != slot and kernels[j] > 0.0:
-                largest = max(largest, self.row[j] / kernels[j] * self.row[j])
+            if j != slot and self_kernels[j] > 0.0:
+                largest = max(largest, self.kernels[j] / self_kernels[j] * self.kernels[j])
         for k in range(n):
             j = chosen[k]
-            if j != slot and kernels[j] > 0.0 and self.row[j] / kernels[j] * self.row[j] >= largest * (1.0 - self.tie) > 0.0:
-                return j, self.row[j] / kernels[j]
+            if j == slot or not self_kernels[j] > 0.0:
+                continue
+            if self.kernels[j] / self_kernels[j] * self.kernels[j] >= largest * (1.0 - self.tie) > 0.0:
+                return j, self.kernels[j] / self_kernels[j]
         return -1, 0.0
 
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
             self.keep_weights()
-            self.weight[target] = self.sum_of(self.weight[target], share * self.weight[slot])
+            self.weight[target] = self.sum_or_zero(self.weight[target], share * self.weight[slot])
         self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------
@@ -324,8 +329,8 @@ cdef class Changes(Batches):
         self.old_factor, self.old_added = self.factor, self.n_added
         self.old_used, self.n_old = self.used, self.size
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
-        self.least_free = self.free_columns.size
-        self.made.size = self.converted.size = self.added.size = self.n_evicted = 0
+        self.fewest_free = self.free_columns.size
+        self.named.size = self.converted.size = self.added.size = self.n_evicted = 0
         self.weights_kept = False
         self.calibration.start(); self.logging = True
 
@@ -337,8 +342,8 @@ cdef class Changes(Batches):
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
             self.weight[evicted.slot] = evicted.weight
-            if evicted.place >= 0:
-                j = evicted.place
+            j = evicted.position
+            if j >= 0:
                 memmove(&self.order[j + 1], &self.order[j], (self.size - j) * sizeof(int32_t))
                 memmove(&self.serials[j + 1], &self.serials[j], (self.size - j) * sizeof(int64_t))
                 self.order[j], self.serials[j] = evicted.slot, evicted.serial
@@ -348,18 +353,18 @@ cdef class Changes(Batches):
         self.n_evicted = 0
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
-            self.drop_row(slot)
+            self.drop_features(slot)
             if slot < self.old_used:
                 push(&self.free_slots, slot)
-        self.free_columns.size = self.least_free
-        for k in range(self.made.size - 1, -1, -1):
-            j = self.made.items[k]
+        self.free_columns.size = self.fewest_free
+        for k in range(self.named.size - 1, -1, -1):
+            j = self.named.items[k]
             if self.names[j] is not None:
                 self.free_column(j)
-            self.free_columns.size = self.least_free
+            self.free_columns.size = self.fewest_free
             if j < self.old_columns:
-                self.free_columns.items[self.least_free] = j
-                self.least_free += 1
+                self.free_columns.items[self.fewest_free] = j
+                self.fewest_free += 1
                 self.free_columns.size += 1
         self.n_columns = self.old_columns
         self.capacity = self.old_capacity
@@ -384,7 +389,7 @@ cdef class Changes(Batches):
             self.scored = self.filled = self.current = False
         for i in range(self.n_evicted):
             slot = self.evicted[i].slot
-            n_emptied = self.drop_row(slot)
+            n_emptied = self.drop_features(slot)
             for k in range(n_emptied):
                 DRIFT_PREFETCH(<PyObject *>self.names[<int>(self.keys[k] >> 32)])
             for k in range(n_emptied - 1, -1, -1):  # so that the lowest is reused first

@@ -1,20 +1,21 @@
 # The guard: one thread at a time in a model, and atomic updates.
 
-cdef struct Place:
-    # The saved values of an array of one or two dimensions, or of one slot of its last axis. Restoring
-    # them allocates nothing.
+cdef struct SavedRegion:
+    # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them allocates
+    # nothing. The region is the slots from `first` to before `stop`.
     Py_buffer view
     int first, stop
     char *values
 
 
-cdef void copy_place(Place *place, bint back) noexcept:
-    cdef Py_buffer *view = &place.view
+cdef void copy_region(SavedRegion *region, bint back) noexcept:
+    """Copy the array's values to the saved ones, or back."""
+    cdef Py_buffer *view = &region.view
     cdef Py_ssize_t i, j, rows = view.shape[0] if view.ndim == 2 else 1, size = view.itemsize
     cdef char *cell
-    cdef char *value = place.values
+    cdef char *value = region.values
     for i in range(rows):
-        for j in range(place.first, place.stop):
+        for j in range(region.first, region.stop):
             cell = <char *>view.buf + j * view.strides[view.ndim - 1]
             if view.ndim == 2:
                 cell += i * view.strides[0]
@@ -22,7 +23,7 @@ cdef void copy_place(Place *place, bint back) noexcept:
             value += size
 
 
-cdef inline int stored_kind(value) except -1:
+cdef inline int kind_of_value(value) except -1:
     if value is None or type(value) is int or type(value) is float or type(value) is tuple or type(value) is str:
         return VALUE  # the common case, without a look-up
     kind = KINDS.get(type(value))
@@ -51,30 +52,29 @@ cdef class Guard:
 
     cdef unsigned long owner  # the thread
     cdef int depth
-    # Of the current update: pairs of a __dict__ and its content before, stores that log, and saved
-    # arrays.
+    # The current update: pairs of a part's __dict__ and its content before; objects that undo their own changes;
+    # calls for its end; and saved arrays.
     cdef bint updating
-    cdef list parts, stores, deferred
-    cdef Place *places
-    cdef int n_places, room
+    cdef list parts, self_undoing, deferred
+    cdef SavedRegion *saved
+    cdef int n_saved, room
 
     def __cinit__(self):
-        self.parts, self.stores, self.deferred = [], [], []
+        self.parts, self.self_undoing, self.deferred = [], [], []
 
     def __dealloc__(self):
-        free(self.places)
+        free(self.saved)
 
     cdef int check(self) except -1:
         if self.depth and self.owner != PyThread_get_thread_ident():
             raise RuntimeError(IN_USE)
         return 0
 
-    cpdef int acquire(self) except -1:
+    cpdef acquire(self):
         """Lock the model for this thread; RuntimeError if another thread has it. Reentrant."""
         self.check()
         self.owner = PyThread_get_thread_ident()
         self.depth += 1
-        return 0
 
     cpdef release(self):
         """Unlock, once for each `acquire`."""
@@ -117,22 +117,22 @@ cdef class Guard:
 
     cdef leave(self):
         self.updating = False
-        empty(self.parts); empty(self.stores); empty(self.deferred)
-        self.forget_places()
+        empty(self.parts); empty(self.self_undoing); empty(self.deferred)
+        self.forget_saved()
         self.release()
 
-    cpdef int join(self, part) except -1:
+    cpdef join(self, part):
         """Add a part, and the parts that it contains, to the current update."""
         cdef dict content = attributes_of(part)
         cdef dict before
         cdef int kind
         for joined, _ in self.parts:
             if joined is content:
-                return 0
+                return
         before = content.copy()
         self.parts.append((content, before))
         for name, value in content.items():
-            kind = stored_kind(value)
+            kind = kind_of_value(value)
             if kind == VALUE:
                 continue
             if kind == PART:
@@ -140,49 +140,50 @@ cdef class Guard:
             elif kind == CONTAINER:
                 if name not in part._kept:
                     before[name] = copy_of(value)
-                if type(value) is list and value and stored_kind((<list>value)[0]) == PART:
-                    for one in <list>value:
-                        self.join(one)
-            elif value not in self.stores:
-                value.start()
-                self.stores.append(value)
-        return 0
+                if type(value) is list and value and kind_of_value((<list>value)[0]) == PART:
+                    for item in <list>value:
+                        self.join(item)
+            else:
+                owner = getattr(value, "store", value)
+                if owner not in self.self_undoing:
+                    owner.start()
+                    self.self_undoing.append(owner)
 
     def keep(self, array, int slot=-1):
         """Save an array, or one slot of its last axis, for a rollback."""
-        cdef Place *place
+        cdef SavedRegion *region
         cdef int k
         if not self.updating:
             return
-        for k in range(self.n_places):
-            place = &self.places[k]
-            if <object>place.view.obj is array and place.first == slot:
+        for k in range(self.n_saved):
+            region = &self.saved[k]
+            if <object>region.view.obj is array and region.first == slot:
                 return
-        if self.n_places == self.room:
-            self.places = <Place *>grown(self.places, (self.room + 16) * sizeof(Place))
+        if self.n_saved == self.room:
+            self.saved = <SavedRegion *>grown(self.saved, (self.room + 16) * sizeof(SavedRegion))
             self.room += 16
-        place = &self.places[self.n_places]
-        PyObject_GetBuffer(array, &place.view, PyBUF_STRIDED)
-        place.first = max(slot, 0)  # the whole array: 0, so that it also counts as a save of slot 0
-        place.stop = slot + 1 if slot >= 0 else place.view.shape[place.view.ndim - 1]
-        k = (place.stop - place.first) * (place.view.shape[0] if place.view.ndim == 2 else 1)
-        place.values = <char *>malloc(max(k, 1) * place.view.itemsize)
-        if place.values == NULL:
-            PyBuffer_Release(&place.view)
-            raise MemoryError
-        copy_place(place, False)
-        self.n_places += 1
+        region = &self.saved[self.n_saved]
+        PyObject_GetBuffer(array, &region.view, PyBUF_STRIDED)
+        region.first = max(slot, 0)  # the whole array: 0, so that it also counts as a save of slot 0
+        region.stop = slot + 1 if slot >= 0 else region.view.shape[region.view.ndim - 1]
+        k = (region.stop - region.first) * (region.view.shape[0] if region.view.ndim == 2 else 1)
+        region.values = <char *>malloc(max(k, 1) * region.view.itemsize)
+        if region.values == NULL:
+            PyBuffer_Release(&region.view)
+            raise MemoryError(NO_MEMORY)
+        copy_region(region, False)
+        self.n_saved += 1
 
-    cdef void forget_places(self) noexcept:
-        while self.n_places:
-            self.n_places -= 1
-            free(self.places[self.n_places].values)
-            PyBuffer_Release(&self.places[self.n_places].view)
+    cdef void forget_saved(self) noexcept:
+        while self.n_saved:
+            self.n_saved -= 1
+            free(self.saved[self.n_saved].values)
+            PyBuffer_Release(&self.saved[self.n_saved].view)
 
     def defer(self, call):
-        """Call at the end of the current update, or now without one.
+        """Call a function at the end of the current update, or now without one.
 
-        The call must be compiled code that cannot fail: nothing undoes it.
+        It must be compiled code that cannot fail, because nothing undoes it.
         """
         if self.updating:
             self.deferred.append(call)
@@ -195,10 +196,10 @@ cdef class Guard:
         if not outermost:
             return
         try:
-            for store in self.stores:
-                store.undo()
-            for k in range(self.n_places - 1, -1, -1):
-                copy_place(&self.places[k], True)
+            for owner in self.self_undoing:
+                owner.undo()
+            for k in range(self.n_saved - 1, -1, -1):
+                copy_region(&self.saved[k], True)
             for content, before in self.parts:
                 if len(content) != len(before):
                     for name in [name for name in content if name not in before]:
@@ -214,8 +215,8 @@ cdef class Guard:
         try:
             for call in self.deferred:
                 call()
-            for store in self.stores:
-                problem = store.finish() or problem
+            for owner in self.self_undoing:
+                problem = owner.finish() or problem
         finally:
             self.leave()
         if problem is not None:

@@ -20,8 +20,8 @@ cdef extern from *:
     #define drift_make_sparse(wide, ...) DRIFT_EITHER(drift_make_sparse, wide, __VA_ARGS__)
     #define drift_widen_dense(wide, ...) DRIFT_EITHER(drift_widen_dense, wide, __VA_ARGS__)
     #define drift_window_size(wide) DRIFT_EITHER(drift_window_size, wide)
-    #define drift_store_row(wide, ...) DRIFT_EITHER(drift_store_row, wide, __VA_ARGS__)
-    #define drift_is_stored(wide, ...) DRIFT_EITHER(drift_is_stored, wide, __VA_ARGS__)
+    #define drift_record_row(wide, ...) DRIFT_EITHER(drift_record_row, wide, __VA_ARGS__)
+    #define drift_is_recorded(wide, ...) DRIFT_EITHER(drift_is_recorded, wide, __VA_ARGS__)
     #define drift_sum_rows(wide, ...) DRIFT_EITHER(drift_sum_rows, wide, __VA_ARGS__)
     #define drift_sum_block(wide, ...) DRIFT_EITHER(drift_sum_block, wide, __VA_ARGS__)
     """
@@ -51,7 +51,7 @@ cdef extern from *:
     uint32_t drift_fold(Py_hash_t) nogil
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
-    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_DENSE, DRIFT_SPARSE
+    enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_DENSE, DRIFT_SPARSE, DRIFT_AHEAD
     enum: DRIFT_WINDOW, DRIFT_WORTH, DRIFT_CHANGES
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
@@ -72,7 +72,7 @@ cdef extern from *:
     int drift_make_sparse(bint, DriftColumn *, int) nogil
     int drift_widen_dense(bint, DriftColumn *, int, int) nogil
     size_t drift_window_size(bint) nogil
-    void drift_store_row(bint, void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
-    bint drift_is_stored(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
+    void drift_record_row(bint, void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
+    bint drift_is_recorded(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
     void drift_sum_rows(bint, void *, void *, int, int) nogil
     void drift_sum_block(bint, const void *, void *, int, int, int) nogil

@@ -12,50 +12,80 @@ cdef inline void add_square(Sum *sum, double v) noexcept:
     sum.total = total
 
 
+cdef struct Given:
+    # A feature of the example. Its name and value are borrowed: invalid after the call that read them.
+    PyObject *name
+    PyObject *object
+    PyObject *entered  # the equal name in the vocabulary; NULL for a new feature
+    Py_hash_t hash
+    double value
+    int32_t index  # of a row: the array's column
+
+
+cdef struct Terms:
+    # Columns of the store, and the point's value in each.
+    int32_t *ids
+    double *values
+
+
+cdef struct Reading:
+    # What an example becomes while its features are read one by one. Only `take` gets its address, so that it stays
+    # in registers.
+    Sum norm2
+    Terms terms
+    int32_t *unknown
+    int count, n_unknown
+
+
+cdef inline void take(Reading *reading, int k, int j, double v) noexcept:
+    """Add feature `k` of value `v`, neither 0 nor NaN, which has column `j`; -1: a new feature."""
+    add_square(&reading.norm2, v)
+    if j < 0:
+        reading.unknown[reading.n_unknown] = k
+        reading.n_unknown += 1
+    else:
+        reading.terms.ids[reading.count] = j
+        reading.terms.values[reading.count] = v
+        reading.count += 1
+
+
 cdef class Point(Slots):
     """The example read last, and the thread that read it."""
 
-    # The example read last: all features in its order; of a row, the non-zero ones.
-    cdef PyObject **read_names  # borrowed, like the values: invalid after the call
-    cdef PyObject **read_values
-    cdef PyObject **entered_names  # the vocabulary's; NULL for a new feature
-    cdef double *numbers
-    cdef int32_t *indices
-    cdef Py_hash_t *hashes
-    cdef int32_t *unknown  # positions of new features, which no support has
-    cdef int read_size, n_unknown
-    cdef bint plain, by_index  # whether reading it runs none of the caller's code; whether it is a row
-    # The point: columns and values in the order read, and the same of the previous point.
-    cdef int32_t *ids
-    cdef int32_t *last_ids
-    cdef double *values
-    cdef double *last_values
-    cdef int32_t *sorted_ids
-    cdef double *sorted_values
+    # The example: all features in its order; of a row, the non-zero ones. `plain`: reading it runs none of the
+    # caller's code; `by_index`: it is a row, of an array with these names, or None for numbers.
+    cdef Given *given
+    cdef int n_given
+    cdef bint plain, by_index
+    cdef object row_names
+    # Positions in `given` of the features that no support has.
+    cdef int32_t *unknown
+    cdef int n_unknown
+    # The point: `count` terms in the order read, the same by column and divided by `divisor`, and the previous point.
+    cdef Terms terms, sorted, last
+    cdef int count, last_count
+    cdef bint ordered  # whether `sorted` is valid
     cdef uint64_t *keys
-    cdef uint64_t *spare_keys
-    cdef int count, last_count, point_room
+    cdef uint64_t *spare_keys  # both to sort
+    cdef int point_room  # of all these arrays
     cdef double point_norm2, last_norm2  # |x|^2 as read, with new features
+    cdef double divisor, point_scale, point_squared, point_cosine_factor  # as for a slot
     cdef readonly long serial  # number of points read
-    cdef object row_names  # of the columns of the row's array, or None
-    cdef double divisor, point_scale, point_squared, point_share
-    cdef bint ordered  # whether sorted_ids are valid
-    cdef int window_row  # its number in the window's batch, or -1
-    # What is valid: `current`, the point; `filled`, its kernel values; `scored`, its score. A change of the
-    # supports ends all three, one of the coefficients the last. Then the same of the previous point.
+    # What is valid: `current`, the point; `filled`, its kernel values; `scored`, its score. A change of the supports
+    # ends all three, a change of coefficients the last. Then the same of the previous point.
     cdef bint current, filled, scored
-    cdef bint was_scored, was_filled
+    cdef bint was_filled, was_scored
     cdef Window window  # of the current batch, or None
+    cdef int window_row  # the point's row in that batch, or -1
     cdef unsigned long reader  # the thread
 
     def __cinit__(self):
         self.reserve_point(8)
 
     def __dealloc__(self):
-        free(self.entered_names); free(self.read_names); free(self.read_values); free(self.hashes)
-        free(self.numbers); free(self.indices); free(self.unknown)
-        free(self.ids); free(self.last_ids); free(self.values); free(self.last_values)
-        free(self.sorted_ids); free(self.sorted_values); free(self.keys); free(self.spare_keys)
+        free(self.given); free(self.unknown); free(self.keys); free(self.spare_keys)
+        free(self.terms.ids); free(self.sorted.ids); free(self.last.ids)
+        free(self.terms.values); free(self.sorted.values); free(self.last.values)
 
     # --- threads -------------------------------------------------------------------------------
     # Another thread can run only during the caller's code, or between two calls.
@@ -71,34 +101,35 @@ cdef class Point(Slots):
         if count <= self.point_room:
             return 0
         count = max(count, self.point_room + self.point_room // 4)
-        self.read_names = <PyObject **>grown(self.read_names, count * sizeof(void *))
-        self.entered_names = <PyObject **>grown(self.entered_names, count * sizeof(void *))
-        self.read_values = <PyObject **>grown(self.read_values, count * sizeof(void *))
-        self.hashes = <Py_hash_t *>grown(self.hashes, count * sizeof(Py_hash_t))
-        self.numbers = <double *>grown(self.numbers, count * sizeof(double))
-        self.indices = <int32_t *>grown(self.indices, count * sizeof(int32_t))
+        self.given = <Given *>grown(self.given, count * sizeof(Given))
         self.unknown = <int32_t *>grown(self.unknown, count * sizeof(int32_t))
-        self.ids = <int32_t *>grown(self.ids, count * sizeof(int32_t))
-        self.last_ids = <int32_t *>grown(self.last_ids, count * sizeof(int32_t))
-        self.sorted_ids = <int32_t *>grown(self.sorted_ids, count * sizeof(int32_t))
-        self.values = <double *>grown(self.values, count * sizeof(double))
-        self.last_values = <double *>grown(self.last_values, count * sizeof(double))
-        self.sorted_values = <double *>grown(self.sorted_values, count * sizeof(double))
         self.keys = <uint64_t *>grown(self.keys, count * sizeof(uint64_t))
         self.spare_keys = <uint64_t *>grown(self.spare_keys, count * sizeof(uint64_t))
+        self.reserve_terms(&self.terms, count)
+        self.reserve_terms(&self.sorted, count)
+        self.reserve_terms(&self.last, count)
         self.point_room = <int>count
         return 0
+
+    cdef int reserve_terms(self, Terms *terms, Py_ssize_t count) except -1:
+        terms.ids = <int32_t *>grown(terms.ids, count * sizeof(int32_t))
+        terms.values = <double *>grown(terms.values, count * sizeof(double))
+        return 0
+
+    cdef Py_ssize_t point_bytes(self) noexcept:
+        """Memory from `reserve_point`."""
+        cdef Py_ssize_t terms = 3 * (sizeof(int32_t) + sizeof(double)), keys = 2 * sizeof(uint64_t)
+        return self.point_room * (<Py_ssize_t>(sizeof(Given) + sizeof(int32_t)) + terms + keys)
 
     cdef int start_point(self) except -1:
         """Save the previous point, to recognise it; there is no point until `end_point`."""
         self.guard.check()
         self.reader = PyThread_get_thread_ident()
-        self.ids, self.last_ids = self.last_ids, self.ids
-        self.values, self.last_values = self.last_values, self.values
+        self.terms, self.last = self.last, self.terms
         self.last_count = self.count if self.scored or self.filled else -1
         self.was_scored, self.was_filled = self.scored, self.filled
         self.last_norm2 = self.point_norm2
-        self.count = self.read_size = self.n_unknown = 0
+        self.count = self.n_given = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
         self.row_names = None
@@ -106,11 +137,12 @@ cdef class Point(Slots):
         self.scored = self.filled = self.current = self.ordered = False
         return 0
 
-    cdef bint end_point(self, double norm2) noexcept:
-        """Set the point's norm; False if it, or k(x, x), is too large."""
+    cdef bint end_point(self, int count, int n_unknown, double norm2) noexcept:
+        """Set the point's size and norm; False if the norm, or k(x, x), is too large."""
         cdef double self_kernel
-        cdef int exponent, count = self.count
-        self.point_share = self.share_of(norm2)
+        cdef int exponent
+        self.count, self.n_unknown = count, n_unknown
+        self.point_cosine_factor = self.cosine_factor_of(norm2)
         self.point_norm2 = norm2
         if not norm2 <= largest_norm2:
             return False
@@ -121,11 +153,11 @@ cdef class Point(Slots):
         else:
             if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
                 self_kernel = drift_power(norm2 + self.coef0, self.degree)
-                if not self_kernel <= self.most:
+                if not self_kernel <= self.largest_self_kernel:
                     return False
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
-            self.point_scale = self.divisor * self.point_share
+            self.point_scale = self.divisor * self.point_cosine_factor
             self.point_squared = norm2
         if self.divisor == 0:
             self.divisor = 1.0
@@ -134,8 +166,8 @@ cdef class Point(Slots):
             and norm2 == self.last_norm2
             # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
             and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
-            and memcmp(self.ids, self.last_ids, count * sizeof(int32_t)) == 0
-            and memcmp(self.values, self.last_values, count * sizeof(double)) == 0
+            and memcmp(self.terms.ids, self.last.ids, count * sizeof(int32_t)) == 0
+            and memcmp(self.terms.values, self.last.values, count * sizeof(double)) == 0
         ):
             self.scored, self.filled = self.was_scored, self.was_filled
             self.ordered = True  # as the previous point, which is equal
@@ -149,12 +181,12 @@ cdef class Point(Slots):
             return
         self.ordered = True
         for k in range(self.count):
-            largest = max(largest, self.ids[k])
-            self.keys[k] = (<uint64_t>self.ids[k] << 32) | <uint64_t>k
+            largest = max(largest, self.terms.ids[k])
+            self.keys[k] = (<uint64_t>self.terms.ids[k] << 32) | <uint64_t>k
         drift_sort(self.keys, self.spare_keys, self.count, largest)
         for k in range(self.count):
-            self.sorted_ids[k] = <int32_t>(self.keys[k] >> 32)
-            self.sorted_values[k] = self.values[<uint32_t>self.keys[k]] / self.divisor
+            self.sorted.ids[k] = <int32_t>(self.keys[k] >> 32)
+            self.sorted.values[k] = self.terms.values[<uint32_t>self.keys[k]] / self.divisor
 
     cpdef read(self, x):
         """Read an example as the point of `score` and `self_kernel`.
@@ -172,7 +204,7 @@ cdef class Point(Slots):
                 self.reader = PyThread_get_thread_ident()
                 return
         elif type(x) is Row:
-            self.index(x.rows)
+            self.read_header(x.rows)
             self.read_row_at(view_of(x.rows), x.i)
             return
         else:
@@ -183,9 +215,9 @@ cdef class Point(Slots):
             if not (self.read_plain(features) and self.look_up()):
                 self.read_any(features)
         except (TypeError, ValueError, OverflowError) as problem:
-            raise culprit(features, problem) from None
+            raise refusal_of(features, problem) from None
         if not self.current:
-            raise culprit(features, most=self.most)
+            raise refusal_of(features, most=self.largest_self_kernel)
 
     cdef bint is_same(self, dict features) except -1:
         """Whether this equals the example read last; if so, record its names.
@@ -195,25 +227,22 @@ cdef class Point(Slots):
         cdef Py_ssize_t position = 0
         cdef PyObject *name
         cdef PyObject *value
-        cdef PyObject **last_names = self.entered_names
-        cdef PyObject **names = self.read_names
-        cdef double *numbers = self.numbers
-        cdef int k = 0
-        if not (self.current and self.plain) or len(features) != self.read_size:
+        cdef Given *given = self.given
+        if not (self.current and self.plain) or len(features) != self.n_given:
             return False
         while PyDict_Next(features, &position, &name, &value):
-            if not drift_is_number(value, numbers[k]):
+            if not drift_is_number(value, given.value):
                 return False
-            if name != last_names[k]:
+            if name != given.entered:
                 if not drift_is_plain(name, value):
                     return False
-                if last_names[k] != NULL:
-                    if not drift_same(last_names[k], name):
+                if given.entered != NULL:
+                    if not drift_same(given.entered, name):
                         return False
                 elif drift_vocabulary_find(&self.vocabulary, name, drift_hash(name), NULL, True) != -1:
                     return False
-            names[k] = name
-            k += 1
+            given.name = name
+            given += 1
         return True
 
     cdef bint read_plain(self, dict features) except -1:
@@ -225,84 +254,70 @@ cdef class Point(Slots):
         cdef Py_ssize_t position = 0
         cdef PyObject *name
         cdef PyObject *value
-        cdef int k, size = 0
+        cdef int k, n = 0
         self.reserve_point(len(features))
-        cdef PyObject **names = self.read_names
-        cdef PyObject **values = self.read_values
+        cdef Given *given = self.given
         while PyDict_Next(features, &position, &name, &value):
-            names[size] = name
-            values[size] = value
+            given[n].name = name
+            given[n].object = value
             DRIFT_PREFETCH(name)
             DRIFT_PREFETCH(value)
-            size += 1
-        for k in range(size):
-            if not drift_is_plain(names[k], values[k]):
+            n += 1
+        for k in range(n):
+            if not drift_is_plain(given[k].name, given[k].object):
                 return False
-        for k in range(size):
-            self.hashes[k] = drift_hash(names[k])
-            drift_vocabulary_prefetch(&self.vocabulary, self.hashes[k])
-            self.numbers[k] = drift_number(values[k])
-        self.read_size = size
+        for k in range(n):
+            given[k].hash = drift_hash(given[k].name)
+            drift_vocabulary_prefetch(&self.vocabulary, given[k].hash)
+            given[k].value = drift_number(given[k].object)
+        self.n_given = n
         return True
 
     cdef bint look_up(self) except -1:
         """Make the point from the recorded features; False if a look-up may run the caller's code."""
-        cdef Sum norm2 = Sum(0.0, 0.0)
+        cdef Reading reading = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0)
+        cdef Given *given = self.given
         cdef double v
-        cdef int k, j, count = 0, n_unknown = 0
-        for k in range(self.read_size):
-            v = self.numbers[k]
-            self.entered_names[k] = NULL
+        cdef int k, j
+        for k in range(self.n_given):
+            v = given[k].value
+            given[k].entered = NULL
             if v != v or v == 0.0:
                 continue
-            add_square(&norm2, v)
-            j = drift_vocabulary_find(&self.vocabulary, self.read_names[k], self.hashes[k], &self.entered_names[k], True)
+            j = drift_vocabulary_find(&self.vocabulary, given[k].name, given[k].hash, &given[k].entered, True)
             if j == DRIFT_ASK:
                 return False
-            if j < 0:
-                self.unknown[n_unknown] = k
-                n_unknown += 1
-            else:
+            if j >= 0:
                 DRIFT_PREFETCH(&self.columns[j])
-                self.ids[count] = j
-                self.values[count] = v
-                count += 1
-        self.count, self.n_unknown = count, n_unknown
+            take(&reading, k, j, v)
         self.plain = True
-        self.end_point(norm2.total + norm2.lost)
+        self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return True
 
     cdef list read_any(self, dict features):
         """Make the point, running the caller's code if need be; return a list that keeps its names alive."""
         cdef list kept = list(features.items())
-        cdef list features_read = []
-        cdef Sum norm2 = Sum(0.0, 0.0)
-        cdef int k, j
+        cdef list looked_up = []
+        cdef Reading reading
+        cdef double v
+        cdef int k
         cdef long serial = self.serial
         for name, value in kept:  # the store must not change during this loop
             number = PyFloat_AsDouble(value)
-            features_read.append((name, number, hash(name), self.find(name)))
+            looked_up.append((number, hash(name), self.find(name)))
         if serial != self.serial:
             raise RuntimeError(IN_USE)
         self.reserve_point(len(kept))
-        self.read_size = <int>len(kept)
-        for k in range(self.read_size):
-            self.read_names[k] = <PyObject *>(<tuple>kept[k])[0]
-            self.numbers[k] = features_read[k][1]
-            self.hashes[k] = features_read[k][2]
-        for k in range(self.read_size):
-            if self.numbers[k] != self.numbers[k] or self.numbers[k] == 0.0:
-                continue
-            add_square(&norm2, self.numbers[k])
-            j = features_read[k][3]
-            if j < 0:
-                self.unknown[self.n_unknown] = k
-                self.n_unknown += 1
-            else:
-                self.ids[self.count] = j
-                self.values[self.count] = self.numbers[k]
-                self.count += 1
-        self.end_point(norm2.total + norm2.lost)
+        self.n_given = <int>len(kept)
+        reading = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0)
+        for k in range(self.n_given):
+            v = looked_up[k][0]
+            self.given[k].name = <PyObject *>(<tuple>kept[k])[0]
+            self.given[k].value = v
+            self.given[k].hash = looked_up[k][1]
+            if v == v and v != 0.0:
+                take(&reading, k, looked_up[k][2], v)
+        self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return kept
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
@@ -318,7 +333,7 @@ cdef class Point(Slots):
 
     cdef bint is_same_row(self, RowsView view) noexcept:
         """Whether the row that the view took equals the example read last."""
-        cdef int k, read = 0
+        cdef int k, n = 0
         cdef double v
         if not (self.current and self.by_index) or self.row_names is not self.header:
             return False
@@ -326,46 +341,44 @@ cdef class Point(Slots):
             v = view.numbers[k]
             if v != v or v == 0.0:
                 continue
-            if read == self.read_size or self.numbers[read] != v:
+            if n == self.n_given or self.given[n].value != v:
                 return False
-            if self.indices[read] != (view.columns[k] if view.columns != NULL else k):
+            if self.given[n].index != (view.columns[k] if view.columns != NULL else k):
                 return False
-            read += 1
-        return read == self.read_size
+            n += 1
+        return n == self.n_given
 
     cdef int read_row(self, RowsView view) except -1:
         """Read the row that the view took; -1 with FeatureError if it cannot be learnt."""
+        cdef Reading reading
+        cdef Given *given
         cdef double v
-        cdef Sum norm2 = Sum(0.0, 0.0)
-        cdef int k, j, index, read = 0, count = 0, n_unknown = 0
+        cdef int k, j, index, n = 0
         cdef long serial
         self.start_point()
         serial = self.serial
         self.reserve_point(view.count)
         self.by_index, self.row_names = True, self.header
+        reading, given = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0), self.given
         for k in range(view.count):
             v = view.numbers[k]
             if v != v or v == 0.0:
                 continue
-            add_square(&norm2, v)
             index = view.columns[k] if view.columns != NULL else k
             j = self.column_of[index] if self.column_of != NULL else self.find(index)
-            self.indices[read] = index
-            self.numbers[read] = v
-            if j < 0:
-                self.unknown[n_unknown] = read
-                n_unknown += 1
-            else:
+            given[n].index = index
+            given[n].value = v
+            if j >= 0:
                 DRIFT_PREFETCH(&self.columns[j])
-                self.ids[count] = j
-                self.values[count] = v
-                count += 1
-            read += 1
+            take(&reading, n, j, v)
+            n += 1
         if serial != self.serial:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
-        self.read_size, self.count, self.n_unknown = read, count, n_unknown
-        if not self.end_point(norm2.total + norm2.lost):
-            raise culprit({self.name_of(self.indices[k]): self.numbers[k] for k in range(read)}, most=self.most)
+        self.n_given = n
+        if not self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
+            raise refusal_of(
+                {self.name_of(given[k].index): given[k].value for k in range(n)}, most=self.largest_self_kernel
+            )
         return 0
 
     cdef object name_of(self, int index):
@@ -376,18 +389,18 @@ cdef class Point(Slots):
         """Read a support as the point."""
         cdef int k
         self.start_point()
-        self.reserve_point(self.row_size[slot])
-        self.count = self.row_size[slot]
+        self.reserve_point(self.n_features[slot])
+        self.count = self.n_features[slot]
         for k in range(self.count):
-            DRIFT_PREFETCH(&self.columns[self.rows[slot][k]])
+            DRIFT_PREFETCH(&self.columns[self.features[slot][k]])
         for k in range(self.count):
-            drift_prefetch_head(&self.columns[self.rows[slot][k]])
+            drift_prefetch_head(&self.columns[self.features[slot][k]])
         for k in range(self.count):
-            drift_prefetch_rest(&self.columns[self.rows[slot][min(k + 4, self.count - 1)]])
-            self.ids[k] = self.rows[slot][k]
-            self.values[k] = self.get(&self.columns[self.ids[k]], slot)
+            drift_prefetch_rest(&self.columns[self.features[slot][min(k + DRIFT_AHEAD, self.count - 1)]])
+            self.terms.ids[k] = self.features[slot][k]
+            self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0
         self.point_scale = self.scale[slot]
         self.point_squared = self.squared[slot]
-        self.point_share = self.share[slot]
+        self.point_cosine_factor = self.cosine_factor[slot]
         self.point_norm2 = -1.0  # differs from every example's

@@ -13,8 +13,8 @@ cdef class Scores(Point):
         cdef const void *sums = NULL
         self.sort_point()
         if self.window is not None and self.window.covers(self.window_row, n):
-            sums = self.window.sums_of(self.window_row, self.columns, self.sorted_ids, self.sorted_values, self.count)
-        drift_dots(self.wide, self.columns, self.sorted_ids, self.sorted_values, self.count, self.work, n, sums)
+            sums = self.window.sums_of(self.window_row, self.columns, self.sorted.ids, self.sorted.values, self.count)
+        drift_dots(self.wide, self.columns, self.sorted.ids, self.sorted.values, self.count, self.dots, n, sums)
         return n
 
     cdef int compute_score(self) except -1:
@@ -22,31 +22,31 @@ cdef class Scores(Point):
         cdef int n
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
-            self.last_score = drift_score(self.wide, self.weight, self.work, self.scale, self.point_scale, self.share, self.coef0 * self.point_share, n, self.degree, self.tie, &self.last_rounding)
+            self.last_score = drift_score(self.wide, self.weight, self.dots, self.scale, self.point_scale, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding)
         else:
-            n = self.compute_row()
-            self.last_score = drift_weighted_sum(self.weight, self.row, n, self.tie, &self.last_rounding)
+            n = self.compute_kernels()
+            self.last_score = drift_weighted_sum(self.weight, self.kernels, n, self.tie, &self.last_rounding)
         return 0
 
-    cdef int compute_row(self) except -1:
+    cdef int compute_kernels(self) except -1:
         """Fill `row` with the kernel between the point and every slot; return their number."""
         cdef int n = self.padded()
         cdef list near
         if self.filled:
             return n
         self.compute_dots()
-        drift_widen(self.wide, self.row, self.work, self.scale, self.point_scale, n)
+        drift_widen(self.wide, self.kernels, self.dots, self.scale, self.point_scale, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
-            drift_polynomial(self.row, self.share, self.coef0 * self.point_share, n, self.degree)
+            drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared > self.far else []
             if self.wide:
-                drift_rbf_exact(self.row, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_exact(self.kernels, self.squared, self.point_squared, self.gamma, n)
             else:
-                drift_rbf(self.row, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf(self.kernels, self.squared, self.point_squared, self.gamma, n)
             for slot in near:
-                self.row[<int>slot] = exp(-self.gamma * self.distance(slot))
+                self.kernels[<int>slot] = exp(-self.gamma * self.distance(slot))
         else:
             self.call_kernel()
         self.filled = True
@@ -59,7 +59,7 @@ cdef class Scores(Point):
         cdef list near = []
         for slot in range(self.used):
             sum = self.squared[slot] + self.point_squared
-            if self.gamma * (sum - 2.0 * self.row[slot] - error * sum) < 50.0:
+            if self.gamma * (sum - 2.0 * self.kernels[slot] - error * sum) < 50.0:
                 near.append(slot)
         return near
 
@@ -70,29 +70,29 @@ cdef class Scores(Point):
         cdef Sum unknown = Sum(0.0, 0.0)
         cdef set columns = set()
         for k in range(self.n_unknown):
-            add_square(&unknown, self.numbers[self.unknown[k]])
+            add_square(&unknown, self.given[self.unknown[k]].value)
         sum = (unknown.total + unknown.lost) / (self.divisor / self.point_scale) ** 2
         for k in range(self.count):
-            columns.add(self.sorted_ids[k])
-            value = self.sorted_values[k] * self.point_scale
+            columns.add(self.sorted.ids[k])
+            value = self.sorted.values[k] * self.point_scale
             if not self.wide:
-                value = <double><float>self.sorted_values[k] * self.point_scale
-            other = self.get(&self.columns[self.sorted_ids[k]], slot) * self.scale[slot]
+                value = <double><float>self.sorted.values[k] * self.point_scale
+            other = self.get(&self.columns[self.sorted.ids[k]], slot) * self.scale[slot]
             sum += (value - other) ** 2
-        for k in range(self.row_size[slot]):
-            if self.rows[slot][k] not in columns:
-                sum += (self.get(&self.columns[self.rows[slot][k]], slot) * self.scale[slot]) ** 2
+        for k in range(self.n_features[slot]):
+            if self.features[slot][k] not in columns:
+                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.scale[slot]) ** 2
         return sum
 
     cdef int call_kernel(self) except -1:
         """Apply a user's kernel to the inner products in `row`."""
         import numpy as np
 
-        cdef bytes dots = (<char *>self.row)[:self.used * sizeof(double)]
+        cdef bytes dots = (<char *>self.kernels)[:self.used * sizeof(double)]
         cdef int n
-        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.row)
+        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.kernels)
         for n in range(self.used, self.padded()):
-            self.row[n] = 0.0
+            self.kernels[n] = 0.0
         return 0
 
     cdef object norms(self):
@@ -123,7 +123,7 @@ cdef class Scores(Point):
             memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
 
-    cdef int self_kernels(self, double *kernels) except -1:
+    cdef int write_self_kernels(self, double *kernels) except -1:
         """Write k(x, x) of each support; a free slot's value is arbitrary."""
         cdef int slot
         if self.kernel_kind == DRIFT_CUSTOM:
@@ -167,7 +167,7 @@ cdef class Scores(Point):
         if sign * value <= margin or self.adopts(y, model):
             return False
         # Without an enclosing update the weight is 1: `_with_weight` sets another within one.
-        self.calibration.update(value, sign, <double>model._weight if self.guard.updating else 1.0)
+        self.calibration.learn_score(value, sign, <double>model._weight if self.guard.updating else 1.0)
         return True
 
     cdef int run_step(self, x, y, double sign, double value, model) except -1:
@@ -182,7 +182,7 @@ cdef class Scores(Point):
             if model._should_update(x, sign, value):
                 content["n_updates"] += 1
                 model._update(x, sign, value)
-            self.calibration.update(value, sign, 1.0 if outermost else <double>model._weight)
+            self.calibration.learn_score(value, sign, 1.0 if outermost else <double>model._weight)
             if self.adopts(y, model):
                 model._adopt(y)
         except:
@@ -202,17 +202,17 @@ cdef class Scores(Point):
         """Bound on the rounding error of the last score."""
         return fabs(self.factor) * self.last_rounding
 
-    def fill_row(self, row):
+    def write_kernels(self, row):
         """Write the kernel between the point and each slot, free ones included; return the number of slots.
 
         `row` is a buffer with at least one double per slot.
         """
         cdef Buffer buffer
         self.check_reader()
-        self.compute_row()
+        self.compute_kernels()
         buffer = buffer_of(row, PyBUF_WRITABLE)
         if self.used:
-            memcpy(doubles(buffer, self.used), self.row, self.used * sizeof(double))
+            memcpy(doubles(buffer, self.used), self.kernels, self.used * sizeof(double))
         return self.used
 
     cdef object overflow(self):

@@ -23,7 +23,7 @@ cdef class Slots:
     cdef bint normalize, cosine
     # Bounds: the largest k(x, x) of kernels that grow with x; gamma |x|^2 above which the RBF needs exact
     # distances; the share of sum |coefficient * kernel| below which a score is rounding error.
-    cdef public double most
+    cdef public double largest_self_kernel
     cdef double far
     cdef readonly double tie
     # The columns. names[j] is the name of columns[j], None while j is in free_columns; there may be more names,
@@ -36,28 +36,28 @@ cdef class Slots:
     # The batch's columns: their names, None for numbers; the position of each name; and for each position the
     # store's column, or -1. That table is NULL before the first rows, and where they are too wide for it.
     cdef object header
-    cdef dict places
+    cdef dict positions
     cdef int32_t *column_of
-    cdef Py_ssize_t width
+    cdef Py_ssize_t header_width
     # The slots, `used` of `capacity`, which is a multiple of the lanes, so that loops have no tail. The stack
     # has room for all slots.
     cdef readonly int capacity
     cdef int used
     cdef Stack free_slots
-    # By slot: the columns of the support's features, a value for each; the coefficient is `factor` times the
-    # weight, so that scaling all takes constant time; what its values are multiplied by; |x|^2; and what
-    # `share_of` returns. In a free slot weight, scale and |x|^2 are 0, and there are no features.
-    cdef int32_t **rows
-    cdef int32_t *row_size
+    # By slot: the columns of the support's features; its coefficient divided by `factor`, so that scaling all takes
+    # constant time; what its values are multiplied by; |x|^2; and its `cosine_factor_of`. In a free slot weight,
+    # scale and |x|^2 are 0, and there are no features.
+    cdef int32_t **features
+    cdef int32_t *n_features
     cdef double *weight
     cdef double factor
     cdef double *scale
     cdef double *squared
-    cdef double *share
-    # By slot: the point's inner products, after one row of lanes in their block, and its kernel values.
-    cdef void *work_block
-    cdef void *work
-    cdef double *row
+    cdef double *cosine_factor
+    # By slot: the point's inner products, after a group of lanes in their block, and its kernel values.
+    cdef void *dots_block
+    cdef void *dots
+    cdef double *kernels
     # The supports, the oldest first: slots and serial numbers, the last of which is `n_added`.
     cdef int32_t *order
     cdef int64_t *serials
@@ -66,8 +66,8 @@ cdef class Slots:
     # The log of columns, for `Changes.undo`: those that were named, those that turned dense (j) or sparse (~j),
     # and the fewest free columns since the update began.
     cdef bint logging
-    cdef Stack made, converted
-    cdef int least_free
+    cdef Stack named, converted
+    cdef int fewest_free
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -75,7 +75,7 @@ cdef class Slots:
         self.limit = limit
         self.tie = TIE if wide else 2.0**-22
         self.far = FAR if wide else 2.0**10
-        self.most = LARGEST
+        self.largest_self_kernel = LARGEST
         self.kernel_kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
             self.kernel_kind = DRIFT_LINEAR
@@ -97,40 +97,41 @@ cdef class Slots:
     def __dealloc__(self):
         cdef int j
         free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
-        free(self.made.items); free(self.converted.items)
+        free(self.named.items); free(self.converted.items)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
         for j in range(self.capacity):
-            free(self.rows[j])
+            free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
-        free(self.rows); free(self.row_size)
+        free(self.features); free(self.n_features)
         drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
-        drift_free(self.share)
-        drift_free(self.row); drift_free(self.work_block)
+        drift_free(self.cosine_factor)
+        drift_free(self.kernels); drift_free(self.dots_block)
 
     def support(self, int slot):
         """Return a support as a dict: of unit norm if the kernel normalises rows, else as added."""
         cdef int k
         cdef dict x = {}
-        for k in range(self.row_size[slot]):
-            j = self.rows[slot][k]
-            x[self.names[j]] = self.get(&self.columns[j], slot) * self.power(slot)
+        for k in range(self.n_features[slot]):
+            j = self.features[slot][k]
+            x[self.names[j]] = self.get(&self.columns[j], slot) * self.divisor_of(slot)
         return x
 
     # --- internals ------------------------------------------------------------------------------
 
-    cdef double share_of(self, double norm2) noexcept:
+    cdef double cosine_factor_of(self, double norm2) noexcept:
         """Factor of x that normalises k(x, .) by sqrt(k(x, x)), relative to an x of unit norm.
 
         With the constant term ``c`` that is ``sqrt((1 + c) / (|x|^2 + c))``.
         """
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 
-    cdef double power(self, int slot) noexcept:
-        """Divisor of a slot's values; its scale is that times its share."""
-        return self.scale[slot] / self.share[slot] if self.scale[slot] else 0.0  # exact
+    cdef double divisor_of(self, int slot) noexcept:
+        """Divisor of a slot's values, as they were stored; its scale is that times its cosine factor."""
+        return self.scale[slot] / self.cosine_factor[slot] if self.scale[slot] else 0.0  # exact
 
     cdef int padded(self) noexcept:
+        """The slots in use, rounded up to the lanes."""
         return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
     cdef double get(self, DriftColumn *column, int slot) noexcept:
@@ -138,15 +139,15 @@ cdef class Slots:
 
     cdef int put(self, int j, int slot, double value) except -1:
         """Write a scaled value into a slot, unless it rounds to 0."""
-        cdef int most = self.capacity // DRIFT_DENSE
+        cdef int max_sparse = self.capacity // DRIFT_DENSE
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
-        if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity, most):
+        if value != 0.0 and drift_put(self.wide, &self.columns[j], slot, value, self.capacity, max_sparse):
             raise MemoryError(NO_MEMORY)
         self.log_conversion(j, dense)
         if value != 0.0:
-            self.rows[slot][self.row_size[slot]] = j
-            self.row_size[slot] += 1
+            self.features[slot][self.n_features[slot]] = j
+            self.n_features[slot] += 1
         elif self.columns[j].size == 0:
             problem = self.free_column(j)
             if problem is not None:
@@ -159,6 +160,7 @@ cdef class Slots:
             push(&self.converted, ~j if dense else j)
 
     cdef int make_dense(self, int j, bint dense) except -1:
+        """Make a column dense or sparse, if it is not."""
         cdef DriftColumn *column = &self.columns[j]
         cdef int failed = 0
         if column.size and dense and not drift_is_dense(column):
@@ -177,50 +179,51 @@ cdef class Slots:
         """Give a name a column."""
         cdef bint fresh = self.free_columns.size == 0
         cdef int j = self.append_column() if fresh else self.free_columns.items[self.free_columns.size - 1]
-        reserve(&self.made, 1)
+        reserve(&self.named, 1)
         self.name_column(j, name)
         if not fresh:
             self.free_columns.size -= 1
-        if self.logging and (fresh or self.free_columns.size < self.least_free):
-            push(&self.made, j)
-            self.least_free = min(self.least_free, self.free_columns.size)
+        if self.logging and (fresh or self.free_columns.size < self.fewest_free):
+            push(&self.named, j)
+            self.fewest_free = min(self.fewest_free, self.free_columns.size)
         return j
 
     cdef int append_column(self) except -1:
+        """Make a column without a name; return its number."""
         cdef int j = self.n_columns, room = max(8, 2 * j)
         if j == self.column_room:
             reserve(&self.free_columns, room)
             self.columns = <DriftColumn *>grown(self.columns, room * sizeof(DriftColumn))
             self.column_room = room
-        if j == len(self.names):  # else an undone update left a place
+        if j == len(self.names):  # else an undone update left a None
             self.names.append(None)
         memset(&self.columns[j], 0, sizeof(DriftColumn))
         self.n_columns += 1
         return j
 
     cdef int name_column(self, int j, name) except -1:
-        cdef Py_ssize_t index = self.place_of(name)
+        cdef Py_ssize_t position = self.position_of(name)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError(NO_MEMORY)
         self.names[j] = name
-        if index >= 0:
-            self.column_of[index] = j
+        if position >= 0:
+            self.column_of[position] = j
         return 0
 
     cdef object free_column(self, int j):
         """Free a column and its name; return an exception of the name's code, and complete anyway."""
-        cdef Py_ssize_t index, k
+        cdef Py_ssize_t position, k
         problem = None
         name = self.names[j]
         try:
             drift_vocabulary_leave(&self.vocabulary, <PyObject *>name, drift_fold(hash(name)))
-            index = self.place_of(name)
-            if index >= 0:
-                self.column_of[index] = -1
+            position = self.position_of(name)
+            if position >= 0:
+                self.column_of[position] = -1
         except BaseException as error:
             problem = error
             drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
-            for k in range(self.width):
+            for k in range(self.header_width):
                 if self.column_of[k] == j:
                     self.column_of[k] = -1
         self.names[j] = None
@@ -228,35 +231,35 @@ cdef class Slots:
         drift_clear(&self.columns[j])
         return problem
 
-    cdef Py_ssize_t place_of(self, name) except -2:
-        """Column of the rows with this name, or -1."""
+    cdef Py_ssize_t position_of(self, name) except -2:
+        """Position of a name among the batch's columns, or -1."""
         if self.column_of == NULL:
             return -1
-        return index_below(name, self.width) if self.header is None else self.places.get(name, -1)
+        return index_below(name, self.header_width) if self.header is None else self.positions.get(name, -1)
 
-    cdef int index(self, rows) except -1:
-        """Prepare the look-up of columns of a `Rows`."""
-        cdef Py_ssize_t index, width = rows.width
+    cdef int read_header(self, rows) except -1:
+        """Look up the columns of a `Rows`, unless they are those looked up last."""
+        cdef Py_ssize_t position, width = rows.width
         names = rows.names
         if self.header is not names:
-            self.drop_header()
+            self.forget_header()
         if names is not None and self.header is None:
             self.look_up_header(names)
         elif names is None and width > INDEXED_WIDTH:
-            self.drop_header()
-        elif names is None and width > self.width:
+            self.forget_header()
+        elif names is None and width > self.header_width:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
-            self.width = width
+            self.header_width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
             for j, name in enumerate(self.names[: self.n_columns]):
-                index = index_below(name, width) if self.columns[j].size else -1
-                if index >= 0:
-                    self.column_of[index] = j
+                position = index_below(name, width) if self.columns[j].size else -1
+                if position >= 0:
+                    self.column_of[position] = j
         return 0
 
     cdef int look_up_header(self, names) except -1:
         """Look up the names of columns."""
-        cdef dict places = {name: k for k, name in enumerate(names)}
+        cdef dict positions = {name: k for k, name in enumerate(names)}
         cdef Py_ssize_t k, width = len(names)
         cdef int32_t *column_of = <int32_t *>grown(NULL, width * sizeof(int32_t))
         cdef int64_t n_added = self.n_added
@@ -268,14 +271,14 @@ cdef class Slots:
         except:
             free(column_of)
             raise
-        self.header, self.places, self.column_of, self.width = names, places, column_of, width
+        self.header, self.positions, self.column_of, self.header_width = names, positions, column_of, width
         return 0
 
-    cdef void drop_header(self) noexcept:
-        """Forget the columns of the rows read so far."""
+    cdef void forget_header(self) noexcept:
+        """Forget the columns looked up."""
         free(self.column_of)
-        self.column_of, self.width = NULL, 0
-        self.header = self.places = None
+        self.column_of, self.header_width = NULL, 0
+        self.header = self.positions = None
 
     cdef int reserve_slots(self, int count) except -1:
         """Make room for `count` slots, doubling up to the limit."""
@@ -289,15 +292,15 @@ cdef class Slots:
         reserve(&self.free_slots, after - self.free_slots.size)
         self.order = <int32_t *>grown(self.order, after * sizeof(int32_t))
         self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
-        self.rows = <int32_t **>grown(self.rows, after * sizeof(void *))
-        self.row_size = <int32_t *>grown(self.row_size, after * sizeof(int32_t))
+        self.features = <int32_t **>grown(self.features, after * sizeof(void *))
+        self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
         self.weight = <double *>grown_aligned(self.weight, before, after, sizeof(double))
         self.scale = <double *>grown_aligned(self.scale, before, after, sizeof(double))
         self.squared = <double *>grown_aligned(self.squared, before, after, sizeof(double))
-        self.share = <double *>grown_aligned(self.share, before, after, sizeof(double))
-        self.row = <double *>grown_aligned(self.row, before, after, sizeof(double))
-        self.work_block = grown_aligned(self.work_block, 0, after + DRIFT_LANES, real)
-        self.work = <char *>self.work_block + DRIFT_LANES * real
+        self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))
+        self.kernels = <double *>grown_aligned(self.kernels, before, after, sizeof(double))
+        self.dots_block = grown_aligned(self.dots_block, 0, after + DRIFT_LANES, real)
+        self.dots = <char *>self.dots_block + DRIFT_LANES * real
         for j in range(self.n_columns):
             if not drift_is_dense(&self.columns[j]):
                 continue
@@ -308,7 +311,22 @@ cdef class Slots:
             elif drift_widen_dense(self.wide, &self.columns[j], before, after):
                 raise MemoryError(NO_MEMORY)
         fresh = after - before
-        memset(self.rows + before, 0, fresh * sizeof(void *))
-        memset(self.row_size + before, 0, fresh * sizeof(int32_t))
+        memset(self.features + before, 0, fresh * sizeof(void *))
+        memset(self.n_features + before, 0, fresh * sizeof(int32_t))
         self.capacity = after
         return 0
+
+    cdef Py_ssize_t slot_bytes(self) noexcept:
+        """Memory of the columns, their names and the slots."""
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), size = 0
+        cdef int j
+        for j in range(self.n_columns):
+            if drift_is_dense(&self.columns[j]):
+                size += self.capacity * real
+            elif self.columns[j].room > 1:
+                size += self.columns[j].room * 2 * real  # a cell is a slot and a value, aligned
+        for j in range(self.capacity):
+            size += self.n_features[j] * sizeof(int32_t)
+        size += self.column_room * sizeof(DriftColumn) + self.header_width * sizeof(int32_t)
+        size += (self.vocabulary.mask + 1) * sizeof(DriftEntry)
+        return size + self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)

@@ -24,11 +24,11 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
     cdef const double *weight = doubles(survived_buffer, n + 1) + 1
     cdef double term, sum = 0.0, magnitude = 0.0, score = 0.0, vote = 0.0, vote_magnitude = 0.0
     store.check_reader()
-    store.compute_row()
+    store.compute_kernels()
     for k in range(n):
         if not 0 <= slot[k] < store.used:
             raise ValueError(f"no support is in slot {slot[k]}")
-        term = coefficient[k] * store.row[slot[k]]
+        term = coefficient[k] * store.kernels[slot[k]]
         sum += term
         magnitude += fabs(term)
         score = 0.0 if fabs(sum) <= store.tie * magnitude else sum

@@ -7,7 +7,7 @@ cdef class Window:
     cdef object view  # of the batch
     cdef int first, size, slots
     cdef bint wide
-    cdef void *stored
+    cdef void *recorded
     cdef void *sums
     cdef int changed[DRIFT_CHANGES]  # first slot of each changed block
     cdef int n_changed
@@ -15,13 +15,13 @@ cdef class Window:
     def __cinit__(self, view, int first, int slots, bint wide):
         cdef Py_ssize_t real = sizeof(double) if wide else sizeof(float)
         self.view, self.first, self.slots, self.wide = view, first, slots, wide
-        self.stored = malloc(drift_window_size(wide))
+        self.recorded = malloc(drift_window_size(wide))
         self.sums = drift_grow(NULL, 0, DRIFT_WINDOW * slots * real)
-        if self.stored == NULL or self.sums == NULL:
+        if self.recorded == NULL or self.sums == NULL:
             raise MemoryError("no memory for a window")
 
     def __dealloc__(self):
-        free(self.stored); drift_free(self.sums)
+        free(self.recorded); drift_free(self.sums)
 
     def __sizeof__(self):
         cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float)
@@ -46,8 +46,8 @@ cdef class Window:
     cdef const void *sums_of(self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count) noexcept:
         """Sums of a row that it covers; NULL if other columns are dense now."""
         cdef int k, row = i - self.first
-        if not drift_is_stored(self.wide, self.stored, row, columns, ids, values, count):
+        if not drift_is_recorded(self.wide, self.recorded, row, columns, ids, values, count):
             return NULL
         for k in range(self.n_changed):
-            drift_sum_block(self.wide, self.stored, self.sums, row, self.slots, self.changed[k])
+            drift_sum_block(self.wide, self.recorded, self.sums, row, self.slots, self.changed[k])
         return <char *>self.sums + <Py_ssize_t>row * self.slots * (sizeof(double) if self.wide else sizeof(float))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from drift._values import number
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models._base.examples import LARGEST, as_dict, culprit, in_order
-from drift.models._base.guard import Guard, alone, store_class
-from drift.models._base.rounding import TIE, sum_of
+from drift.models._base.examples import LARGEST, as_dict, in_order, refusal_of
+from drift.models._base.guard import Guard, alone, undoes_itself
+from drift.models._base.rounding import TIE, sum_or_zero
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, FAR, LANES, SAME, VANISHES
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnStore", "prefix_votes"]
 
 
-@store_class
+@undoes_itself
 class ColumnStore:
     """Supports by feature, and the kernel row of one example against all of them."""
 
@@ -44,7 +44,7 @@ class ColumnStore:
         # A subclass may override the computation.
         built_in = type(kernel) in {Linear, Polynomial, RBF}
         #: Whether rows are stored with unit norm, because the kernel normalises them.
-        self.unit = (
+        self.normalize = (
             isinstance(kernel, (Linear, Polynomial, RBF)) and built_in and kernel.scales_rows
         )
         #: The squared norm of free slots; a user's kernel may be undefined at 0.
@@ -56,7 +56,7 @@ class ColumnStore:
         self.columns: list[dict[int, float]] = []
         self.free_columns: list[int] = []
         #: The columns of each slot.
-        self.rows: list[list[int]] = []
+        self.features: list[list[int]] = []
         self.weight: list[float] = []
         self.squared: list[float] = []
         self.free_slots: list[int] = []
@@ -68,7 +68,7 @@ class ColumnStore:
         self.order: list[int] = []  # slots of the supports, the oldest first
         self.serials: list[int] = []  # of each support, counting all ever added from 1
         self.n_added = 0
-        self.most = LARGEST  # the largest k(x, x) allowed, if it grows with x
+        self.largest_self_kernel = LARGEST  # the largest k(x, x) allowed, if it grows with x
         self._grows = isinstance(kernel, (Linear, Polynomial)) and built_in and not kernel.normalize
         self._rounding = 0.0
         self._last: tuple[Any, float] | None = None  # the point with `unknown`, and its score
@@ -89,10 +89,10 @@ class ColumnStore:
             squares = [v * v for v in values.values() if v == v]
             squared = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
-            raise culprit(features, problem) from None
-        most = self.most if self._grows else LARGEST
+            raise refusal_of(features, problem) from None
+        most = self.largest_self_kernel if self._grows else LARGEST
         if not squared <= LARGEST or not self._self_kernel_of(squared) <= most:
-            raise culprit(features, most=most)
+            raise refusal_of(features, most=most)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
         self.point = (sorted(columns), squared)
@@ -102,7 +102,7 @@ class ColumnStore:
         """Read a support as the point."""
         self.serial += 1
         self.point = (
-            sorted((j, self.columns[j][slot]) for j in self.rows[slot]),
+            sorted((j, self.columns[j][slot]) for j in self.features[slot]),
             self.squared[slot],
         )
         self.unknown = 0.0
@@ -111,7 +111,7 @@ class ColumnStore:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         point = self.point, self.unknown
         if self._last is None or self._last[0] != point:
-            terms = [w * k for w, k in zip(self.weight, self._row(), strict=True)]
+            terms = [w * k for w, k in zip(self.weight, self._kernels(), strict=True)]
             score, self._rounding = self._sum(terms)
             self._last = (point, score)
         return self._last[1]
@@ -129,7 +129,7 @@ class ColumnStore:
 
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None:
         """Score the point under several sets of coefficients; see the compiled store."""
-        row = self._row()
+        row = self._kernels()
         for c in range(len(scores)):
             terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
@@ -165,7 +165,7 @@ class ColumnStore:
 
     def _may_be_support(self) -> bool:
         squared = self.point[1]
-        scale = math.sqrt(squared) if self.unit else 1.0  # of the rows, beside the point
+        scale = math.sqrt(squared) if self.normalize else 1.0  # of the rows, beside the point
         pairs = zip(self._dots(), self.squared, strict=True)
         return any(
             s >= 0.0 and s * scale**2 + squared - 2.0 * dot * scale <= SAME * squared
@@ -193,13 +193,13 @@ class ColumnStore:
         return self._rounding
 
     def _dots(self) -> list[float]:
-        dots = [0.0] * len(self.rows)
+        dots = [0.0] * len(self.features)
         for j, u in self.point[0]:
             for slot, value in self.columns[j].items():
                 dots[slot] += u * value
         return dots
 
-    def _row(self) -> list[float]:
+    def _kernels(self) -> list[float]:
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
         if type(kernel) is RBF and kernel.gamma * own > FAR:
             return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
@@ -212,20 +212,20 @@ class ColumnStore:
 
         If norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` is rounding error.
         """
-        norm = (math.sqrt(self.point[1]) if self.unit else 1.0) or 1.0
+        norm = (math.sqrt(self.point[1]) if self.normalize else 1.0) or 1.0
         point = {j: value / norm for j, value in self.point[0]}
-        support = {j: self.columns[j][slot] for j in self.rows[slot]}
+        support = {j: self.columns[j][slot] for j in self.features[slot]}
         gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
         return math.fsum([*(gap * gap for gap in gaps), self.unknown / norm**2])
 
     @property
     def capacity(self) -> int:
         """Number of slots, rounded up to the lanes."""
-        return -(-len(self.rows) // LANES) * LANES
+        return -(-len(self.features) // LANES) * LANES
 
-    def fill_row(self, row: Any) -> int:
+    def write_kernels(self, row: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
-        values = self._row()
+        values = self._kernels()
         for slot, value in enumerate(values):
             row[slot] = value
         return len(values)
@@ -260,7 +260,7 @@ class ColumnStore:
         self._last = None
         present = {name: number(value) for name, value in x.items()}
         squared = self.point[1]
-        divisor = (math.sqrt(squared) or 1.0) if self.unit else _power_of_two(squared)
+        divisor = (math.sqrt(squared) or 1.0) if self.normalize else _power_of_two(squared)
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else VANISHES
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
@@ -269,16 +269,16 @@ class ColumnStore:
         if self.free_slots:
             slot = self.free_slots.pop()
         else:
-            slot = len(self.rows)
-            self.rows.append([])
+            slot = len(self.features)
+            self.features.append([])
             self.weight.append(0.0)
             self.squared.append(-1.0)
-        self.rows[slot] = sorted(self.vocabulary[name] for name in present)
+        self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
-            self.columns[j] = self.columns[j] | {slot: value / divisor if self.unit else value}
+            self.columns[j] = self.columns[j] | {slot: value / divisor if self.normalize else value}
         self.weight[slot] = coefficient
-        self.squared[slot] = float(self.point[1] > 0) if self.unit else self.point[1]
+        self.squared[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
         self.n_added += 1
         self.order.append(slot)
         self.serials.append(self.n_added)
@@ -295,19 +295,19 @@ class ColumnStore:
         self._last = None
         slot = self.order[i]
         del self.order[i], self.serials[i]
-        for j in sorted(self.rows[slot], reverse=True):
+        for j in sorted(self.features[slot], reverse=True):
             self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
             if not self.columns[j]:
                 del self.vocabulary[self.names[j]]
                 self.names[j] = None
                 self.free_columns.append(j)
-        self.rows[slot] = []
+        self.features[slot] = []
         self.weight[slot] = 0.0
         self.squared[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
         return slot
 
-    def least(self, sizes: Any = None) -> int:
+    def smallest(self, sizes: Any = None) -> int:
         """Slot of the smallest support, the newest excluded; of equals the oldest."""
         values = self.weight if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
@@ -317,7 +317,7 @@ class ColumnStore:
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour, and the merge's share."""
         self.read_support(slot)
-        row, chosen = self._row(), self.order if slots is None else slots
+        row, chosen = self._kernels(), self.order if slots is None else slots
         kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
         shares = {j: row[j] / kernel for j, kernel in kernels.items() if kernel > 0.0}
         largest = max((share * row[j] for j, share in shares.items()), default=0.0)
@@ -329,7 +329,7 @@ class ColumnStore:
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
-            self.weight[target] = sum_of(self.weight[target], share * self.weight[slot])
+            self.weight[target] = sum_or_zero(self.weight[target], share * self.weight[slot])
         self.evict_slot(slot)
 
     def n_supports(self) -> int:
@@ -380,7 +380,7 @@ class ColumnStore:
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
         for slot, before in enumerate(self.weight):
-            self.weight[slot] = sum_of(before, float(values[slot]))
+            self.weight[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
             self.weight[slot] = 0.0
         self._last = None
@@ -392,7 +392,7 @@ class ColumnStore:
 
     def support(self, slot: int) -> dict[Hashable, float]:
         """Return a support as a dict."""
-        return {self.names[j]: self.columns[j][slot] for j in self.rows[slot]}
+        return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
 
     # --- internals -----------------------------------------------------------------------------
 
@@ -418,20 +418,20 @@ class ColumnStore:
     def state(self) -> dict[str, Any]:
         """Return the state as plain values and arrays."""
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
-        for slot, row in enumerate(self.rows):
+        for slot, row in enumerate(self.features):
             norm2 = max(self.squared[slot], 0.0)  # -1 marks a free slot
-            divisor = 1.0 if self.unit else _power_of_two(norm2)
+            divisor = 1.0 if self.normalize else _power_of_two(norm2)
             ids.extend(row)
             values.extend(self.columns[j][slot] / divisor for j in row)
             scales.append(divisor)
             squared.append(norm2)
-        serials = array("q", bytes(8 * len(self.rows)))
+        serials = array("q", bytes(8 * len(self.features)))
         for slot, serial in zip(self.order, self.serials, strict=True):
             serials[slot] = serial
         return {
             "wide": self.wide,
-            "most": self.most,
-            "calibration": self.calibration.numbers(),
+            "most": self.largest_self_kernel,
+            "calibration": self.calibration.state(),
             "factor": 1.0,
             "capacity": self.capacity,
             "names": list(self.names),
@@ -442,7 +442,7 @@ class ColumnStore:
             "free_slots": list(self.free_slots),
             "n_added": self.n_added,
             "serials": serials,
-            "sizes": array("i", map(len, self.rows)),
+            "sizes": array("i", map(len, self.features)),
             "ids": ids,
             "values": values,
             "weight": array("d", self.weight),
@@ -455,7 +455,7 @@ class ColumnStore:
         """Build a store from its `state`; see the compiled store."""
         check_store(state, exact=True)
         self = cls(kernel, state["wide"], limit)
-        self.most = state["most"]
+        self.largest_self_kernel = state["most"]
         self.calibration = Calibration(*state["calibration"])
         self.names = list(state["names"])
         self.columns = [{} for _ in self.names]
@@ -465,8 +465,8 @@ class ColumnStore:
         self.squared = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
-            self.rows.append(list(state["ids"][position : position + size]))
-            for j in self.rows[slot]:
+            self.features.append(list(state["ids"][position : position + size]))
+            for j in self.features[slot]:
                 self.columns[j][slot] = state["values"][position] * state["scale"][slot]
                 position += 1
         for slot in self.free_slots:
@@ -488,7 +488,7 @@ def prefix_votes(
 ) -> tuple[float, float]:
     """Score the point under all prefixes of an expansion; see the compiled function."""
     row, tie = array("d", bytes(8 * store.capacity)), store.tie
-    store.fill_row(row)
+    store.write_kernels(row)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
     for slot, coefficient, weight in zip(chosen, coefficients, survived[1:], strict=True):

@@ -9,21 +9,21 @@ import numpy as np
 
 from drift.models._base.examples import content_of
 from drift.models._base.guard import Part
-from drift.models._base.rounding import sum_of
 from drift.models._store import built
+from drift.models._store.coefficients import Coefficients
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._base.examples import Example
+    from drift.models._base.examples import Content
     from drift.models._store.built import Calibration, ColumnStore, Guard
     from drift.types import Features
 
 __all__ = ["SharedStore", "SharedSupports"]
 
 
-class SharedStore(Part):
+class SharedStore(Coefficients):
     """One column store under the supports of several hypotheses.
 
     Between two calls of `read` the hypotheses may learn the example that was read, one after the
@@ -41,8 +41,7 @@ class SharedStore(Part):
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
         self.store = built.ColumnStore(kernel, wide or built.column_type() == "float64")
-        #: Coefficients by hypothesis and slot, each row without its hypothesis's factor.
-        self.matrix = np.zeros((0, 0))
+        super().__init__()  # each coefficient is without its hypothesis's factor
         self.users = np.zeros(0, dtype=np.int64)  # number of hypotheses with a slot's support
         self._forget_example()
 
@@ -53,18 +52,18 @@ class SharedStore(Part):
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
         self.scores: Any = None  # and their error bounds
-        self.content: Example | None = None
+        self.content: Content | None = None
 
-    def make_room(self) -> None:
+    def widen(self) -> None:
         """Widen the arrays to the store's capacity."""
-        more = self.store.capacity - self.matrix.shape[1]
+        more = self.store.capacity - len(self.users)
         if more > 0:
-            self.matrix = np.pad(self.matrix, ((0, 0), (0, more)))
+            self.make_room(0, self.store.capacity)
             self.users = np.pad(self.users, (0, more))
 
     def join(self) -> int:
         """Make room for one more hypothesis; return its number."""
-        self.matrix = np.pad(self.matrix, ((0, 1), (0, 0)))
+        self.make_room(len(self.matrix) + 1, 0)
         self.serial = -1
         return len(self.matrix) - 1
 
@@ -81,15 +80,8 @@ class SharedStore(Part):
     def example_scores(self) -> tuple[Any, Any]:
         """Scores of the example, without the hypotheses' factors, and their error bounds."""
         if self.scores is None:
-            self.scores = self.score(self.matrix)
+            self.scores = self.score(self.store)
         return self.scores  # type: ignore[no-any-return]
-
-    def score(self, matrix: Any) -> tuple[Any, Any]:
-        """Scores of the store's point, and their error bounds."""
-        scores, roundings = np.zeros(len(matrix)), np.zeros(len(matrix))
-        if matrix.size:
-            self.store.class_scores(matrix, scores, roundings)
-        return scores, roundings
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -121,6 +113,11 @@ class SharedSupports(Part):
         self._at_support = False  # whether the point is a support instead of the example
 
     @property
+    def _own(self) -> slice:
+        """The hypothesis in the store's matrix."""
+        return slice(self._number, self._number + 1)
+
+    @property
     def kernel(self) -> Kernel:
         """Kernel between examples."""
         return self._shared.store.kernel
@@ -149,7 +146,7 @@ class SharedSupports(Part):
     def _scored(self) -> tuple[float, float]:
         shared, k = self._shared, self._number
         if self._at_support:
-            scores, roundings = shared.score(shared.matrix[k : k + 1])
+            scores, roundings = shared.score(shared.store, self._own)
             return float(scores[0]), float(roundings[0])
         scores, roundings = shared.example_scores()
         return float(scores[k]), float(roundings[k])
@@ -177,7 +174,7 @@ class SharedSupports(Part):
     def guard(self, guard: Any) -> None:
         self._shared.store.guard = guard
 
-    def content(self, x: Features) -> Example:
+    def content(self, x: Features) -> Content:
         """Return the content of the example read last, computed once for all hypotheses."""
         shared = self._shared
         if shared.content is None:
@@ -211,7 +208,7 @@ class SharedSupports(Part):
         shared = self._shared
         if shared.slot < 0:
             shared.slot = shared.store.add(x, 0.0)
-            shared.make_room()
+            shared.widen()
         self._keep(shared.slot)
         shared.users[shared.slot] += 1
         shared.matrix[self._number, shared.slot] = coefficient / self._factor
@@ -228,7 +225,7 @@ class SharedSupports(Part):
         """Evict support number `i`; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
         self._keep(slot)
-        shared.matrix[self._number, slot] = 0.0
+        shared.clear(shared.store, slot, self._own)
         shared.users[slot] -= 1
         if not shared.users[slot]:
             shared.store.evict_slot(slot)
@@ -236,7 +233,7 @@ class SharedSupports(Part):
                 shared.slot = -1
         return slot
 
-    def least(self) -> int:
+    def smallest(self) -> int:
         """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
         slots = np.frombuffer(self._order, np.intc)[:-1]
         sizes = np.abs(self._shared.matrix[self._number, slots])
@@ -249,10 +246,7 @@ class SharedSupports(Part):
 
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
-        if share:
-            weights = self._shared.matrix[self._number]
-            self.guard.keep(self._shared.matrix, target)
-            weights[target] = sum_of(weights[target], share * weights[slot], self.tie)
+        self._shared.merge(self._shared.store, slot, target, share, self._own)
         self.evict(self._order.index(slot))
 
     def coefficient(self, i: int) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.kernels import Linear, Polynomial
 from drift.models._base.examples import LARGEST, content_of
-from drift.models._base.guard import store_class
+from drift.models._base.guard import undoes_itself
 from drift.models._store import built
 from drift.models._store.check import check_budget
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from drift.kernels import Kernel
-    from drift.models._base.examples import Example
+    from drift.models._base.examples import Content
     from drift.models._store.built import Calibration, ColumnStore, Guard
     from drift.types import Features
 
 __all__ = ["SupportSet"]
 
 
-@store_class
+@undoes_itself
 class SupportSet:
     """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``, the oldest first.
 
@@ -61,10 +61,6 @@ class SupportSet:
         self.score_of = store.score_of
         #: Read an example as the point and let a model learn it; see the store.
         self.learn = store.learn
-        #: Start, undo or finish an update; see the store.
-        self.start = store.start
-        self.undo = store.undo
-        self.finish = store.finish
         #: Make the example read last the newest support; return its slot.
         self.add = store.add
         #: Number of supports: as `len`, in a quarter of its time.
@@ -76,7 +72,7 @@ class SupportSet:
         #: Kernel between the point and itself.
         self.self_kernel = store.self_kernel
         #: Write the kernel between the point and each slot into a buffer; see the store.
-        self.fill_row = store.fill_row
+        self.write_kernels = store.write_kernels
         #: Predict rows up to the next update of a class; see the store.
         self.scan_classes = store.scan_classes
         #: Score of the point under several sets of coefficients; see the store.
@@ -88,7 +84,7 @@ class SupportSet:
         #: Add a number to the coefficient of each slot; see the store.
         self.add_coefficients = store.add_coefficients
         #: Slot of the smallest support, the newest excluded; see the store.
-        self.least = store.least
+        self.smallest = store.smallest
         #: Read a support as the point; slot of its nearest neighbour and the merge's share.
         self.nearest = store.nearest
         #: Evict a support and add a share of its coefficient to another's; see the store.
@@ -127,9 +123,9 @@ class SupportSet:
         """Sum of squares up to which an example is not too large for the kernel."""
         kernel, most = self.kernel, LARGEST
         if isinstance(kernel, Linear):
-            most = min(most, self.store.most)
+            most = min(most, self.store.largest_self_kernel)
         elif isinstance(kernel, Polynomial):
-            most = min(most, self.store.most ** (1.0 / kernel.degree) - kernel.coef0)
+            most = min(most, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0)
         return 0.999 * most
 
     @property
@@ -147,7 +143,7 @@ class SupportSet:
         """Serial number of each support, counting all ever added; the oldest first."""
         return self.store.support_serials()
 
-    def content(self, x: Features) -> Example:
+    def content(self, x: Features) -> Content:
         """Return the content of the example read last."""
         return content_of(x)
 

@@ -21,7 +21,7 @@ typedef struct {
 } DRIFT_NAME(DriftWindow);
 
 /* Record a row's dense columns, among its first DRIFT_CHUNK. */
-static void DRIFT_NAME(drift_store_row)(void *window, int row, const DriftColumn *columns, const int32_t *ids,
+static void DRIFT_NAME(drift_record_row)(void *window, int row, const DriftColumn *columns, const int32_t *ids,
                                      const double *values, int count) {
     DRIFT_NAME(DriftWindow) *w = (DRIFT_NAME(DriftWindow) *)window;
     int n = 0;
@@ -35,7 +35,7 @@ static void DRIFT_NAME(drift_store_row)(void *window, int row, const DriftColumn
 }
 
 /* Whether the row has the same dense columns and values as when it was recorded. */
-static int DRIFT_NAME(drift_is_stored)(const void *window, int row, const DriftColumn *columns, const int32_t *ids,
+static int DRIFT_NAME(drift_is_recorded)(const void *window, int row, const DriftColumn *columns, const int32_t *ids,
                                      const double *values, int count) {
     const DRIFT_NAME(DriftWindow) *w = (const DRIFT_NAME(DriftWindow) *)window;
     int n = 0;

@@ -85,8 +85,17 @@ class KernelModel(Scored):
 
     # --- the supports ---------------------------------------------------------------------------
 
+    def _over_budget(self, coming: int = 0) -> bool:
+        """Whether the supports, with as many more as are `coming`, exceed the budget, if any.
+
+        `LBP` and others that always have a budget compare by themselves, because this call would
+        take a twentieth of an update.
+        """
+        supports = self._supports
+        return supports.budget is not None and supports.n_supports() + coming > supports.budget
+
     def _evict(self, i: int) -> int:
-        """Evict support number `i`; return its slot."""
+        """Evict the `i`-th support, 0 being the oldest; return its slot."""
         return self._supports.evict(i)
 
     def _expansion(self) -> NDArray[Any]:

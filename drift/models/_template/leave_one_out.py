@@ -32,7 +32,7 @@ class LeaveOneOut(KernelModel):
             self._rest = LeaveOneOutScores(outputs, self._supports.tie)
         self._rest.widen(outputs)
         row: NDArray[np.float64] = self._rest.new_row()
-        self._supports.fill_row(row)
+        self._supports.write_kernels(row)
         return row
 
     def _insert(self, slot: int, row: Any, coefficients: Any) -> None:

@@ -81,9 +81,8 @@ class MulticlassKernelClassifier(KernelModel):
         return slot
 
     def _evict(self, i: int) -> int:
-        """Evict support number `i`; return its slot."""
         slot = super()._evict(i)
-        self._prototypes.drop(slot, self._supports)
+        self._prototypes.clear(self._supports.store, slot)
         return slot
 
     # --- one example ---------------------------------------------------------------------------
@@ -101,7 +100,7 @@ class MulticlassKernelClassifier(KernelModel):
         if y not in prototypes:
             self._add_class(y)
             scores = self._score()
-        k = prototypes.number(y)
+        k = prototypes.index_of(y)
         rival = prototypes.rival(scores, k)
         margin, rounding = prototypes.margin(scores, k, rival)
         if margin <= 0.0:
@@ -150,4 +149,4 @@ class MulticlassKernelClassifier(KernelModel):
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         pairs = zip(self._supports, self._supports.slots, strict=True)
-        return [(x, self._prototypes.of(slot)) for (x, _), slot in pairs]
+        return [(x, self._prototypes.at(slot)) for (x, _), slot in pairs]

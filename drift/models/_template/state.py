@@ -52,7 +52,7 @@ class Calibrated(Stored):
         self._calibration = built.Calibration()
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_calibration": self._calibration.numbers()}
+        return super().__getstate__() | {"_calibration": self._calibration.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

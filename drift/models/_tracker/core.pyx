@@ -20,7 +20,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-from drift.models._base.examples import as_dict, culprit, in_order, index_of
+from drift.models._base.examples import as_dict, refusal_of, in_order, index_of
 from drift.models._base.guard import IN_USE
 from drift.models._base.labels import check_class
 from drift.models._base.rows import INDEXED_WIDTH, Row

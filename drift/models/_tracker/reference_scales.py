@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift._values import number
-from drift.models._base.examples import LARGEST, as_dict, culprit, in_order
+from drift.models._base.examples import LARGEST, as_dict, in_order, refusal_of
 from drift.models._tracker import tables as c
 from drift.models._tracker.names import STEP, mix, number_of
 
@@ -156,9 +156,9 @@ def values_of(x: Features) -> dict[Hashable, float]:
         values = {name: math.nan if v is None else number(v) for name, v in features.items()}
         squares = math.fsum(v * v for v in values.values() if v == v)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise culprit(features, problem) from None
+        raise refusal_of(features, problem) from None
     if not squares <= LARGEST:
-        raise culprit({name: v for name, v in features.items() if v is not None})
+        raise refusal_of({name: v for name, v in features.items() if v is not None})
     return values
 
 

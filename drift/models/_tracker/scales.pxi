@@ -48,7 +48,7 @@ cdef class Scale:
     cdef object refusal(self, dict features, rows, int i):
         """The error that an example is too large."""
         x = rows.row(i) if features is None else features
-        return culprit({name: value for name, value in x.items() if value is not None})
+        return refusal_of({name: value for name, value in x.items() if value is not None})
 
     cdef int make_point(self) except -1:
         """Scale the values into the point."""
@@ -153,7 +153,7 @@ cdef class Dense(Scale):
                         self.new_values = {}
                     self.new_values[<object>name] = v
         except (TypeError, ValueError, OverflowError) as problem:
-            raise culprit(features, problem) from None
+            raise refusal_of(features, problem) from None
         return self.end_read(features, rows, i)
 
     cdef int read_row(self, rows, int i) except -1:
@@ -384,7 +384,7 @@ cdef class Sparse(Scale):
                     t.standardised[n] = v
                     n += 1
         except (TypeError, ValueError, OverflowError) as problem:
-            raise culprit(features, problem) from None
+            raise refusal_of(features, problem) from None
         return self.end_read(n, features, rows, i)
 
     cdef int read_row(self, rows, int i) except -1:
