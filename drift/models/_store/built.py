@@ -33,9 +33,16 @@ try:
     from drift.models._store import columns
 
     check_version(columns)
-    from drift.models._store.columns import Calibration, ColumnStore, Guard, prefix_votes, suspects
+    from drift.models._store.columns import (
+        Calibration,
+        ColumnStore,
+        Guard,
+        coded,
+        prefix_votes,
+        suspects,
+    )
 except ImportError:  # built without a C compiler
-    from drift.models._base.rows import suspects
+    from drift.models._base.rows import coded, suspects
     from drift.models._store.plain import Calibration, ColumnStore, Guard, prefix_votes  # type: ignore[assignment]
 
     if is_main_process():
@@ -52,6 +59,7 @@ __all__ = [
     "ColumnStore",
     "Guard",
     "check_version",
+    "coded",
     "column_type",
     "compiled",
     "is_main_process",
