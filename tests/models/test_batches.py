@@ -19,6 +19,8 @@ from streams import STREAMS, as_arrays, drifting_stream
 from drift.errors import FeatureError, LabelError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import LBP, MIRA, MRBP, OneVsRest, Tracker, VotedPerceptron, compiled
+from drift.models._base.rows import coded
+from drift.models._store import built
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -299,6 +301,27 @@ def test_predictions_come_in_a_column_of_one_kind():
     assert (words.dtype, words.null_count()) == (pl.String, 1)
     mixed = MIRA().predict_learn_many(frame, ["a", 1, "a", 1])
     assert (mixed.dtype, mixed[0]) == (pl.Object, None)
+
+
+@pytest.mark.parametrize("coded_by", [built.coded, coded], ids=["compiled", "plain"])
+def test_objects_are_numbered_by_identity_up_to_a_bound(coded_by):
+    few = [object() for _ in range(16)]
+    order = [3, 3, 0, 15, *range(16), 0]
+    distinct, numbers = coded_by([few[k] for k in order])
+    assert distinct == [few[k] for k in [3, 0, 15, 1, 2, *range(4, 15)]]
+    assert [distinct[k] for k in numbers] == [few[k] for k in order]
+    assert coded_by([True, 1, 1.0, True]) == ([True, 1, 1.0], bytearray([0, 1, 2, 0]))
+    assert coded_by([]) == ([], bytearray())
+    assert coded_by([*few, object()]) is None
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_a_column_has_the_labels_of_few_and_of_many_classes(n):
+    labels = [f"class {k * k}" for k in range(n)]
+    model = MIRA(0.01, 100, "fixed")
+    model.learn_many([{k: 1.0} for k in range(n)], labels)
+    predicted = model.predict_many(pd.DataFrame(np.eye(n)))
+    assert predicted.tolist() == labels
 
 
 def test_truths_beside_other_whole_labels_are_learnt_once_and_come_back_whole():

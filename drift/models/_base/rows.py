@@ -9,11 +9,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["INDEXED_WIDTH", "Row", "Rows", "suspects"]
+__all__ = ["DISTINCT", "INDEXED_WIDTH", "Row", "Rows", "coded", "suspects"]
 
 #: Rows of at most this many columns get a table from their columns to the model's, of a few bytes a
 #: column. The columns of wider rows, such as hashes to 2^31, are looked up by name.
 INDEXED_WIDTH = 1 << 20
+
+#: Objects up to which `coded` numbers them.
+DISTINCT = 16
 
 
 class Rows:
@@ -116,3 +119,22 @@ def suspects(rows: Rows | list[Any], largest: float) -> list[int]:
         if not (plain and sum(v * v for v in x.values() if v == v) <= largest):
             found.append(i)
     return found
+
+
+def coded(values: list[Any]) -> tuple[list[Any], bytearray] | None:
+    """Return the distinct objects among values, in order, and the number of each value's object.
+
+    Objects are compared by identity, so equal ones may have several numbers. None if there are more
+    than `DISTINCT`.
+
+    Examples
+    --------
+    >>> distinct, numbers = coded([True, False, True])
+    >>> distinct, list(numbers)
+    ([True, False], [0, 1, 0])
+    """
+    distinct = {id(value): value for value in values}
+    if len(distinct) > DISTINCT:
+        return None
+    numbers = {key: number for number, key in enumerate(distinct)}
+    return list(distinct.values()), bytearray(numbers[id(value)] for value in values)

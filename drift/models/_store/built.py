@@ -1,7 +1,7 @@
 """What is compiled: the column store and what is built with it; or the same in plain Python.
 
 Other modules import these names from here. Beside the store they are the guard, the calibration,
-`prefix_votes` for the `VotedPerceptron`, and `suspects` for batches.
+`prefix_votes` for the `VotedPerceptron`, and `coded` and `suspects` for batches.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ try:
         Calibration,
         ColumnStore,
         Guard,
+        coded,
         prefix_votes,
         suspects,
     )
 except ImportError:  # built without a C compiler
     from drift.models._base.guard import Guard  # type: ignore[assignment]
-    from drift.models._base.rows import suspects
+    from drift.models._base.rows import coded, suspects
     from drift.models._store.calibration import Calibration  # type: ignore[assignment]
     from drift.models._store.plain import ColumnStore, prefix_votes  # type: ignore[assignment]
 
@@ -34,6 +35,7 @@ __all__ = [
     "Calibration",
     "ColumnStore",
     "Guard",
+    "coded",
     "column_type",
     "compiled",
     "prefix_votes",

@@ -11,6 +11,7 @@ from drift.types import Features
 
 __version__: str
 
+def coded(values: list[Any]) -> tuple[list[Any], bytearray] | None: ...
 def suspects(rows: Rows | list[Any], largest: float) -> list[int]: ...
 
 class Guard:
@@ -63,7 +64,7 @@ class ColumnStore:
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
-        labels: list[Any],
+        labels: list[Any] | None,
         signs: Any,
         model: Any,
     ) -> None: ...

@@ -40,6 +40,27 @@ def suspects(rows, double largest):
     return found
 
 
+def coded(list values):
+    """Distinct objects among values and each value's number; see `drift.models._base.rows`."""
+    cdef list distinct = []
+    cdef bytearray numbers = bytearray(len(values))
+    cdef unsigned char *number = <unsigned char *>PyByteArray_AsString(numbers)
+    cdef int i, k = 0, n = 0
+    for i in range(<int>len(values)):
+        value = values[i]
+        if k == n or distinct[k] is not value:  # else as the one before
+            k = 0
+            while k < n and distinct[k] is not value:
+                k += 1
+        if k == n:
+            if n == most_distinct:
+                return None
+            distinct.append(value)
+            n += 1
+        number[i] = <unsigned char>k
+    return distinct, numbers
+
+
 cdef bint is_no_update(
     const double *scores, const double *errors, const double *factors, int count, int label, double margin, bint rivals
 ) noexcept:
@@ -135,22 +156,24 @@ cdef class Batches(Scores):
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
     def learn_rows(self, rows, list predictions, list labels, signs, model):
-        """Learn rows as `learn` does, from row ``len(predictions)`` on.
+        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on.
 
         Appends the prediction, one of ``model._labels``, once the row is learnt. `signs` are the
-        labels' signs, int8.
+        labels' signs, int8. Without labels nothing is learnt.
         """
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer sign = buffer_of(signs)
+        cdef Buffer sign = None if labels is None else buffer_of(signs)
         cdef int i, n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
         cdef dict content = attributes_of(model)
+        cdef tuple pair
         for i in range(<int>len(predictions), n):
             self.read_next(rows, view, i)
-            value, label_sign = self.score(), (<int8_t *>sign.view.buf)[i]
-            pair, y = content["_labels"], labels[i]
-            if not self.needs_no_update(y, label_sign, value, margin, model):
-                self.run_step(rows[i], y, label_sign, value, model)
+            value, pair = self.score(), content["_labels"]
+            if labels is not None:
+                y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
+                if not self.needs_no_update(y, label_sign, value, margin, model):
+                    self.run_step(rows[i], y, label_sign, value, model)
             predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(0)
 

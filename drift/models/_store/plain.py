@@ -242,14 +242,17 @@ class ColumnStore:
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
-        labels: list[Any],
+        labels: list[Any] | None,
         signs: Any,
         model: Any,
     ) -> None:
-        """Learn rows as `learn` does; see the compiled store."""
+        """Predict rows, and learn them as `learn` does; see the compiled store."""
         for i in range(len(predictions), len(rows)):
             pair = model._labels  # noqa: SLF001
-            score = self.learn(rows[i], labels[i], float(signs[i]), model)
+            if labels is None:
+                score = self.score_of(rows[i])
+            else:
+                score = self.learn(rows[i], labels[i], float(signs[i]), model)
             predictions.append(pair[score > 0.0])
 
     # --- changing the supports -----------------------------------------------------------------

@@ -182,13 +182,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
     ) -> bool:
         if not self._score_is_sum:
             return False
-        if labels is None:
-            (negative, positive), scores = self._labels, list[float]()
-            try:
-                self._supports.score_rows(rows, scores)
-            finally:
-                predictions += [positive if score > 0.0 else negative for score in scores]
-        elif checked is not None:
+        if labels is None or checked is not None:
             self._supports.learn_rows(rows, predictions, labels, checked, self)
         return True
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from drift.errors import LabelError
 from drift.models._base.labels import UNSEEN, check_class
+from drift.models._template.distinct import for_each
 from drift.models._template.probabilities import logistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from drift.models._store.built import Calibration
     from drift.types import Label
@@ -76,20 +80,25 @@ class BinaryLabels:
         kind, labels = _after(y, self._kind, self._labels)
         return kind != self._kind or labels is not self._labels  # (0, 1) equals (False, True)
 
-    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
+    def _check_labels(self, labels: Sequence[Label]) -> NDArray[np.int8] | None:
         """Return the labels' signs."""
-        if set(map(type, labels)) == {bool} and self._kind != "-1/+1":
-            return array("b", [1 if label else -1 for label in labels])
-        kind, pair, signs = self._kind, self._labels, array("b")
-        for i, label in enumerate(labels):
-            if label is UNSEEN:
-                continue
-            try:
-                signs.append(int(_sign_of(label, kind, pair)))
-            except LabelError as error:
-                raise LabelError(f"row {i}: {error}") from None
-            kind, pair = _after(label, kind, pair)
-        return signs
+        kind, pair = self._kind, self._labels
+
+        def signs_of(distinct: Sequence[Label]) -> NDArray[np.int8]:
+            nonlocal kind, pair
+            signs = np.zeros(len(distinct), dtype=np.int8)
+            for k, label in enumerate(distinct):
+                if label is UNSEEN:
+                    continue
+                try:
+                    signs[k] = _sign_of(label, kind, pair)
+                except LabelError as error:
+                    row = next(i for i, other in enumerate(labels) if other is label)
+                    raise LabelError(f"row {row}: {error}") from None
+                kind, pair = _after(label, kind, pair)
+            return signs
+
+        return for_each(labels, signs_of)
 
     def _label_of(self, score: float) -> Label:
         return self._labels[score > 0.0]

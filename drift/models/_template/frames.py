@@ -16,6 +16,7 @@ from narwhals.exceptions import DuplicateError
 from river.utils import dataframe
 
 from drift.errors import FeatureTypeError, LabelError, ParameterError, one_line
+from drift.models._template.distinct import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -169,6 +170,10 @@ def column_of(values: Sequence[Label]) -> NDArray[Any]:
 
     What was predicted before any 0 or 1 was learnt, False, goes with them as a 0.
     """
+    return for_each(values, _column_of)
+
+
+def _column_of(values: Sequence[Label]) -> NDArray[Any]:
     kinds = {type(value) for value in values}
     if not kinds:
         return np.empty(0, dtype=bool)

@@ -12,8 +12,10 @@ from drift.models._template.multiclass import MulticlassKernelClassifier
 from drift.models._template.prototypes import Prototypes
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Hashable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from drift.kernels import Kernel
     from drift.models._base.rows import Rows
@@ -108,13 +110,13 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     ) -> bool:
         return self._mode._run_rows(self, rows, predictions, labels, checked)
 
-    def _check_labels(self, labels: Sequence[Label]) -> array[int] | None:
+    def _check_labels(self, labels: Sequence[Label]) -> NDArray[np.int8] | None:
         """Return the labels' signs; None if the batch has more than two classes.
 
         None keeps the batch out of the compiled code for two classes.
         """
         with contextlib.suppress(LabelError):
-            signs: array[int] | None = self._mode._check_labels(self, labels)
+            signs: NDArray[np.int8] | None = self._mode._check_labels(self, labels)
             return signs
         check_classes(labels)
         return None
