@@ -115,7 +115,7 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
 
 def test_thousands_of_changes_make_a_sum_stale():
     rest = LeaveOneOutScores(2, 2.0**-40)
-    rest.insert(0, rest.new_row(), np.array([1.0, -0.5]))
+    rest.insert(0, np.zeros(0), np.array([1.0, -0.5]))
     row = np.full(len(rest.sizes), 0.1)
     rest.insert(2, row, np.array([0.5, 1.0]))  # stays: its term is what roundings are a share of
     changes = 0

@@ -69,10 +69,6 @@ class LeaveOneOutScores(Part):
             for name in ("values", "coefficients"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, more))))
 
-    def new_row(self) -> Array:
-        """Room for a kernel row over all slots."""
-        return np.zeros(len(self.sizes))
-
     def insert(self, slot: int, row: Array, coefficients: Array | float) -> None:
         """Add a support.
 
