@@ -35,15 +35,15 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     budget
         Largest number of supports, at least 1, of the fixed cache; None for the others.
     cache
-        ``"unbounded"`` keeps every support; ``"fixed"`` evicts, before one comes in on a full
-        budget, that with the largest margin without its part; ``"variable"`` adds the support,
-        then evicts the one with the largest margin without its part while that is at least
-        `distill_margin`. The margin of a support is the score of its class above the best other.
-        Among equals the oldest goes first.
+        ``"unbounded"`` keeps every support. ``"fixed"`` evicts a support before another is added
+        on a full budget. ``"variable"`` adds the support, then evicts supports while the largest
+        margin is at least `distill_margin`. Both evict the support with the largest margin, the
+        oldest of equals. The margin is the score of the support's class above the best other
+        class, without the support's own term.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     distill_margin
-        Of the variable cache, above 0; None for `margin`, as in figure 2 of the paper.
+        The variable cache's threshold, above 0; None for `margin`, as in figure 2 of the paper.
 
     Attributes
     ----------
@@ -216,6 +216,6 @@ def smallest_change(
 
 
 def _with(k: int, own: float, others: Array) -> Array:
-    """Insert the coefficient of class `k` among those of the other classes."""
+    """Return all classes' coefficients, from class `k`'s own and the others'."""
     tau: Array = np.insert(others, k, own)
     return tau

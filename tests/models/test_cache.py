@@ -107,7 +107,7 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
         model.learn_one({k: size * v for k, v in x.items()}, y)
     rest = model._rest
     for slot in model._supports.slots:
-        without, size = list(margins(model))[rest.number(slot)]
+        without, size = list(margins(model))[rest.age_rank(slot)]
         kept_up = (rest.coefficients * rest.values)[slot, 0]
         assert kept_up == pytest.approx(without, rel=0, abs=rest.tie * size)
         assert rest.sizes[slot] == pytest.approx(size, rel=rest.tie)

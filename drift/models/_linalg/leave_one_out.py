@@ -130,7 +130,7 @@ class LeaveOneOutScores(Part):
         """
         return np.flatnonzero(self._errors > self.tie * self.sizes).tolist()
 
-    def number(self, slot: int) -> int:
+    def age_rank(self, slot: int) -> int:
         """Return how many supports are older than the one in a slot."""
         return int(np.count_nonzero(self._born < self._born[slot]))
 

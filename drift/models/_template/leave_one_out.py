@@ -44,7 +44,7 @@ class LeaveOneOut(KernelModel):
         slot = self._rest.oldest_of_largest(self._margins(), least)
         if slot is None:
             return False
-        i = self._rest.number(slot)
+        i = self._rest.age_rank(slot)
         self._supports.read_support(i)
         kernels = self._kernels()
         self._evict(i)
@@ -55,5 +55,5 @@ class LeaveOneOut(KernelModel):
     def _refresh(self) -> None:
         """Compute sums anew in which rounding errors have grown too large."""
         for slot in self._rest.stale():
-            self._supports.read_support(self._rest.number(slot))
+            self._supports.read_support(self._rest.age_rank(slot))
             self._rest.refresh(slot, self._kernels())

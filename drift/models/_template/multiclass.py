@@ -24,7 +24,7 @@ class MulticlassKernelClassifier(KernelModel):
     """Classifier with one hypothesis, a prototype, for each class, over shared supports.
 
     Labels are hashable. A class may appear at any time, and its prototype starts at zero. The
-    prediction is the class with the highest score, of equal classes the earlier one; None before
+    prediction is the class with the highest score, and the earlier of equal classes; None before
     anything is learnt. A single class competes with the score 0.
 
     Parameters
