@@ -30,7 +30,7 @@ __all__ = ["Averaged"]
 
 
 class Averaged(Calibrated, ModelWrapper, Scored):
-    """A model's average: it learns as the model does, and scores with the mean of its hypotheses.
+    """The average of a model: it learns as the model does, and scores with the mean hypothesis.
 
     After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
     that predicted example ``t``; with weights of examples it is their weighted mean. An update of
@@ -39,7 +39,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Parameters
     ----------
     model
-        Any classifier of `drift.models` except wrappers; it learns as without this one. For several
+        Any classifier of `drift.models` except wrappers; it learns as it would alone. For several
         binary models wrap this in `OneVsRest`.
 
     Attributes
@@ -52,13 +52,13 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Raises
     ------
     ParameterError
-        If `model` is none of these.
+        If `model` is a wrapper, or no classifier of `drift.models`.
 
     Notes
     -----
-    An evicted support leaves the average, too, so that memory stays within the model's budget;
-    without evictions the average is exact. The hypothesis of the
-    second-order models is the linear one, without the positive factor that depends on the example.
+    An evicted support leaves the average, too, so that memory stays within the model's budget.
+    Without evictions the average is exact. Hypotheses of the second-order models are averaged
+    without the positive factor of their scores, which depends on the example.
 
     References
     ----------
@@ -86,13 +86,14 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             )
         super().__init__()
         self.model: KernelModel = model
-        self._n_examples = 0.0  # sum of their weights
-        self._since = 0.0  # of those predicted by the current hypothesis
-        # By number of class (one row for a binary model) and support, the oldest first:
-        self._held = model._expansion()  # the current hypothesis
-        self._sums = 0.0 * self._held  # of the hypotheses before it
+        self._n_examples = 0.0  # sum of the weights of all examples
+        self._since = 0.0  # sum of the weights of examples that the current hypothesis predicted
+        # Coefficients of the current hypothesis, and sums of those before it, by class index (0 for
+        # a binary model) and support, the oldest first.
+        self._held = model._expansion()
+        self._sums = 0.0 * self._held
         self._serials = list(model._supports.serials)
-        self._weights: Any = None  # the average, by class and slot
+        self._weights: Any = None  # coefficients of the average, by class index and slot
         self._binary = self._prototypes is None
 
     @property

@@ -50,9 +50,9 @@ class Forgetron(KernelClassifier):
     ``Psi(phi) = (phi sigma)^2 + 2 phi sigma (1 - phi mu)``.
 
     The analysis needs ``k(x, x) <= 1``; without it ``phi`` is always 1 and the Forgetron silently
-    becomes `LBP`. Its decisions are therefore those of the kernel divided by the largest
-    ``k(x, x)``: `kernel.bound` where the kernel has one, else the largest one among the mistakes
-    so far. Scores keep the kernel's scale. Columns are float64 whatever `column_type` is: the
+    becomes `LBP`. It therefore decides by the kernel divided by the largest ``k(x, x)``:
+    `kernel.bound` if the kernel has it, else the largest ``k(x, x)`` among the mistakes so far.
+    Scores keep the kernel's scale. Columns are float64 whatever `column_type` is, because the
     factors, and so all later mistakes, depend on every digit of a score.
 
     With weights the mistakes are counted by theirs; an example of weight ``w`` has the coefficient
@@ -78,7 +78,7 @@ class Forgetron(KernelClassifier):
     _shares_supports = True
     _wide = True
 
-    _excess = 0.0  # what the weights of the mistakes add up to beyond their number
+    _excess = 0.0  # sum of the weights of the mistakes minus the number of mistakes
 
     def __init__(
         self, budget: int = 100, kernel: Kernel | None = None, shrinking: str = "self-tuned"

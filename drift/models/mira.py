@@ -35,15 +35,15 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     budget
         Largest number of supports, at least 1, of the fixed cache; None for the others.
     cache
-        ``"unbounded"`` keeps every support; ``"fixed"`` evicts, before one comes in on a full
-        budget, that with the largest margin without its part; ``"variable"`` adds the support,
-        then evicts the one with the largest margin without its part while that is at least
-        `distill_margin`. The margin of a support is the score of its class above the best other.
-        Among equals the oldest goes first.
+        ``"unbounded"`` keeps every support. ``"fixed"`` evicts a support before another is added
+        on a full budget. ``"variable"`` adds the support, then evicts supports while the largest
+        margin is at least `distill_margin`. Both evict the support with the largest margin, the
+        oldest of equals. The margin is the score of the support's class above the best other
+        class, without the support's own term.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     distill_margin
-        Of the variable cache, above 0; None for `margin`, as in figure 2 of the paper.
+        The variable cache's threshold, above 0; None for `margin`, as in figure 2 of the paper.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         self.cache = cache
         self.distill_margin = distill_margin
         self._threshold = threshold
-        self._class_of: Any = None  # number of a support's class by slot, where supports may go
+        self._class_of: Any = None  # class index by slot, unless the cache is unbounded
 
     @property
     def _class_margin(self) -> float:  # type: ignore[override]
@@ -140,11 +140,11 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         if self.cache == "unbounded":
             self._add(x, coefficients)
             return
-        row = self._kernel_row(len(tau))
+        kernels = self._kernels(len(tau))
         if self._over_budget(coming=1):
             self._evict_most_redundant()
         slot = self._add(x, coefficients)
-        self._insert(slot, row, tau)
+        self._insert(slot, kernels, tau)
         more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
         if more:
             classes = [] if self._class_of is None else self._class_of
@@ -154,12 +154,11 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
             pass
 
     def _margins(self) -> Array:
-        """Score of each support's class above the best other, without its share, by slot."""
         others = self._rest.values.copy()
-        labels = np.arange(len(others)), self._class_of
-        margins: Array = others[labels]
+        own = np.arange(len(others)), self._class_of
+        margins: Array = others[own]
         if others.shape[1] > 1:
-            others[labels] = -np.inf
+            others[own] = -np.inf
             margins -= largest_by_row(others)
         return margins
 
@@ -172,7 +171,7 @@ def smallest_change(
     Parameters
     ----------
     k
-        Number of the example's class.
+        Class index of the example.
     scores
         Score of each class.
     margin
@@ -217,6 +216,6 @@ def smallest_change(
 
 
 def _with(k: int, own: float, others: Array) -> Array:
-    """Coefficients of all classes, with that of class `k` among the others."""
+    """Return all classes' coefficients, from class `k`'s own and the others'."""
     tau: Array = np.insert(others, k, own)
     return tau

@@ -36,14 +36,13 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     class; None before anything is learnt. Labels are hashable, and classes may appear at any time:
     the model of a new class starts with its first example.
 
-    Models of first order share one store, in which an example is stored once and one kernel row
-    serves all classes. The others have a store each.
+    Models of first order share one store: an example is stored once, and its kernel with the
+    supports is computed once for all classes. Other models have a store each.
 
     Parameters
     ----------
     model
-        Any binary classifier of `drift.models`; each class gets a clone. A seed is the same for all
-        of them.
+        Any binary classifier of `drift.models`; each class gets a clone, with the same seed.
 
     Attributes
     ----------
@@ -115,18 +114,18 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     @property
     def _scores_at_once(self) -> bool:
-        """Whether the scores of all classes come from one kernel row of a shared store."""
+        """Whether the shared store scores the point for all classes at once."""
         return self.model._shares_supports and self.model._score_is_sum
 
     def _score(self) -> Any:
         if self._shared is not None and self._scores_at_once:
             return self._shared.example_scores()[0] * self._factors()
-        return np.array([one._decision(one._score()) for one in self.models.values()])
+        return np.array([model._decision(model._score()) for model in self.models.values()])
 
     def _factors(self) -> array[float]:
-        """Factor of each class's row of the shared store."""
+        """Factor of each class's coefficients in the shared store."""
         models: Any = self.models.values()
-        return array("d", [one._supports.factor for one in models])
+        return array("d", [model._supports.factor for model in models])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -151,32 +150,32 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     def _learn_classes(self, x: Features, y: Label, scores: Any) -> None:
         signs = [1.0 if label == y else -1.0 for label in self.models]
-        label = signs.index(1.0)
-        rivals = [score for k, score in enumerate(scores.tolist()) if k != label]
+        k = signs.index(1.0)
+        rivals = [score for c, score in enumerate(scores.tolist()) if c != k]
         margin = self.model._update_margin if self._scores_at_once else math.inf
-        mistake = bool(scores[label] <= max(rivals, default=0.0))
+        mistake = bool(scores[k] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
-        changing = [(one, sign) for one, sign, score in examples if not sign * score > margin]
+        changing = [(model, sign) for model, sign, score in examples if not sign * score > margin]
         if mistake or changing:  # the others would do nothing
-            self._guard.update(self, self._change, x, changing, scores, label, int(mistake))
+            self._guard.update(self, self._change, x, changing, scores, k, int(mistake))
         else:
-            self._calibration.learn_classes(scores, label, self._weight)
+            self._calibration.learn_classes(scores, k, self._weight)
 
     def _change(
         self,
         x: Features,
         changing: list[tuple[KernelClassifier, float]],
         scores: Any,
-        label: int,
-        mistakes: int,
+        k: int,
+        n_mistakes: int,
     ) -> None:
-        self._calibration.learn_classes(scores, label, self._weight)
-        self.n_mistakes += mistakes
+        self._calibration.learn_classes(scores, k, self._weight)
+        self.n_mistakes += n_mistakes
         for model, sign in changing:
             model._with_weight(self._weight, model._learn_sign, x, sign)
 
     def _new_model(self) -> KernelClassifier:
-        """Model of a new class, over the shared store if it can be."""
+        """Make the model of a new class, over the shared store if its hooks allow that."""
         model = self.model.clone()
         model._share_guard(self._guard)
         if not model._shares_supports:
@@ -204,10 +203,10 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         if self._shared is None:  # before the first class
             return True
         factors = self._factors()
-        numbers = {label: k for k, label in enumerate(self.models)}
+        indices = {label: c for c, label in enumerate(self.models)}
         matrix = self._shared.matrix[: len(factors)]
         classes = Classes(
-            numbers,
+            indices,
             matrix,
             factors,
             self._calibration,

@@ -49,10 +49,10 @@ class PassiveAggressive(TwoOrMore):
     -----
     The weight of an example multiplies `aggressiveness`, the largest coefficient, alone.
 
-    A loss within rounding of 0 counts as 0, as that of an example just learnt.
+    A loss within rounding of 0 counts as 0, for example when the same example comes again.
 
-    When a third kind of label comes, each of the two classes keeps half of the hypothesis, one with
-    the opposite sign.
+    When a third kind of label comes, each of the two classes keeps half of the hypothesis, the
+    negative class with the opposite sign.
 
     On a full budget the support ``i`` with the smallest ``|alpha_i|`` goes (of several classes, the
     norm of its coefficients; the newest stays, of equals the oldest goes). It is projected onto the
@@ -90,7 +90,7 @@ class PassiveAggressive(TwoOrMore):
 
     _update_margin = 1.0
     _class_margin = 1.0
-    _wide = True  # each coefficient comes from a score, and a small loss is not to be lost
+    _wide = True  # coefficients follow from scores, and rounding must not hide a small loss
     _shares_supports = True
 
     #: For models stored by versions without a budget.

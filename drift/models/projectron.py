@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from drift._checks import check_number
 from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
 from drift.models._template.binary import KernelClassifier
@@ -178,20 +176,20 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         squared: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         super().__init__(tolerance, kernel, squared)
-        # What to project, and tau, between the two hooks of a step.
+        # The projection of a small margin, by class index, and tau, between two hooks of a step.
         self._small_margin: tuple[dict[int, Projection], float] | None = None
-        self._spans: list[ClassProjector] = []  # by number of class
+        self._spans: list[ClassProjector] = []  # by class index
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         rounding = self._supports.rounding()
-        return self._take_up(
+        return self._causes_update(
             sign * score, rounding, lambda: {0: self._projector.project(self._supports)}
         )
 
-    def _take_up(
+    def _causes_update(
         self, margin: float, rounding: float, project: Callable[[], dict[int, Projection]]
     ) -> bool:
-        """Whether there is an update; keep for it what to project of a small margin."""
+        """Whether an example causes an update; keep the projection made for that until then."""
         if margin <= 0.0:
             return True
         loss = 1.0 - margin
@@ -225,13 +223,12 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         self._spans.append(ClassProjector())
 
     def _project(self, k: int, rival: int) -> dict[int, Projection]:
-        """Project the point onto the spans of its class and of the best other."""
-        row, self_kernel = np.zeros(self._supports.capacity), self._supports.self_kernel()
-        self._supports.write_kernels(row)
-        return {c: self._spans[c].project(row, self_kernel) for c in (k, rival) if c >= 0}
+        """Project the point onto the spans of class `k` and its rival; result by class index."""
+        kernels, self_kernel = self._supports.kernels(), self._supports.self_kernel()
+        return {c: self._spans[c].project(kernels, self_kernel) for c in (k, rival) if c >= 0}
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        return self._take_up(margin, rounding, lambda: self._project(k, rival))
+        return self._causes_update(margin, rounding, lambda: self._project(k, rival))
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         if self._small_margin is not None:
@@ -251,6 +248,6 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
         for c, part in parts.items():
-            weights = self._prototypes.matrix[c]
-            self._guard.keep(weights)
-            self._spans[c].absorb(weights, part, tau if c == k else -tau)
+            coefficients = self._prototypes.matrix[c]
+            self._guard.keep(coefficients)
+            self._spans[c].absorb(coefficients, part, tau if c == k else -tau)

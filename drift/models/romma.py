@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ROMMA"]
 
-#: Squared norms of examples below this and of hypotheses above its inverse are out of bounds, so
-#: that their products and quotients stay finite.
+#: The squared norm of an example must be at least this, and that of a hypothesis at most its
+#: inverse, so that their products and quotients stay finite.
 _LEAST = 1e-150
 #: Largest rounding error with which an update may leave the example's margin of 1.
 _BLUR = 2.0**-10
@@ -29,8 +29,8 @@ class ROMMA(KernelClassifier):
     On a mistake the hypothesis becomes the smallest one that gives the example the margin 1 and
     lies in the half-space ``<f_new, f> >= ||f||^2``, which stands for all constraints before:
     ``f <- c f + d k(x, .)`` with ``D = k(x, x) ||f||^2 - f(x)^2``,
-    ``c = (k(x, x) ||f||^2 - y f(x)) / D`` and ``d = ||f||^2 (y - f(x)) / D``. The first one is
-    ``y k(x, .) / k(x, x)``.
+    ``c = (k(x, x) ||f||^2 - y f(x)) / D`` and ``d = ||f||^2 (y - f(x)) / D``. The first hypothesis
+    is ``y k(x, .) / k(x, x)``.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class ROMMA(KernelClassifier):
     noise
         The paper's ``delta``, at least 0: what is added to ``k(x, x)`` for an example with itself,
         and with a repeated example (one with the same features and values), as in a second epoch;
-        never between different examples. It bounds what one example can demand: give one
-        where the labels are noisy.
+        never to the kernel of different examples. It bounds what one example can demand: use it
+        where labels are noisy.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     bias
@@ -110,9 +110,9 @@ class ROMMA(KernelClassifier):
         self.noise = noise
         self.bias = bias
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
-        # Numbers of the supports that an example has become, for the noise control alone.
-        self._numbers: dict[Content, tuple[int, ...]] = {}
-        self._weights: dict[int, float] = {}  # of those supports, by number, where they are not 1
+        # For the noise control alone. A support's age rank is 0 for the oldest.
+        self._numbers: dict[Content, tuple[int, ...]] = {}  # age ranks of an example's supports
+        self._weights: dict[int, float] = {}  # weight by age rank, where it is not 1
 
     @property
     def _update_margin(self) -> float:  # type: ignore[override]
@@ -125,24 +125,24 @@ class ROMMA(KernelClassifier):
     def __getstate__(self) -> dict[str, Any]:
         # Sets are unordered; equal models must have equal states.
         examples = []
-        for content, numbers in self._numbers.items():
+        for content, ranks in self._numbers.items():
             values = dict(content)
-            examples.append(([(name, values[name]) for name in in_order([*values])], [*numbers]))
+            examples.append(([(name, values[name]) for name in in_order([*values])], [*ranks]))
         return super().__getstate__() | {"_numbers": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._numbers = {frozenset(values): tuple(numbers) for values, numbers in state["_numbers"]}
+        self._numbers = {frozenset(values): tuple(ranks) for values, ranks in state["_numbers"]}
 
     def _noisy(self, x: Features, score: float) -> tuple[float, float]:
-        """Score with the noise control, and the bound on its rounding error."""
+        """Score with the noise control, and a bound on its rounding error."""
         rounding = self._supports.rounding()
         if not self._numbers:
             return score, rounding
-        numbers = self._numbers.get(self._supports.content(x), ())
+        ranks = self._numbers.get(self._supports.content(x), ())
         extra = self.noise * sum(
             self._supports.coefficient(i) / math.sqrt(self._weights.get(i, 1.0) * self._weight)
-            for i in numbers
+            for i in ranks
         )
         rounding += self._supports.tie * abs(extra)
         score += extra
@@ -170,10 +170,10 @@ class ROMMA(KernelClassifier):
         supports.add(x, d)
         self._norm2 = norm2
         if self.noise:
-            content, number = supports.content(x), len(supports) - 1
-            self._numbers[content] = (*self._numbers.get(content, ()), number)
+            content, rank = supports.content(x), len(supports) - 1
+            self._numbers[content] = (*self._numbers.get(content, ()), rank)
             if self._weight != 1.0:
-                self._weights[number] = self._weight
+                self._weights[rank] = self._weight
 
     def _solve(
         self, self_kernel: float, sign: float, score: float, rounding: float

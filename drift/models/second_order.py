@@ -35,24 +35,23 @@ class _SecondOrder(KernelClassifier):
         self.ridge = ridge
         self._supports.store.largest_self_kernel = float(_LARGEST * ridge)
         self._inverse: Any = None  # an InverseGram, from the first support on
-        self._signs: Any = None  # y by slot, as long as the inverse's rows
+        self._signs: Any = None  # sign of each label by slot, with the inverse's capacity
 
     def _decision(self, score: float) -> float:
         if score == 0.0 or self._inverse is None:
             return score
-        row, weights = self._row()
-        weights = self._inverse.refine(weights, row)
-        schur: float = self._inverse.schur(self._supports.self_kernel(), row, weights)
+        kernels, solution = self._solve()
+        solution = self._inverse.refine(solution, kernels)
+        schur: float = self._inverse.schur(self._supports.self_kernel(), kernels, solution)
         return self.ridge / schur * score
 
     def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
         decisions.extend(self.decision_function_one(rows[i]) for i in range(len(rows)))
 
-    def _row(self) -> tuple[Any, Any]:
-        """Kernel between the point and each slot, and ``A`` times that."""
-        row = np.zeros(self._inverse.capacity)
-        self._supports.write_kernels(row)
-        return row, self._inverse.times(row)
+    def _solve(self) -> tuple[Any, Any]:
+        """Kernel ``k`` between the point and each slot, and ``A k``."""
+        kernels = self._supports.kernels(self._inverse.capacity)
+        return kernels, self._inverse.times(kernels)
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         if self._inverse is None:
@@ -67,7 +66,7 @@ class _SecondOrder(KernelClassifier):
         if inverse.reserve(len(supports) + 1):
             self._signs = np.pad(self._signs, (0, inverse.capacity - len(self._signs)))
         fresh = inverse.prepare(self_kernel, w)
-        row, weights = self._row()
+        kernels, solution = self._solve()
         if fresh:
             coefficients = inverse.times(self._signs)
         else:
@@ -77,22 +76,22 @@ class _SecondOrder(KernelClassifier):
             freed = supports.evict(self._victim())
             column = inverse.remove(freed, self._guard)
             # A k and A y without the victim follow from those with it: no further product with A.
-            weights -= weights[freed] * column
+            solution -= solution[freed] * column
             coefficients -= coefficients[freed] * column
-            row[freed] = self._signs[freed] = 0.0
-        weights = inverse.refine(weights, row)
-        schur = inverse.schur(self_kernel, row, weights, w)
+            kernels[freed] = self._signs[freed] = 0.0
+        solution = inverse.refine(solution, kernels)
+        schur = inverse.schur(self_kernel, kernels, solution, w)
         slot = supports.add(x, 0.0)
-        row[slot] = self_kernel
-        inverse.insert(slot, row, weights, schur, self._guard)
-        gain = (sign - float(weights @ self._signs)) / schur
+        kernels[slot] = self_kernel
+        inverse.insert(slot, kernels, solution, schur, self._guard)
+        gain = (sign - float(solution @ self._signs)) / schur
         self._signs[slot] = sign
-        coefficients -= gain * weights
+        coefficients -= gain * solution
         coefficients[slot] = gain
         supports.set_coefficients(inverse.refine(coefficients, self._signs))
 
     def _victim(self) -> int:
-        """Number of the support to evict where the budget is full: the oldest."""
+        """Age rank, from 0 for the oldest, of the support to evict on a full budget."""
         return 0
 
 

@@ -107,7 +107,7 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
         model.learn_one({k: size * v for k, v in x.items()}, y)
     rest = model._rest
     for slot in model._supports.slots:
-        without, size = list(margins(model))[rest.number(slot)]
+        without, size = list(margins(model))[rest.age_rank(slot)]
         kept_up = (rest.coefficients * rest.values)[slot, 0]
         assert kept_up == pytest.approx(without, rel=0, abs=rest.tie * size)
         assert rest.sizes[slot] == pytest.approx(size, rel=rest.tie)
@@ -115,7 +115,7 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
 
 def test_thousands_of_changes_make_a_sum_stale():
     rest = LeaveOneOutScores(2, 2.0**-40)
-    rest.insert(0, rest.new_row(), np.array([1.0, -0.5]))
+    rest.insert(0, np.zeros(0), np.array([1.0, -0.5]))
     row = np.full(len(rest.sizes), 0.1)
     rest.insert(2, row, np.array([0.5, 1.0]))  # stays: its term is what roundings are a share of
     changes = 0

@@ -69,10 +69,6 @@ class LeaveOneOutScores(Part):
             for name in ("values", "coefficients"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, more))))
 
-    def new_row(self) -> Array:
-        """Room for a kernel row over all slots."""
-        return np.zeros(len(self.sizes))
-
     def insert(self, slot: int, row: Array, coefficients: Array | float) -> None:
         """Add a support.
 
@@ -134,7 +130,7 @@ class LeaveOneOutScores(Part):
         """
         return np.flatnonzero(self._errors > self.tie * self.sizes).tolist()
 
-    def number(self, slot: int) -> int:
+    def age_rank(self, slot: int) -> int:
         """Return how many supports are older than the one in a slot."""
         return int(np.count_nonzero(self._born < self._born[slot]))
 

@@ -62,10 +62,8 @@ class Projector(Part):
         """Project the point that the supports have read; changes nothing that shows."""
         if self._factor is None:
             self._factor = GramFactor()
-        row = np.zeros(self._factor.capacity)
-        if len(supports):
-            supports.write_kernels(row)
-        return _projection(self._factor, row, supports.self_kernel())
+        kernels = supports.kernels(self._factor.capacity)
+        return _projection(self._factor, kernels, supports.self_kernel())
 
     def absorb(self, supports: SupportSet, projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to the hypothesis: no new support."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift.kernels import Linear, Polynomial
 from drift.models._base.examples import LARGEST, content_of
 from drift.models._base.guard import undoes_itself
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from drift.kernels import Kernel
     from drift.models._base.examples import Content
     from drift.models._store.built import Calibration, ColumnStore, Guard
-    from drift.types import Features
+    from drift.types import Array, Features
 
 __all__ = ["SupportSet"]
 
@@ -71,8 +73,6 @@ class SupportSet:
         self.rounding = store.rounding
         #: Kernel between the point and itself.
         self.self_kernel = store.self_kernel
-        #: Write the kernel between the point and each slot into a buffer; see the store.
-        self.write_kernels = store.write_kernels
         #: Predict rows up to the next update of a class; see the store.
         self.scan_classes = store.scan_classes
         #: Score of the point under several sets of coefficients; see the store.
@@ -142,6 +142,12 @@ class SupportSet:
     def serials(self) -> list[int]:
         """Serial number of each support, counting all ever added; the oldest first."""
         return self.store.support_serials()
+
+    def kernels(self, n: int | None = None) -> Array:
+        """Kernel between the point and each slot, with zeros up to `n` values or the capacity."""
+        kernels = np.zeros(self.capacity if n is None else n)
+        self.store.write_kernels(kernels)
+        return kernels
 
     def content(self, x: Features) -> Content:
         """Return the content of the example read last."""

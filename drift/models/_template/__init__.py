@@ -4,20 +4,21 @@
 ``parameters``          Constructor parameters, which cannot be changed later.
 ``state``               What is stored of a model.
 ``frames``              Data frames; knows no model.
+``distinct``            What is computed once for each distinct label of a batch.
 ``batches``             Rows, labels and weights of a call; knows no model.
 ``contract``            `OnlineClassifier`: the public methods of every model.
 ``probabilities``       Probabilities from scores.
-``wrapper``             How a model around another one is printed.
+``wrapper``             How a model that wraps another is printed.
 ``scored``              `Scored`: models that predict by scores; the flags that a class may set.
 ``kernel_model``        `KernelModel`: scores from one list of supports.
 ``binary``              `KernelClassifier`: two classes, with the ``binary_labels``.
 ``multiclass``          `MulticlassKernelClassifier`: any classes, with their ``prototypes``.
-``two_or_more``         `TwoOrMore`: the one, until a third class makes it the other.
-``draws``               For algorithms that draw random numbers.
-``leave_one_out``       For algorithms that evict the support that the others classify best.
+``two_or_more``         `TwoOrMore`: binary, and multiclass once a third class comes.
+``draws``               `Drawing`, for algorithms that draw random integers.
+``leave_one_out``       `LeaveOneOut`, for algorithms that evict the most redundant support.
 ======================  ===========================================================================
 
-A file uses only files above it; ``binary`` and ``multiclass`` do not use each other. An update
+A file uses only files above it. ``binary`` and ``multiclass`` do not use each other. An update
 changes attributes of the model or of its parts, so that the guard can undo it.
 """
 

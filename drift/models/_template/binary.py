@@ -1,9 +1,10 @@
 """The template of binary algorithms, which override its hooks.
 
-`KernelClassifier._step` learns every example: by `learn_one` or in a batch, with or without a
-weight, or for one class of several. If the score is the supports' sum, the compiled store takes the
-same step itself (`run_step`), and calls no hook for an example above `_update_margin`. `Scored`
-says what flags a class may set.
+`_step` learns every example: by `learn_one` or in a batch, with or without a weight, or for one
+class of several. If `_score_is_sum`, the store takes the same step itself (`run_step`): it reads
+`_update_margin`, `_weight`, `_kind`, `_labels`, `n_mistakes` and `n_updates` of the model, and
+calls its `_should_update`, `_update`, `_would_adopt` and `_adopt`. It calls no hook for an example
+above `_update_margin`. `Scored` says what flags a class may set.
 """
 
 from __future__ import annotations
@@ -29,21 +30,20 @@ __all__ = ["KernelClassifier"]
 class KernelClassifier(BinaryLabels, KernelModel):
     """Binary classifier whose hypothesis is a kernel expansion over supports.
 
-    Labels may be bool, 0/1 or -1/+1 (numpy's too); predictions come back in the kind of label that
-    was learnt, bool before that. An example's features are numbers by name; NaN means absent.
+    Labels may be bool, 0/1 or -1/+1 (numpy's too). Predictions are of the kind of label that was
+    learnt, and bool before that. An example's features are numbers by name; NaN means absent.
 
     Parameters
     ----------
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Subclasses without a budget leave it out.
+        Largest number of supports, None for no limit. Classes without a budget leave this out.
 
     Attributes
     ----------
     n_mistakes : int
-        Number of examples learnt whose margin ``sign * score`` was not positive, a zero score
-        included, before the update.
+        Number of examples learnt whose margin ``sign * score`` before the update was 0 or negative.
     n_updates : int
         Number of examples that changed the hypothesis.
 
@@ -71,25 +71,25 @@ class KernelClassifier(BinaryLabels, KernelModel):
     # --- hooks ---------------------------------------------------------------------------------
 
     def _score(self) -> float:
-        """Score of the supports' point."""
+        """Score the point; 0 is a mistake for both labels."""
         return self._supports.score()
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        """Whether an example changes the hypothesis."""
+        """Whether an example with this sign and score changes the hypothesis."""
         return sign * score <= self._update_margin
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        """Change the hypothesis by an example of `_weight`, within the budget."""
+        """Learn an example of the weight `_weight`, and stay within the budget."""
         self._supports.add(x, self._weight * sign)
 
     def _expansion(self) -> NDArray[np.float64]:
-        """Coefficients of the hypothesis, in a row, the oldest support first."""
+        """Coefficients of the hypothesis as an array of one row, the oldest support first."""
         by_slot = np.zeros(self._supports.capacity)
         self._supports.coefficients(by_slot)
         return by_slot[np.newaxis, self._supports.slots]
 
     def _start_from_zero_instance(self) -> float:
-        """Set f_1 = k(0, .), which speeds up learning of the bias; return its squared norm."""
+        """Start with f = k(0, .), so that the bias is learnt faster. Return its squared norm."""
         self._supports.read({})
         self._supports.add({}, 1.0)
         return self._supports.self_kernel()
@@ -97,7 +97,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
     # --- one example ---------------------------------------------------------------------------
 
     def _step(self, x: Features, y: Label, sign: float, score: float) -> None:
-        """Learn the example read last, in one update.
+        """Learn the point, within one update.
 
         `y` is None if `OneVsRest` trains the model for one class and keeps labels and calibration.
         """
@@ -111,7 +111,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
             self._adopt(y)
 
     def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:
-        """Read and learn an example; return the score before the update."""
+        """Learn an example by its sign. Return the score before the update."""
         self._supports.read(x)
         score = self._score()
         if y is not None or sign * score <= self._update_margin:

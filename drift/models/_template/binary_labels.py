@@ -30,7 +30,7 @@ SIGNS: dict[str, dict[Label, float]] = {
 
 
 def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
-    """Sign of a label, given the kind of earlier ones."""
+    """Sign of a label, or LabelError if it does not go with the labels learnt before."""
     try:
         return SIGNS[kind][y]
     except (KeyError, TypeError):
@@ -48,7 +48,20 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
 
 
 def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
-    """Return the kind of labels, and the two to predict, once `y` is learnt."""
+    """Return the kind of labels, and the two that are predicted, once `y` is learnt.
+
+    =========================  ===================================  =============
+    ``y``                      kind                                 labels
+    =========================  ===================================  =============
+    bool, the kind is "any"    0/1                                  (False, True)
+    bool, any other kind       as before                            as before
+    -1                         -1/+1                                (-1, 1)
+    0                          0/1                                  (0, 1)
+    1, the kind is -1/+1       -1/+1                                (-1, 1)
+    1, any other kind          as before: after "any" 0 or -1 may   (0, 1)
+                               still follow
+    =========================  ===================================  =============
+    """
     truth = type(y).__name__ in {"bool", "bool_"}  # NumPy's, too
     if kind != "any" and truth:
         return kind, labels
@@ -56,27 +69,29 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
         return "-1/+1", (-1, 1)
     if y == 0 or truth:
         return "0/1", (False, True) if truth else (0, 1)
-    return kind, labels if kind == "-1/+1" else (0, 1)  # after 1 alone, 0 or -1 may follow
+    return kind, labels if kind == "-1/+1" else (0, 1)
 
 
 class BinaryLabels:
-    """Predicts labels of the kind learnt: bool, 0/1 or -1/+1; bool before that."""
+    """Labels of the kind learnt: bool, 0/1 or -1/+1; bool before anything is learnt."""
 
+    #: A key of `SIGNS`: the labels that can be learnt.
     _kind: str
+    #: The negative and the positive label, as they are predicted.
     _labels: tuple[Label, Label]
     _calibration: Calibration
 
     def _sign(self, y: Label) -> float:
-        """Sign of a label; changes nothing."""
+        """Sign of a label, or LabelError. This changes nothing."""
         return _sign_of(y, self._kind, self._labels)
 
     def _adopt(self, y: Label) -> None:
-        """Predict in the kind of label `y` from now on."""
+        """Record that a label is learnt. Later predictions are of its kind."""
         if self._kind == "any" or type(y) is not type(self._labels[0]):
             self._kind, self._labels = _after(y, self._kind, self._labels)
 
     def _would_adopt(self, y: Label) -> bool:
-        """Whether learning a label changes the kind of predictions."""
+        """Whether learning a label changes the labels that are predicted or can be learnt."""
         kind, labels = _after(y, self._kind, self._labels)
         return kind != self._kind or labels is not self._labels  # (0, 1) equals (False, True)
 

@@ -1,7 +1,7 @@
 """River's contract: the public methods of every model, for one example and for a batch.
 
-A model defines the hooks of `OnlineClassifier`: how it reads, scores and learns one example, and
-what a score means.
+A model fills in the hooks of `OnlineClassifier`: how it reads, scores and learns one example, and
+what a score means. The hooks share *the point*, which is the example that was read last.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ __all__ = ["OnlineClassifier", "named_row"]
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Portable):
-    """River's contract, for models with any scores and labels.
+    """Classifier with River's methods, whatever its scores and labels are.
 
-    While a thread uses a model, others get RuntimeError. Its parameters are fixed: River's `clone`
-    makes a model with others.
+    While a thread uses a model, other threads get RuntimeError. Parameters cannot be changed:
+    `clone` makes a model with other parameters.
     """
 
-    #: Weight of the example that is being learnt, for the hooks; `_with_weight` sets it.
+    #: Weight of the example that is being learnt, which hooks read and `_with_weight` sets.
     _weight: float = 1.0
-    #: The features of the last batch that was learnt. Copies have none: a batch leaves the same
-    #: state as its rows one by one.
+    #: The features of the last batch that was learnt. They are not stored, because a batch leaves
+    #: the same state as its rows one by one.
     _features: range | frozenset[Hashable] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if not cls.__module__.startswith(__package__):  # a model may drop a template's parameter
+        if not cls.__module__.startswith(__package__):  # an algorithm may lack a parameter of these
             fix_parameters(cls)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -58,47 +58,48 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     # --- hooks ---------------------------------------------------------------------------------
 
-    #: Whether a prediction changes the model, so that a batch is checked before the first one.
+    #: Whether a prediction changes the model. All rows of a batch are checked before the first
+    #: prediction then.
     _counts_predictions: bool = False
     #: An example of plain numbers whose squared norm is at most this is never refused, so that
     #: batches need not check it.
     _safe_norm2: float = 0.0
-    #: Excludes other threads, and undoes an update that fails.
+    #: The guard excludes other threads, and undoes an update that fails.
     _guard: Guard
 
     @abstractmethod
     def _read(self, x: Features) -> None:
-        """Read an example into the point, or refuse it; the hypothesis does not change."""
+        """Make an example the point, or refuse it. This changes no prediction."""
 
     @abstractmethod
     def _score(self) -> Any:
-        """Score of the point, as predictions and updates use it."""
+        """Score the point, for predictions and updates."""
 
     @abstractmethod
     def _learn(self, x: Features, y: Label) -> Label:
-        """Learn an example, or refuse it; return the prediction before that."""
+        """Learn an example, or refuse it. Return the prediction before the update."""
 
     def _learn_only(self, x: Features, y: Label) -> Label:
-        """Learn as `_learn` does, where nobody asks for the prediction."""
+        """Do what `_learn` does, when the prediction is not needed."""
         return self._learn(x, y)
 
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
-        """Refuse a batch in which a label cannot be learnt after the earlier ones.
+        """Refuse a batch with a label that cannot be learnt after the labels before it.
 
-        The result is passed to `_run_rows`; the model does not change.
+        The model does not change. `_run_rows` gets the result as `checked`.
         """
 
     @abstractmethod
     def _label_of(self, score: Any) -> Label:
-        """Label predicted by a score."""
+        """Label that a score predicts."""
 
     @abstractmethod
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        """Probability by label."""
+        """Probability of each label, from a score."""
 
     def _decision(self, score: Any) -> Any:
-        """Value of `decision_function_one` for a score; None without any."""
+        """Value of `decision_function_one`, from a score; None if the model has no such value."""
         return None
 
     def _run_rows(
@@ -108,11 +109,24 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        """Run examples without weights in compiled code; stop before one that needs Python.
+        """Predict and learn rows of weight 1 in compiled code, as many as need no Python.
 
-        It starts at the first row without a prediction, and appends predictions. `checked` is the
-        result of `_check_labels`; without labels nothing is learnt. Returns whether to call this
-        again once Python has run that row.
+        Parameters
+        ----------
+        rows
+            All rows of the batch.
+        predictions
+            Predictions of the rows that are done. This appends more.
+        labels
+            Label of each row; None to learn nothing.
+        checked
+            Result of `_check_labels`.
+
+        Returns
+        -------
+        bool
+            Whether to call this again after Python has run the next row. False if compiled code can
+            do no more rows of this batch.
         """
         return False
 
@@ -190,12 +204,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             self._guard.run(self._learn_weighted, x, y, weight_of(w))
 
     def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
-        """Learn an example with a weight; return the prediction before that."""
+        """Learn an example with a weight. Return the prediction before the update."""
         label: Label = self._with_weight(w, self._learn, x, y) if w else self._predict(x)
         return label
 
     def _with_weight(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
-        """Call `learn` while `_weight` is the example's weight."""
+        """Call `learn` with `_weight` set."""
 
         def weighted() -> Any:
             self._weight = w  # an exception undoes this, too
@@ -218,12 +232,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         Returns
         -------
         label
-            A label of the kind learnt; before that False, or None if any kind is possible.
+            A label of the kind learnt. Before anything is learnt False, or None if any kind of
+            label is possible.
         """
         label: Label = self._guard.run(self._predict, x)
         return label
 
     def _predict(self, x: Features) -> Label:
+        """Return the value of `predict_one`."""
         self._read(x)
         return self._label_of(self._score())
 
@@ -231,10 +247,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Return the probability of each label.
 
-        It is the logistic function, or of several classes the softmax, of a slope times the score
-        over the scores' running root mean square. Each example updates the slope by a gradient step
-        on the log loss. The slope is positive and there is no intercept, so that the predicted
-        label is the most probable one. `Tracker` mixes its members' probabilities instead.
+        It is the logistic function of a slope times the score, divided by the scores' running root
+        mean square; with several classes it is the softmax. Each example updates the slope by a
+        gradient step on the log loss. The slope is positive and there is no intercept, so that the
+        predicted label is the most probable one. `Tracker` mixes its members' probabilities
+        instead.
 
         Parameters
         ----------
@@ -246,8 +263,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         Returns
         -------
         dict
-            Probability by label; before anything is learnt a half each, or an empty dict if any
-            kind of label is possible.
+            Probability by label. Before anything is learnt both are a half, or the dict is empty if
+            any kind of label is possible.
         """
         self._read(x)
         return self._probabilities(self._score())
@@ -264,8 +281,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         x
             Features by name.
         ticket
-            Whether a Tracker with ``late=True`` keeps a ticket of the prediction. Without, the
-            prediction changes nothing.
+            Whether a Tracker with ``late=True`` keeps a ticket of the prediction. Without a ticket
+            the prediction changes nothing.
 
         Returns
         -------
@@ -289,11 +306,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         x: Features,
         ticket: bool,  # noqa: FBT001
     ) -> tuple[Label, Any, dict[Label, float]]:
+        """Return the value of `answer_one`."""
         score = self._score_of(x, ticket)
         return self._label_of(score), self._decision(score), self._probabilities(score)
 
     def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
-        """Score an example; `answer_one` explains `ticket`."""
+        """Make an example the point, and score it; `answer_one` explains `ticket`."""
         self._read(x)
         return self._score()
 
@@ -303,9 +321,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn a batch of examples, exactly as `learn_one` row by row.
 
-        A batch with a bad label or value is refused as a whole. If the call ends later, as by a
-        kernel value that is not finite, the rows before stay learnt; `rows_learnt` of drift's
-        errors is their number.
+        A batch with a bad label or value is refused as a whole. If the call fails later, as when a
+        kernel value is not finite, the rows before stay learnt. The error's `rows_learnt` counts
+        them.
 
         Parameters
         ----------
@@ -320,13 +338,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         Raises
         ------
         LabelError, FeatureError, FeatureTypeError, ParameterError
-            As by `learn_one`, with the row's number; ParameterError also if the lengths differ.
+            As by `learn_one`; the message names the row. ParameterError also if lengths differ.
         """
         self._run(X, y, w, self._learn_only)
 
     @alone
     def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
-        """Test, then train: predict each row before its label is used, and learn it.
+        """Test, then train: predict each row before its label is used, then learn it.
 
         Parameters
         ----------
@@ -336,8 +354,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         Returns
         -------
         Series or ndarray of shape (n_rows,)
-            Prediction of each row before it is learnt: a Series of the library of `X` if that is a
-            DataFrame, but an array if Arrow has no type for the labels.
+            Prediction of each row before it is learnt. It is a Series of the library of `X` if that
+            is a DataFrame, but an array if Arrow has no type for the labels.
 
         Examples
         --------
@@ -349,78 +367,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         """
         table, name, predictions = self._run(X, y, w, self._learn)
         return table.series(predictions, name)
-
-    def _run(
-        self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Label]
-    ) -> tuple[Table, str | None, list[Label]]:
-        """Learn a batch; return it, the name of `y`, and the predictions before each row."""
-        batches = _template.batches
-        table, (labels, name) = batches.Table(X), batches.labels_of(y)
-        if len(labels) != len(table):
-            raise ParameterError(
-                f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
-            )
-        weights = batches.weights_of(w, len(table))
-        if weights is not None:
-            labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
-        self._refuse_others(table)
-        predictions: list[Label] = []
-        try:
-            checked = self._check_labels(labels)
-            table.check(self._read, self._safe_norm2)
-            if weights is None:
-                run = partial(self._run_rows, table.rows, predictions, labels, checked)
-                self._run_batch(table.rows, predictions, run, lambda i, x: learn(x, labels[i]))
-            else:
-                self._run_batch(
-                    table.rows,
-                    predictions,
-                    None,
-                    lambda i, x: self._learn_weighted(x, labels[i], weights[i]),
-                )
-        except DriftError as error:
-            error.rows_learnt = len(predictions)
-            raise
-        self._features = table.features or self._features
-        return table, name, predictions
-
-    def _run_batch(
-        self,
-        rows: Rows | list[Features],
-        predictions: list[Label],
-        run: Callable[[], bool] | None,
-        step: Callable[[int, Features], Label],
-    ) -> None:
-        """Append a prediction for each row, by `run` as far as it goes, then by `step`."""
-        while len(predictions) < len(rows):
-            if run is not None and not run():
-                run = None
-            if (i := len(predictions)) < len(rows):
-                predictions.append(step(i, rows[i]))
-
-    def _table(self, X: Any) -> Table:
-        table = _template.batches.Table(X)
-        self._refuse_others(table)
-        if self._counts_predictions:
-            table.check(self._read, self._safe_norm2)
-        return table
-
-    def _refuse_others(self, table: Table) -> None:
-        """Refuse an array after a data frame with names, and the other way round.
-
-        Its rows would have no feature that was learnt, so that each would be predicted as an empty
-        example.
-        Two data frames may have other columns, as examples one by one may.
-        """
-        now, before = table.features, self._features
-        if not (now and before) or isinstance(now, range) is isinstance(before, range):
-            return
-        if not _template.batches.in_common(now, before):
-            raise ParameterError(
-                f"X has the features {_some(now)}, and the last batch learnt had {_some(before)}: "
-                "those of an array are the numbers of its columns; pass a data frame or an array, "
-                "but the same"
-            )
 
     @alone
     def predict_many(self, X: Any) -> Any:
@@ -463,10 +409,88 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})
 
+    # --- how a batch runs -------------------------------------------------------------------------
+
+    def _run(
+        self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Label]
+    ) -> tuple[Table, str | None, list[Label]]:
+        """Learn a batch. Return the batch, the name of `y`, and the prediction before each row."""
+        batches = _template.batches
+        table, (labels, name) = batches.Table(X), batches.labels_of(y)
+        if len(labels) != len(table):
+            raise ParameterError(
+                f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
+            )
+        weights = batches.weights_of(w, len(table))
+        if weights is not None:
+            labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
+        self._refuse_others(table)
+        predictions: list[Label] = []
+        try:
+            checked = self._check_labels(labels)
+            table.check(self._read, self._safe_norm2)
+            if weights is None:
+                run = partial(self._run_rows, table.rows, predictions, labels, checked)
+                self._run_batch(table.rows, predictions, run, lambda i, x: learn(x, labels[i]))
+            else:
+                self._run_batch(
+                    table.rows,
+                    predictions,
+                    None,
+                    lambda i, x: self._learn_weighted(x, labels[i], weights[i]),
+                )
+        except DriftError as error:
+            error.rows_learnt = len(predictions)
+            raise
+        self._features = table.features or self._features
+        return table, name, predictions
+
+    def _run_batch(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        run: Callable[[], bool] | None,
+        step: Callable[[int, Features], Label],
+    ) -> None:
+        """Append a prediction for each row.
+
+        `run` does rows in compiled code as far as it can, `step` the next one, and so on. `run` is
+        None if there is no compiled code for this batch.
+        """
+        while len(predictions) < len(rows):
+            if run is not None and not run():
+                run = None
+            if (i := len(predictions)) < len(rows):
+                predictions.append(step(i, rows[i]))
+
+    def _table(self, X: Any) -> Table:
+        """Return the examples of a batch to predict, or refuse them."""
+        table = _template.batches.Table(X)
+        self._refuse_others(table)
+        if self._counts_predictions:
+            table.check(self._read, self._safe_norm2)
+        return table
+
+    def _refuse_others(self, table: Table) -> None:
+        """Refuse an array after a data frame with names, and a data frame after an array.
+
+        No feature of it was ever learnt, so that each row would be predicted as an empty example.
+        Data frames may have different columns, as single examples may have different features.
+        """
+        now, before = table.features, self._features
+        if not (now and before) or isinstance(now, range) is isinstance(before, range):
+            return
+        if not _template.batches.in_common(now, before):
+            raise ParameterError(
+                f"X has the features {_some(now)}, and the last batch learnt had {_some(before)}: "
+                "those of an array are the numbers of its columns; pass a data frame or an array, "
+                "but the same"
+            )
+
 
 @contextmanager
 def named_row(done: Sequence[Any]) -> Iterator[None]:
-    """Put the number of the row, which is the count of rows done, before the text of its error."""
+    """Name the row in an error's message. Its number is the number of rows done before it."""
     try:
         yield
     except DriftError as error:
@@ -475,7 +499,7 @@ def named_row(done: Sequence[Any]) -> Iterator[None]:
 
 
 def _some(features: range | frozenset[Hashable]) -> str:
-    """Return a few of the features, for an error message."""
+    """Name a few of the features, for an error message."""
     if isinstance(features, range):
         return f"0 to {len(features) - 1}" if len(features) > 1 else "0"
     few = sorted(map(repr, features))[:3]

@@ -1,4 +1,4 @@
-"""Random draws that a failed update can roll back."""
+"""Random draws that are undone with an update that fails."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 __all__ = ["Drawing"]
 
-#: Numbers in a block; copying a generator takes as long as some hundred draws.
+#: Draws in a block. Copying a generator takes as long as some hundred draws.
 _AHEAD = 512
 
 
 class _Block:
-    """Numbers of ``rng.randrange(bound)``, drawn ahead, and the generator after them.
+    """Results of ``rng.randrange(bound)``, drawn ahead, and the generator after them.
 
-    It never changes. The model counts the numbers drawn: undoing a count is cheap, whereas copying
-    a generator's state takes longer than most updates.
+    A block never changes. The model counts the draws, because a count is undone in no time, whereas
+    copying a generator takes longer than most updates.
     """
 
     def __init__(self, rng: random.Random, bound: int = 0) -> None:
-        self.start, self.bound, self.numbers, self.stop = rng, bound, array("q"), copy.copy(rng)
+        self.start, self.bound, self.results, self.stop = rng, bound, array("q"), copy.copy(rng)
         if bound:
             bits = map(self.stop.getrandbits, repeat(bound.bit_length(), _AHEAD))
-            # As `randrange` does it, in half the time. `randrange` itself draws the last number, so
-            # that `stop` stands behind a number, not behind bits that were rejected.
-            self.numbers.extend([number for number in bits if number < bound])
-            self.numbers.append(self.stop.randrange(bound))
+            # This is what `randrange` does, in half the time. It draws the last result itself, so
+            # that `stop` comes after a result, and not after bits that it would reject.
+            self.results.extend([result for result in bits if result < bound])
+            self.results.append(self.stop.randrange(bound))
 
     def after(self, n_drawn: int) -> random.Random:
-        """Return the generator after so many of the numbers."""
-        if n_drawn == len(self.numbers):
+        """Return the generator as it is after the first `n_drawn` draws of the block."""
+        if n_drawn == len(self.results):
             return self.stop
         rng = copy.copy(self.start)
         for _ in range(n_drawn):
@@ -41,7 +41,7 @@ class _Block:
 
 
 class Drawing:
-    """Model that draws numbers; its state has a `random.Random` as ``_rng``.
+    """Model that draws random integers. It is stored with a `random.Random` as ``_rng``.
 
     Examples
     --------
@@ -55,18 +55,18 @@ class Drawing:
     _n_drawn: int
 
     def _start_draws(self, seed: int | random.Random | None) -> None:
-        """Draw from a generator, or one with this seed, from now on."""
+        """Set the generator, or make one from a seed; None for a random one."""
         self._rng = _Block(seed if isinstance(seed, random.Random) else random.Random(seed))
         self._n_drawn = 0
 
     def _draw(self, bound: int) -> int:
-        """Draw a number of at least 0 and below `bound`, within an update."""
+        """Draw an integer from 0 to ``bound - 1``, within an update."""
         block, n_drawn = self._rng, self._n_drawn
-        if n_drawn == len(block.numbers) or bound != block.bound:
+        if n_drawn == len(block.results) or bound != block.bound:
             block = self._rng = _Block(block.after(n_drawn), bound)
             n_drawn = 0
         self._n_drawn = n_drawn + 1
-        return block.numbers[n_drawn]
+        return block.results[n_drawn]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]  # the model's

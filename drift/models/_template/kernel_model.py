@@ -1,7 +1,7 @@
-"""What models of one list of supports have in common, whatever the number of classes.
+"""The template of all models with one list of supports.
 
 `KernelClassifier` (binary.py) and `MulticlassKernelClassifier` (multiclass.py) derive from it and
-do not know each other; `TwoOrMore` (two_or_more.py) is both.
+do not know each other. `TwoOrMore` (two_or_more.py) is both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class KernelModel(Scored):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Subclasses without a budget leave it out.
+        Largest number of supports, None for no limit. Classes without a budget leave this out.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class KernelModel(Scored):
         return self._supports.safe_norm2
 
     def _share_guard(self, guard: Any) -> None:
-        """Join the updates of another model."""
+        """Use another model's guard, so that an update of both is undone as one."""
         self._supports.guard = guard
 
     def _read(self, x: Features) -> None:
@@ -99,7 +99,7 @@ class KernelModel(Scored):
         return self._supports.evict(i)
 
     def _expansion(self) -> NDArray[Any]:
-        """Coefficients by hypothesis, a row for each, and support, the oldest first."""
+        """Coefficients by hypothesis and support, the oldest support first."""
         raise NotImplementedError
 
     @property
@@ -112,10 +112,11 @@ class KernelModel(Scored):
     def supports(self) -> list[tuple[dict[Hashable, float], Any]]:
         """The supports and their coefficients (by label with several classes), the oldest first.
 
-        Their values have unit norm if the kernel uses an example's direction alone, as with
+        A support is divided by its norm if the kernel uses an example's direction alone, as with
         ``normalize="rows"``.
         """
         return self._pairs()
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
+        """Return the value of `supports`."""
         return list(self._supports)

@@ -1,4 +1,4 @@
-"""Models that evict the most redundant support: the one that the others classify best."""
+"""The template of algorithms that evict the support that the others classify best."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from drift.models._linalg.leave_one_out import LeaveOneOutScores
 from drift.models._template.kernel_model import KernelModel
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from drift.types import Array
 
 __all__ = ["LeaveOneOut"]
 
 
 class LeaveOneOut(KernelModel):
-    """Classifier that keeps the leave-one-out scores of its supports."""
+    """Classifier that keeps the score of each support without its own term in the sum."""
 
     _rest: Any = None  # a LeaveOneOutScores, from the first support on
 
     @abstractmethod
-    def _margins(self) -> NDArray[np.float64]:
-        """Margin of each support without its share, by slot; in free slots anything."""
+    def _margins(self) -> Array:
+        """Margin of each support without its own term, by slot; free slots may have any value."""
 
-    def _kernel_row(self, outputs: int = 1) -> NDArray[np.float64]:
-        """Kernel between the point and each slot; makes room for so many scores of an example."""
+    def _kernels(self, n_scores: int = 1) -> Array:
+        """Kernel between the point and each slot; makes room for `n_scores` scores an example."""
         if self._rest is None:
-            self._rest = LeaveOneOutScores(outputs, self._supports.tie)
-        self._rest.widen(outputs)
-        row: NDArray[np.float64] = self._rest.new_row()
-        self._supports.write_kernels(row)
-        return row
+            self._rest = LeaveOneOutScores(n_scores, self._supports.tie)
+        self._rest.widen(n_scores)
+        return self._supports.kernels(len(self._rest.sizes))
 
-    def _insert(self, slot: int, row: Any, coefficients: Any) -> None:
-        """Record a new support."""
-        self._rest.insert(slot, row, coefficients)
+    def _insert(self, slot: int, kernels: Array, coefficients: Any) -> None:
+        """Record a new support, its kernel with each slot, and its coefficients."""
+        self._rest.insert(slot, kernels, coefficients)
         self._refresh()
 
     def _evict_most_redundant(self, least: float = -math.inf) -> bool:
-        """Evict the support of largest margin without its share, if that is at least `least`."""
+        """Evict the support of largest margin without its own term, if that is at least `least`.
+
+        Returns whether a support was evicted.
+        """
         slot = self._rest.oldest_of_largest(self._margins(), least)
         if slot is None:
             return False
-        number = self._rest.number(slot)
-        self._supports.read_support(number)
-        row = self._kernel_row()
-        self._evict(number)
-        self._rest.remove(slot, row)
+        i = self._rest.age_rank(slot)
+        self._supports.read_support(i)
+        kernels = self._kernels()
+        self._evict(i)
+        self._rest.remove(slot, kernels)
         self._refresh()
         return True
 
     def _refresh(self) -> None:
+        """Compute sums anew in which rounding errors have grown too large."""
         for slot in self._rest.stale():
-            self._supports.read_support(self._rest.number(slot))
-            self._rest.refresh(slot, self._kernel_row())
+            self._supports.read_support(self._rest.age_rank(slot))
+            self._rest.refresh(slot, self._kernels())

@@ -23,16 +23,16 @@ __all__ = ["MulticlassKernelClassifier"]
 class MulticlassKernelClassifier(KernelModel):
     """Classifier with one hypothesis, a prototype, for each class, over shared supports.
 
-    Labels are hashable; classes may appear at any time, with a prototype of zero. The prediction is
-    the class with the highest score, among equals the earlier class; None before anything is
-    learnt. The rival of a single class is an unnamed one with the score 0.
+    Labels are hashable. A class may appear at any time, and its prototype starts at zero. The
+    prediction is the class with the highest score, and the earlier of equal classes; None before
+    anything is learnt. A single class competes with the score 0.
 
     Parameters
     ----------
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Subclasses without a budget leave it out.
+        Largest number of supports, None for no limit. Classes without a budget leave this out.
 
     Attributes
     ----------
@@ -59,23 +59,23 @@ class MulticlassKernelClassifier(KernelModel):
     # --- hooks ---------------------------------------------------------------------------------
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        """Whether an example of class number `k` changes the prototypes.
+        """Whether an example of class `k` changes the prototypes. By default mistakes do.
 
-        `rival` is the best other class, or -1; `margin` is the score minus the rival's, and
-        `rounding` bounds its error. By default mistakes do.
+        `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
+        the score of class `k` minus the rival's, and `rounding` bounds its error.
         """
         return margin <= 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        """Change the prototypes by an example; `scores` has a score for each class."""
+        """Learn an example of class `k`; `scores` has the score of each class."""
         raise NotImplementedError
 
     def _add_class(self, y: Label) -> None:
-        """Add a class."""
+        """Make room for a class that appears for the first time."""
         self._prototypes.add(y)
 
     def _add(self, x: Features, coefficients: dict[int, float]) -> int:
-        """Add the example read last as a support, with coefficients by number of class."""
+        """Make the point a support, with coefficients by class index. Return its slot."""
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
@@ -93,7 +93,7 @@ class MulticlassKernelClassifier(KernelModel):
         return predicted
 
     def _step_class(self, x: Features, y: Label) -> Label:
-        """Learn an example, in one update; return the prediction before that."""
+        """Learn an example, within one update. Return the prediction before it."""
         self._supports.read(x)
         scores, prototypes = self._score(), self._prototypes
         predicted = self._label_of(scores)
@@ -129,9 +129,8 @@ class MulticlassKernelClassifier(KernelModel):
 
     # --- labels and scores ---------------------------------------------------------------------
 
-    def _decision(self, scores: Any) -> Any:
-        """Value of `decision_function_one` for scores."""
-        return self._prototypes.by_label(scores)
+    def _decision(self, score: Any) -> Any:
+        return self._prototypes.by_label(score)
 
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         check_classes(labels)
@@ -143,9 +142,10 @@ class MulticlassKernelClassifier(KernelModel):
         return softmax(self._prototypes.labels, score * self._calibration.scale)
 
     def _expansion(self) -> Array:
-        """Coefficients of the hypotheses by class; one row for a binary one."""
-        weights: Array = self._prototypes.matrix[: len(self._prototypes), self._supports.slots]
-        return weights
+        """Coefficients by class index and support, the oldest support first."""
+        n, slots = len(self._prototypes), self._supports.slots
+        coefficients: Array = self._prototypes.matrix[:n, slots]
+        return coefficients
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         pairs = zip(self._supports, self._supports.slots, strict=True)

@@ -19,7 +19,7 @@ __all__ = ["check_probabilities", "logistic", "softmax"]
 
 
 def logistic(labels: tuple[Label, Label], score: float) -> dict[Label, float]:
-    """Probability of the negative and the positive label, to full precision on both sides.
+    """Probability of the negative and the positive label, both to full precision.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Prototypes(Coefficients):
         self._numbers: dict[Label, int] = {}  # class index by label
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"roundings": np.zeros(0)}  # which mean nothing beyond one step
+        return self.__dict__ | {"roundings": np.zeros(0)}  # they have no meaning beyond a step
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -63,7 +63,7 @@ class Scored(OnlineClassifier):
     def _new_example_margin(self) -> float:
         return self._update_margin
 
-    #: Maps scores to probabilities; it learns from the score before each update.
+    #: The calibration maps scores to probabilities. It learns from the score before each update.
     _calibration: Calibration
 
     @alone
@@ -78,14 +78,14 @@ class Scored(OnlineClassifier):
         Returns
         -------
         float or dict
-            ``f(x) = sum_i coefficient_i k(x_i, x)``; the prediction is positive iff it is above 0.
-            With several classes, the score by label.
+            ``f(x) = sum_i coefficient_i k(x_i, x)``; the prediction is positive if and only if this
+            is above 0. With several classes, the score by label.
         """
         self._read(x)
         return self._decision(self._score())
 
     def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
-        """Append the value of `decision_function_one` for each row, classes in order."""
+        """Append a row of `decision_function_many` for each row of the batch."""
         self._score_rows(rows, decisions)
 
     @alone
@@ -100,7 +100,7 @@ class Scored(OnlineClassifier):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Values of `decision_function_one`; classes in the order of their first examples.
+            Values of `decision_function_one`. Classes are in the order of their first examples.
         """
         rows, decisions = self._table(X).rows, list[Any]()
         with named_row(decisions):

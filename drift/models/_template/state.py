@@ -30,7 +30,7 @@ class Stored(Part):
 
 
 class Guarded(Stored):
-    """A model with a guard, which is not part of its state: a copy gets a new one."""
+    """A model with a guard. The guard is not stored, and a copy gets a new one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,8 +91,8 @@ class Portable(Stored):
     def from_bytes(cls, data: bytes) -> Self:
         """Build a model of this class from the bytes of its `to_bytes`.
 
-        Parameters and errors are those of `drift.models.from_bytes`, which accepts any class; the
-        bytes of another one raise CheckpointError.
+        It has the parameters and errors of `drift.models.from_bytes`, which accepts any class. The
+        bytes of another class raise CheckpointError.
         """
         model = codec.from_bytes(data)
         if not isinstance(model, cls):

@@ -1,4 +1,4 @@
-"""How a model around another one is printed."""
+"""How a model that wraps another is printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ModelWrapper"]
 
 
 class ModelWrapper:
-    """A model around another one, which its repr shows, as River's wrappers do."""
+    """A model that wraps another, and shows it in its repr, as River's wrappers do."""
 
     model: Any
 
