@@ -1,74 +1,18 @@
-/* The arithmetic of the column store, once per precision: this file is included with REAL set.
+/* Columns of values by slot, and inner products with all slots. Included once per precision.
 
-   Loops compute each slot separately, in the order of the columns. Sums over slots have a fixed
-   number of lanes. So the vector width never changes a bit of the result.
-
-   C11 without `restrict` and hexadecimal floats, which some compilers on Windows lack; all have
-   `__restrict`. */
+   Loops compute each slot separately, in the order of the columns, so the vector width never changes a
+   bit of the result. */
 
 #ifndef DRIFT_COLUMNS_H
 #define DRIFT_COLUMNS_H
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "portable.h"
 
-#ifdef DRIFT_CLONES /* -DDRIFT_CLONES= builds for the baseline alone */
-#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#if __GNUC__ >= 12 /* earlier versions cannot dispatch on these levels */
-#define DRIFT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define DRIFT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#else
-#define DRIFT_CLONES
-#endif
-/* For short loops, which GCC would unroll instead of vectorising. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define DRIFT_ROLLED _Pragma("GCC unroll 1")
-#else
-#define DRIFT_ROLLED
-#endif
-#if defined(__GNUC__)
-#define DRIFT_INLINE inline __attribute__((always_inline))
-#define DRIFT_PREFETCH(p) __builtin_prefetch(p)
-#else
-#define DRIFT_INLINE inline
-#define DRIFT_PREFETCH(p) ((void)(p))
-#endif
-
-/* Vectorised arrays are aligned to cache lines. */
-#ifdef _WIN32
-#include <malloc.h>
-#define drift_free(p) _aligned_free(p)
-#else
-#define drift_free(p) free(p)
-#endif
-
-/* Grow a block from `before` to `after` bytes, zeroed. Out of memory: NULL, the old block unchanged. */
-static inline void *drift_grow(void *old, size_t before, size_t after) {
-#ifdef _WIN32
-    void *block = _aligned_malloc(after, 64);
-    if (!block) return NULL;
-#else
-    void *block;
-    if (posix_memalign(&block, 64, after)) return NULL;
-#endif
-    if (before) memcpy(block, old, before);
-    memset((char *)block + before, 0, after - before);
-    drift_free(old);
-    return block;
-}
-
-/* The first three are in constants.py, too, with their meaning; columns.pyx checks that they agree. */
-#define DRIFT_LANES 16 /* so that no loop over slots has a tail */
+/* These two and DRIFT_LANES are in constants.py, too, with their meaning; columns.pyx checks that they agree. */
 #define DRIFT_DENSE 8
 #define DRIFT_SPARSE 16
 #define DRIFT_CHUNK 1024 /* columns added in one pass */
 #define DRIFT_AHEAD 4 /* sparse columns to prefetch */
-
-enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
 
 typedef struct {
     int32_t slot;
@@ -87,14 +31,14 @@ typedef struct {
 typedef struct {
     union {
         void *block;
-        DriftCell_float one;
+        DriftCell_float single;
     };
     int32_t size;
     int32_t room;
 } DriftColumn;
 
 static inline DriftCell_float *drift_cells_float(DriftColumn *c) {
-    return c->room == 1 ? &c->one : (DriftCell_float *)c->block;
+    return c->room == 1 ? &c->single : (DriftCell_float *)c->block;
 }
 
 static inline DriftCell_double *drift_cells_double(DriftColumn *c) { return (DriftCell_double *)c->block; }
@@ -127,144 +71,7 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
     drift_prefetch_lines(c->room > 1 ? c->block : (const void *)c);
 }
 
-/* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
-   magnitudes, counts as a tie and is returned as 0. ROW declares pointers to the block of slots from
-   `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `weight`, `n`, `tie` and
-   `rounding` of the function around it, and returns from that function. */
-#define DRIFT_SUM(ROW, KERNEL)                                                                      \
-    do {                                                                                            \
-        double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
-        for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
-            const double *__restrict w = weight + first;                                            \
-            ROW;                                                                                    \
-            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {                           \
-                double term = w[lane] * (KERNEL);                                                   \
-                sum[lane] += term;                                                                  \
-                size[lane] += fabs(term);                                                           \
-            }                                                                                       \
-        }                                                                                           \
-        for (int half = DRIFT_LANES / 2; half; half /= 2)                                           \
-            for (int lane = 0; lane < half; lane++) {                                               \
-                sum[lane] += sum[lane + half];                                                      \
-                size[lane] += size[lane + half];                                                    \
-            }                                                                                       \
-        *rounding = tie * size[0];                                                                  \
-        return fabs(sum[0]) <= *rounding ? 0.0 : sum[0];                                            \
-    } while (0)
-
-DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *row, int n, double tie,
-                                             double *rounding) {
-    DRIFT_SUM(const double *__restrict k = row + first, k[lane]);
-}
-
-static inline double drift_power(double base, int degree) {
-    double power = 1.0;
-    for (;; base *= base) {
-        if (degree & 1) power *= base;
-        if (!(degree >>= 1)) return power;
-    }
-}
-
-/* The same for a constant degree below 32: no loop, so that it vectorises. */
-static inline double drift_short_power(double base, int degree) {
-    double second = base * base, fourth = second * second, eighth = fourth * fourth, power = 1.0;
-    if (degree & 1) power *= base;
-    if (degree & 2) power *= second;
-    if (degree & 4) power *= fourth;
-    if (degree & 8) power *= eighth;
-    if (degree & 16) power *= eighth * eighth;
-    return power;
-}
-
-/* Degrees with a specialised loop. */
-#define DRIFT_DEGREES(CASE)                                                                         \
-    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)       \
-    CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
-
-/* row = (row + c * share) ** degree. */
-DRIFT_CLONES static void drift_polynomial(double *__restrict row, const double *__restrict share, double c, int n,
-                                         int degree) {
-#define DRIFT_CASE(d)                                                                               \
-    case d:                                                                                         \
-        for (int i = 0; i < n; i++) row[i] = drift_short_power(row[i] + c * share[i], d);           \
-        break;
-    switch (degree) {
-        DRIFT_DEGREES(DRIFT_CASE)
-        default:
-            for (int i = 0; i < n; i++) row[i] = drift_power(row[i] + c * share[i], degree);
-    }
-#undef DRIFT_CASE
-}
-
-/* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
-   8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
-#define DRIFT_EXP(terms)                                                                            \
-    for (int i = 0; i < n; i++) {                                                                   \
-        double d = squared[i] + point - 2.0 * row[i];                                               \
-        double x = -gamma * (d > 0.0 ? d : 0.0);                                                    \
-        double bounded = x > -708.0 ? x : -708.0;                                                   \
-        double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
-        double whole = shifted - 6755399441055744.0;                                                \
-        double r = (bounded - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10; \
-        double sum = 1.0;                                                                           \
-        for (int k = terms - 1; k > 0; k--) sum = 1.0 + sum * r * inverse[k];                       \
-        union { double real; int64_t bits; } power, exponent;                                       \
-        exponent.real = shifted;                                                                    \
-        power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);                             \
-        row[i] = x > -708.0 ? sum * power.real : 0.0;                                               \
-    }
-
-static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,
-                                   1.0 / 7, 1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
-
-DRIFT_CLONES static void drift_rbf(double *row, const double *squared, double point, double gamma, int n) {
-    DRIFT_EXP(8)
-}
-
-DRIFT_CLONES static void drift_rbf_exact(double *row, const double *squared, double point, double gamma, int n) {
-    DRIFT_EXP(14)
-}
-
-/* Sort few distinct keys by rank, without a branch on their order. */
-DRIFT_CLONES static void drift_rank(uint64_t *__restrict keys, uint64_t *__restrict spare, int n) {
-    for (int i = 0; i < n; i++) {
-        uint64_t key = keys[i], rank = 0;
-        for (int j = 0; j < n; j++) rank += keys[j] < key;
-        spare[rank] = key;
-    }
-    memcpy(keys, spare, (size_t)n * sizeof *keys);
-}
-
-/* Sort keys whose upper halves are at most `largest` and whose lower halves ascend: few by rank, many
-   by radix sort between two arrays. */
-static void drift_sort(uint64_t *keys, uint64_t *spare, int n, uint32_t largest) {
-    int bits = 2, digit;
-    if (n <= 32) {
-        int sorted = 1;
-        for (int i = 1; i < n; i++) sorted &= keys[i - 1] < keys[i];
-        if (!sorted) drift_rank(keys, spare, n);
-        return;
-    }
-    while (bits < 32 && largest >> bits) bits += 2;
-    if (bits > 16) bits = (bits + 3) & ~3;
-    digit = bits > 16 ? bits / 4 : bits / 2; /* two or four digits of at most 8 bits */
-    for (int shift = 32; shift < 32 + bits; shift += digit) {
-        int start[257], base = 1 << digit;
-        uint64_t *sorted = spare;
-        memset(start, 0, (size_t)(base + 1) * sizeof *start);
-        for (int i = 0; i < n; i++) start[((keys[i] >> shift) & (base - 1)) + 1]++;
-        for (int b = 0; b < base; b++) start[b + 1] += start[b];
-        for (int i = 0; i < n; i++) sorted[start[(keys[i] >> shift) & (base - 1)]++] = keys[i];
-        spare = keys;
-        keys = sorted;
-    }
-}
-
 #endif
-
-#define DRIFT_JOIN2(a, b) a##_##b
-#define DRIFT_JOIN(a, b) DRIFT_JOIN2(a, b)
-#define DRIFT_NAME(name) DRIFT_JOIN(name, REAL)
 
 #define DRIFT_CELL DRIFT_NAME(DriftCell)
 #define DRIFT_CELLS DRIFT_NAME(drift_cells)
@@ -333,29 +140,6 @@ static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dens
     }
     DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, from, n);
     return k + 4;
-}
-
-DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict row, const REAL *__restrict acc,
-                                                const double *__restrict scale, double point, int n) {
-    for (int i = 0; i < n; i++) row[i] = (double)acc[i] * (scale[i] * point);
-}
-
-/* Score under (<a, b> + c * share) ** degree; the linear kernel is degree 1 with c = 0. */
-DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *acc, const double *scale,
-                                                  double point, const double *share, double c, int n,
-                                                  int degree, double tie, double *rounding) {
-#define DRIFT_ROW                                                                                   \
-    const REAL *__restrict a = acc + first;                                                         \
-    const double *__restrict s = scale + first, *__restrict o = share + first
-#define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c * o[lane])
-#define DRIFT_CASE(d) case d: DRIFT_SUM(DRIFT_ROW, drift_short_power(DRIFT_BASE, d));
-    switch (degree) {
-        DRIFT_DEGREES(DRIFT_CASE)
-        default: DRIFT_SUM(DRIFT_ROW, drift_power(DRIFT_BASE, degree));
-    }
-#undef DRIFT_ROW
-#undef DRIFT_BASE
-#undef DRIFT_CASE
 }
 
 /* A sparse column and its factor. */
@@ -460,7 +244,7 @@ static int DRIFT_NAME(drift_resize)(DriftColumn *c, int room) {
 static void DRIFT_NAME(drift_shrink)(DriftColumn *c) {
     void *block = c->block;
     if (c->size == 1 && DRIFT_INSIDE) {
-        memcpy(&c->one, block, sizeof c->one);
+        memcpy(&c->single, block, sizeof c->single);
         free(block);
         c->room = 1;
     } else if (2 * c->size <= c->room && c->room > 4)
@@ -480,9 +264,9 @@ static int DRIFT_NAME(drift_make_sparse)(DriftColumn *c, int capacity) {
     return 0;
 }
 
-/* Write a non-zero value; a column with more than `most` values turns dense. Out of memory: -1, the
+/* Write a non-zero value; a column with more than `max_sparse` values turns dense. Out of memory: -1, the
    column unchanged. */
-static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity, int most) {
+static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int capacity, int max_sparse) {
     if (drift_is_dense(c)) {
         ((REAL *)c->block)[slot] = (REAL)value;
         c->size++;
@@ -495,7 +279,7 @@ static int DRIFT_NAME(drift_put)(DriftColumn *c, int slot, double value, int cap
             return -1;
     }
     DRIFT_CELLS(c)[c->size++] = (DRIFT_CELL){slot, (REAL)value};
-    return c->size > most ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
+    return c->size > max_sparse ? DRIFT_NAME(drift_make_dense)(c, capacity) : 0;
 }
 
 /* A slot's cell in a sparse column, or the column's end. */
@@ -538,12 +322,7 @@ static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) 
     return 0;
 }
 
-#include "window.h"
-
 #undef DRIFT_CELL
 #undef DRIFT_CELLS
 #undef DRIFT_LIST
 #undef DRIFT_INSIDE
-#undef DRIFT_NAME
-#undef DRIFT_JOIN
-#undef DRIFT_JOIN2

@@ -2,12 +2,17 @@
 
 cdef extern from *:
     """
+    #include "sort.h"
+    #include "vocabulary.h"
     #define REAL float
     #include "columns.h"
-    #include "vocabulary.h"
+    #include "scores.h"
+    #include "window.h"
     #undef REAL
     #define REAL double
     #include "columns.h"
+    #include "scores.h"
+    #include "window.h"
     #undef REAL
     #define DRIFT_EITHER(name, wide, ...) ((wide) ? name##_double(__VA_ARGS__) : name##_float(__VA_ARGS__))
     #define drift_dots(wide, ...) DRIFT_EITHER(drift_dots, wide, __VA_ARGS__)

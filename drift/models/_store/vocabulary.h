@@ -8,8 +8,8 @@
 #define DRIFT_VOCABULARY_H
 
 #include <Python.h>
-#include <stdint.h>
-#include <stdlib.h>
+
+#include "portable.h"
 
 typedef struct {
     PyObject *name; /* NULL if the entry is free */
@@ -92,18 +92,19 @@ restart:
     }
 }
 
-static int drift_vocabulary_resize(DriftVocabulary *v, size_t places) {
-    DriftEntry *entries = (DriftEntry *)calloc(places, sizeof *entries);
+/* Move the names to a table of `room` entries, a power of two; -1 if out of memory. */
+static int drift_vocabulary_resize(DriftVocabulary *v, size_t room) {
+    DriftEntry *entries = (DriftEntry *)calloc(room, sizeof *entries);
     if (!entries) return -1;
     for (size_t i = 0; v->entries && i <= v->mask; i++)
         if (v->entries[i].name) {
-            size_t place = drift_home(v->entries[i].hash, places - 1);
-            while (entries[place].name) place = (place + 1) & (places - 1);
-            entries[place] = v->entries[i];
+            size_t to = drift_home(v->entries[i].hash, room - 1);
+            while (entries[to].name) to = (to + 1) & (room - 1);
+            entries[to] = v->entries[i];
         }
     free(v->entries);
     v->entries = entries;
-    v->mask = places - 1;
+    v->mask = room - 1;
     return 0;
 }
 

@@ -2,7 +2,7 @@
 
    If one row's columns exceed the second-level cache, each row would load all of them again. A patch
    stays in the cache while all rows of the window use it. Each slot is summed in the same order as
-   without a window, so the result has the same bits. columns.h includes this file for each precision. */
+   without a window, so the result has the same bits. Included once per precision, after columns.h. */
 
 #ifndef DRIFT_WINDOW_H
 #define DRIFT_WINDOW_H

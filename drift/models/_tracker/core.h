@@ -6,6 +6,7 @@
 #define REAL float
 #include "../_store/columns.h"
 #undef REAL
+#include "../_store/sort.h"
 #include "../_store/vocabulary.h"
 #include "tracker.h"
 #include "features.h"

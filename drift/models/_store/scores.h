@@ -1,0 +1,138 @@
+/* Kernel values by slot, and the scores that they give. Included once per precision of the inner products.
+
+   Each slot is computed separately. Sums over slots have a fixed number of lanes. So the vector width
+   never changes a bit of the result. */
+
+#ifndef DRIFT_SCORES_H
+#define DRIFT_SCORES_H
+
+#include <math.h>
+
+#include "portable.h"
+
+enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
+
+/* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
+   magnitudes, counts as a tie and is returned as 0. POINTERS declares pointers to the block of slots
+   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `weight`, `n`, `tie` and
+   `rounding` of the function around it, and returns from that function. */
+#define DRIFT_SUM(POINTERS, KERNEL)                                                                 \
+    do {                                                                                            \
+        double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
+        for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
+            const double *__restrict w = weight + first;                                            \
+            POINTERS;                                                                               \
+            DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {                           \
+                double term = w[lane] * (KERNEL);                                                   \
+                sum[lane] += term;                                                                  \
+                size[lane] += fabs(term);                                                           \
+            }                                                                                       \
+        }                                                                                           \
+        for (int half = DRIFT_LANES / 2; half; half /= 2)                                           \
+            for (int lane = 0; lane < half; lane++) {                                               \
+                sum[lane] += sum[lane + half];                                                      \
+                size[lane] += size[lane + half];                                                    \
+            }                                                                                       \
+        *rounding = tie * size[0];                                                                  \
+        return fabs(sum[0]) <= *rounding ? 0.0 : sum[0];                                            \
+    } while (0)
+
+DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *kernels, int n, double tie,
+                                             double *rounding) {
+    DRIFT_SUM(const double *__restrict k = kernels + first, k[lane]);
+}
+
+static inline double drift_power(double base, int degree) {
+    double power = 1.0;
+    for (;; base *= base) {
+        if (degree & 1) power *= base;
+        if (!(degree >>= 1)) return power;
+    }
+}
+
+/* The same for a constant degree below 32: no loop, so that it vectorises. */
+static inline double drift_short_power(double base, int degree) {
+    double second = base * base, fourth = second * second, eighth = fourth * fourth, power = 1.0;
+    if (degree & 1) power *= base;
+    if (degree & 2) power *= second;
+    if (degree & 4) power *= fourth;
+    if (degree & 8) power *= eighth;
+    if (degree & 16) power *= eighth * eighth;
+    return power;
+}
+
+/* Degrees with a specialised loop. */
+#define DRIFT_DEGREES(CASE)                                                                         \
+    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)       \
+    CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
+
+/* kernels = (kernels + c * cosine_factor) ** degree, where they are inner products before. */
+DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const double *__restrict cosine_factor, double c,
+                                         int n, int degree) {
+#define DRIFT_CASE(d)                                                                               \
+    case d:                                                                                         \
+        for (int i = 0; i < n; i++)                                                                 \
+            kernels[i] = drift_short_power(kernels[i] + c * cosine_factor[i], d);                   \
+        break;
+    switch (degree) {
+        DRIFT_DEGREES(DRIFT_CASE)
+        default:
+            for (int i = 0; i < n; i++) kernels[i] = drift_power(kernels[i] + c * cosine_factor[i], degree);
+    }
+#undef DRIFT_CASE
+}
+
+/* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
+   8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
+#define DRIFT_EXP(terms)                                                                            \
+    for (int i = 0; i < n; i++) {                                                                   \
+        double d = squared[i] + point - 2.0 * kernels[i];                                           \
+        double x = -gamma * (d > 0.0 ? d : 0.0);                                                    \
+        double bounded = x > -708.0 ? x : -708.0;                                                   \
+        double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
+        double whole = shifted - 6755399441055744.0;                                                \
+        double r = (bounded - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10; \
+        double sum = 1.0;                                                                           \
+        for (int k = terms - 1; k > 0; k--) sum = 1.0 + sum * r * inverse[k];                       \
+        union { double real; int64_t bits; } power, exponent;                                       \
+        exponent.real = shifted;                                                                    \
+        power.bits = (int64_t)((uint64_t)(exponent.bits + 1023) << 52);                             \
+        kernels[i] = x > -708.0 ? sum * power.real : 0.0;                                           \
+    }
+
+static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,
+                                   1.0 / 7, 1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
+
+DRIFT_CLONES static void drift_rbf(double *kernels, const double *squared, double point, double gamma, int n) {
+    DRIFT_EXP(8)
+}
+
+DRIFT_CLONES static void drift_rbf_exact(double *kernels, const double *squared, double point, double gamma, int n) {
+    DRIFT_EXP(14)
+}
+
+#endif
+
+/* kernels[slot] = <support in slot, point>, from scaled values. */
+DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict kernels, const REAL *__restrict dots,
+                                                const double *__restrict scale, double point, int n) {
+    for (int i = 0; i < n; i++) kernels[i] = (double)dots[i] * (scale[i] * point);
+}
+
+/* Score under (<a, b> + c * cosine_factor) ** degree; the linear kernel is degree 1 with c = 0. */
+DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *dots, const double *scale,
+                                                  double point, const double *cosine_factor, double c, int n,
+                                                  int degree, double tie, double *rounding) {
+#define DRIFT_POINTERS                                                                              \
+    const REAL *__restrict a = dots + first;                                                        \
+    const double *__restrict s = scale + first, *__restrict o = cosine_factor + first
+#define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c * o[lane])
+#define DRIFT_CASE(d) case d: DRIFT_SUM(DRIFT_POINTERS, drift_short_power(DRIFT_BASE, d));
+    switch (degree) {
+        DRIFT_DEGREES(DRIFT_CASE)
+        default: DRIFT_SUM(DRIFT_POINTERS, drift_power(DRIFT_BASE, degree));
+    }
+#undef DRIFT_POINTERS
+#undef DRIFT_BASE
+#undef DRIFT_CASE
+}
