@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["RIVALS", "resetting", "river"]
+__all__ = ["resetting", "river"]
 
 
 def river(path: str, **parameters: Any) -> Any:
@@ -23,21 +19,6 @@ def river(path: str, **parameters: Any) -> Any:
     """
     module, _, name = path.rpartition(".")
     return getattr(import_module(f"river.{module}"), name)(**parameters)
-
-
-def _logistic_regression(learning_rate: float = 0.01) -> Any:
-    optimizer = river("optim.SGD", lr=learning_rate)
-    return river("linear_model.LogisticRegression", optimizer=optimizer)
-
-
-#: River's models by name.
-RIVALS: dict[str, Callable[..., Any]] = {
-    "River LogisticRegression": _logistic_regression,
-    "River Perceptron": partial(river, "linear_model.Perceptron"),
-    "River PAClassifier": partial(river, "linear_model.PAClassifier"),
-    "River HoeffdingAdaptiveTreeClassifier": partial(river, "tree.HoeffdingAdaptiveTreeClassifier"),
-    "River NoChangeClassifier": partial(river, "dummy.NoChangeClassifier"),
-}
 
 
 def resetting(model: Any) -> Any:

@@ -179,9 +179,7 @@ _CONTENDERS = (
     *(_text("contender", "model"), _text("parameters")),
     *(_number("error", "error %", 2, 2), _number("test_error", "test error %", 2, 2)),
     *(_number("supports", "supports", 0, 0), _number("updates", "updates", 0, 0)),
-    *(_number("seconds", "seconds", 2, 2), _number("megabytes", "MB", 3, 3)),
-    _number("microseconds", "µs/example", 1, 1),
-    _number("rows_per_second", "rows/s", 0, 0),
+    *(_number("seconds", "seconds", 2, 2), _number("rows_per_second", "rows/s", 0, 0)),
 )
 _EPOCHS = (
     *(_text("contender", "model"), _number("epoch", "epoch", 0, 0)),
@@ -198,9 +196,7 @@ def reproduced(results: Results) -> RenderableType:
     results
         What to show.
     """
-    runs = results.settings["permutations"]
-    what = "runs of what draws at random" if results.settings["as_stream"] else "permutations"
-    title = f"{results.stream}: {runs} {what}"
+    title = f"{results.stream}: {results.settings['permutations']} permutations"
     parts = [_beside_paper(title, _CONTENDERS, results.rows("table"))]
     if results.settings["epochs"] > 1:
         parts.append(_beside_paper("After each epoch", _EPOCHS, results.rows("epochs")))

@@ -21,6 +21,7 @@ from river import (
     preprocessing,
     tree,
 )
+from river.drift import ADWIN
 from river.stream import simulate_qa
 from scipy import stats
 
@@ -29,6 +30,7 @@ from drift.experiments import Contender, Results, compare
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
+from drift.kernels import Linear
 from drift.models import LBP, Perceptron, Tracker
 from drift.streams.tables import read_stream
 
@@ -168,6 +170,27 @@ def test_a_tracker_gets_late_labels_set_and_the_report_says_so(model, protocol, 
 def test_a_tracker_inside_adwin_does_not_get_late_set():
     assert Contender(Tracker(5), late=True).make().late is True
     assert Contender(Tracker(5), adwin=True, late=True).make().model.late is None
+
+
+def test_a_model_starts_afresh_where_adwin_finds_a_change():
+    # A label that never changes, and then one that nobody can predict.
+    y = np.arange(2_000) >= 1_000
+    y &= np.random.default_rng(0).random(2_000) < 0.5
+    one = Contender(Perceptron(Linear()), adwin=True)
+    stream = [({"a": 1.0}, label) for label in y.tolist()]
+    runs = compare({"one": one}, stream, jobs=1, windows=1)["runs"]
+    model, detector, mistakes, resets = Perceptron(Linear()), ADWIN(), 0, 0
+    for label in y.tolist():
+        wrong = model.predict_one({"a": 1.0}) != label
+        mistakes += wrong
+        detector.update(wrong)
+        if detector.drift_detected:
+            model, resets = Perceptron(Linear()), resets + 1
+        model.learn_one({"a": 1.0}, label)
+    assert resets > 0
+    assert (
+        runs.set_index("model")["mistakes"]["one"] == mistakes
+    )  # the first, which does not count, is right
 
 
 def test_each_label_finds_the_prediction_of_its_example_among_texts_too():

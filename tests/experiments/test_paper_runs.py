@@ -44,8 +44,6 @@ def test_the_seed_reaches_every_model(documents):
     trial = partial(run_of, problem=Problem(documents, "a"), permutation=None, seed=7)
     assert trial(Setting("RBP")).make().seed == 7
     assert trial(Setting("RBP", one_vs_rest=True)).make().model.seed == 7
-    assert trial(Setting("RBP", adwin=True)).make().model.seed == 7
-    assert trial(Setting("River HoeffdingAdaptiveTreeClassifier")).make().seed == 7
 
 
 def test_a_trial_stays_what_its_key_says(documents):

@@ -89,7 +89,8 @@ def test_it_prints_a_table(results):
 @pytest.mark.parametrize(
     ("contenders", "settings", "message"),
     [
-        ({"X": Setting("Percepton")}, {}, "no model 'Percepton': choose among"),
+        ({"X": Setting("Percepton")}, {}, "no model 'Percepton': did you mean 'Perceptron'"),
+        ({"X": Setting("LBP", adwin=True)}, {}, "X has adwin, for streams: compare it by"),
         ({"X": Setting("LBP", {"budget": 0})}, {}, "budget must be an integer of at least 1"),
         (CONTENDERS, {"permutations": 0}, "permutations must be an integer of at least 1, not 0"),
         ({"X": Setting("LBP", budget_of="Y")}, {}, "X takes its budget from 'Y': compare it"),

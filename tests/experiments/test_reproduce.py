@@ -12,14 +12,12 @@ from drift.experiments import REPRODUCTIONS, reproduce
 from drift.experiments.reproduction import Setting
 from drift.experiments.reproduction.curves import records_of
 from drift.experiments.reproduction.setting import sweep
-from drift.experiments.river_models import RIVALS
 from drift.kernels import RBF, Polynomial
 from drift.models import MODELS
 from drift.streams import Documents
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
 TWO_CLASSES = {"a9a", "gaussians", "ijcnn1", "news20", "vehicle"}
-TOPICS = {"elec": ("0", "1"), "reuters21578": ("earn", "acq", "money-fx", "crude")}
 PROJECTRONS = ("Projectron", "ProjectronPlusPlus")
 
 
@@ -27,10 +25,6 @@ PROJECTRONS = ("Projectron", "ProjectronPlusPlus")
 def test_every_model_of_an_experiment_can_be_made(name):
     one = REPRODUCTIONS[name]
     for contender in one.contenders.values():
-        if contender.model in RIVALS:
-            assert one.as_stream
-            RIVALS[contender.model](**contender.parameters)
-            continue
         assert contender.model in MODELS or contender.model == "SVM"
         budget = {} if contender.budget_of is None else {"budget": 9}
         if contender.model != "SVM":
@@ -94,48 +88,6 @@ def test_crammers_figure_is_the_papers(stream, permutations, budgets):
     assert one.contenders["variable at half"].parameters["distill_margin"] == 0.005
 
 
-def test_beyond_the_papers_the_same_contenders_meet_river_on_every_stream():
-    streams = {name: one for name, one in REPRODUCTIONS.items() if name.startswith("beyond")}
-    assert {one.stream for one in streams.values()} == {"elec", "reuters21578"}
-    for one in streams.values():
-        assert one.as_stream
-        assert not one.tested
-        assert one.permutations == 3
-        models = {contender.model for contender in one.contenders.values()}
-        assert set(RIVALS) < models
-        assert {"LBP", "RBP", "Forgetron", "SPA", "PassiveAggressive", "LBSOP"} < models
-        for name, contender in one.contenders.items():
-            assert contender.adwin == name.endswith("ADWIN")
-            assert not name.endswith(" tuned") or contender.parameters
-
-
-@pytest.mark.parametrize(
-    ("stream", "gamma", "decay"),
-    [
-        ("reuters", 1.0, 0.1),
-        ("reuters-shifts", 1.0, 0.1),
-        ("reuters-money-fx", 10.0, 0.1),
-        ("electricity", 10.0, 0.01),
-    ],
-)
-def test_beyond_the_papers_settings_are_the_pages(stream, gamma, decay):
-    contenders = REPRODUCTIONS[f"beyond-{stream}"].contenders
-    assert {one.kernel for name, one in contenders.items() if " rbf" in name} == {RBF(gamma)}
-    assert contenders["SPA tuned"].parameters == {"decay": decay}
-    assert contenders["River LogisticRegression tuned"].parameters == {"learning_rate": 10.0}
-
-
-@pytest.mark.usefixtures("small")
-def test_several_targets_are_requested_one_after_the_other():
-    few = {"models": ["River NoChangeClassifier"], "rows": 200, "jobs": 1}
-    (record,) = reproduce("beyond-reuters-shifts", **few).records
-    assert record["target"] == "earn, then acq, then money-fx, then crude"
-    x = np.random.default_rng(3).random((200, 5))[:, 0]
-    labels = np.floor(4 * x) == np.repeat(range(4), 50)
-    # The first prediction is None, every other one the label before.
-    assert record["mistakes"] == 1 + (labels[1:] != labels[:-1]).sum()
-
-
 def test_fewer_examples_have_budgets_in_proportion():
     few = REPRODUCTIONS["crammer-mnist"].contenders_of(600)
     assert few["fixed 2000"].parameters == {"margin": 0.01, "cache": "fixed", "budget": 20}
@@ -161,7 +113,7 @@ def small(monkeypatch):
     def load(stream, _, n, *_more):
         rng = np.random.default_rng(3)
         X = rng.random((200, 5))
-        names = ("-1", "+1", "3") if stream in TWO_CLASSES else TOPICS.get(stream, "abcdef")
+        names = ("-1", "+1", "3") if stream in TWO_CLASSES else "abcdef"
         labels = [names[k] for k in (X[:, 0] * len(names)).astype(int)]
         documents = Documents.from_arrays(X, labels, name=stream)
         return documents.head(n), Documents.from_arrays(X[:80], labels[:80], name="test")
@@ -187,7 +139,7 @@ def test_the_quick_form_of_each_runs(name, tmp_path):
     assert {len(records) for records in records_of(results).values()} == {1}
     assert results.settings["rows"] == 200
     assert (results.settings["test_rows"] is not None) == one.tested
-    assert len(list(tmp_path.glob("*.svg"))) == (2 if one.as_stream else 1)
+    assert len(list(tmp_path.glob("*.svg"))) == 1
 
 
 HERE = [

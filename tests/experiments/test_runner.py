@@ -112,12 +112,7 @@ def test_records_come_in_the_order_of_the_runs_on_any_number_of_cores(cells, doc
     tested, untested = Problem(documents, None, documents.head(60)), Problem(documents, "a")
     papers = [
         *(run_of(Setting("MRBP", {"budget": b}), tested, i, i) for b in (9, 30) for i in (0, 1)),
-        run_of(Setting("LBP", {"budget": 9}), untested, as_stream=True),
-        run_of(
-            Setting("River LogisticRegression", {"learning_rate": 0.1}, adwin=True),
-            untested,
-            as_stream=True,
-        ),
+        run_of(Setting("LBP", {"budget": 9}), untested),
     ]
     alone, beside = (run_all([*cells, *papers], jobs=jobs) for jobs in (1, 2))
     assert [record["key"] for record in alone] == [run.key for run in [*cells, *papers]]

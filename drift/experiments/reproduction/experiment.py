@@ -15,11 +15,10 @@ from drift.experiments.reproduction.problem import Problem
 from drift.experiments.reproduction.runs import run_of
 from drift.experiments.reproduction.setting import SVM
 from drift.experiments.reproduction.tables import PAPER
-from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import run_experiment
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import MODELS
-from drift.streams import ShiftingStream, load, load_split
+from drift.streams import load, load_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -95,31 +94,19 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
         documents, test = load_split(one.stream, folder, rows, rows)
     else:
         documents, test = load(one.stream, folder, rows)[0], None
-    documents, target = _asked(documents, one.target)
     contenders = one.contenders_of(len(documents))
     return permuted(
         documents,
-        target,
+        one.target,
         {name: contenders[name] for name in chosen},
         test=test,
         kernel=one.kernel,
         epochs=one.epochs,
         permutations=one.permutations if permutations is None else permutations,
-        as_stream=one.as_stream,
         printed=one.printed,
         output=output,
         **how,
     )
-
-
-def _asked(
-    documents: Documents, target: str | tuple[str, ...] | None
-) -> tuple[Documents, str | None]:
-    """Documents and their target; several become one topic, which is each of them in its part."""
-    if not isinstance(target, tuple):
-        return documents, target
-    stream, name = ShiftingStream(documents, target), ", then ".join(target)
-    return replace(stream.documents, topics=stream.y[:, np.newaxis], topic_names=(name,)), name
 
 
 def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[str]:
@@ -143,7 +130,6 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     kernel: Kernel | None = None,
     epochs: int = 1,
     permutations: int = 5,
-    as_stream: bool = False,
     output: str | PathLike[str] | None = None,
     printed: Printed | None = None,
     **how: Unpack[How],
@@ -167,10 +153,6 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     permutations
         Number of random orders of the data, with the seeds 0, 1, ...; the same ones for every
         contender. Models that draw at random get the same seeds. An SVM is trained once.
-    as_stream
-        Take the documents in their own order instead, one after the other as dicts, which River's
-        models need, too; measure the memory. `permutations` is then the number of runs, with the
-        seeds 0, 1, ..., of models that draw at random; the others run once.
     printed
         What a paper prints, by contender and by column of the table, one number an epoch; it is
         shown beside what comes out.
@@ -208,9 +190,7 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     """
     permutations = check_integer("permutations", permutations)
     epochs = check_integer("epochs", epochs)
-    if as_stream and (epochs > 1 or test is not None):
-        raise ParameterError("a stream passes once and has no test part: no epochs, and no test")
-    _refuse(contenders, as_stream=as_stream)
+    _refuse(contenders)
     contenders = {n: replace(one, kernel=one.kernel or kernel) for n, one in contenders.items()}
     problems = {
         factor: Problem(documents, target, test, factor)
@@ -224,8 +204,7 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
                 for name, one in contenders.items()
                 if (one.budget_of is not None) is later
                 for run in _runs(
-                    *(_with_budget(one, records), problems[one.factor], permutations, epochs),
-                    as_stream=as_stream,
+                    _with_budget(one, records), problems[one.factor], permutations, epochs
                 )
             ]
 
@@ -237,18 +216,17 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
         | {"test_rows": None if test is None else len(test), "epochs": epochs}
         | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
         | {"series": {name: one.series for name, one in contenders.items()}}
-        | {"printed": printed or {}, "as_stream": as_stream},
+        | {"printed": printed or {}},
         output,
         **how,
     )
 
 
-def _refuse(contenders: Mapping[str, Setting], *, as_stream: bool) -> None:
-    known = [*MODELS, *RIVALS] if as_stream else [*MODELS, SVM]
+def _refuse(contenders: Mapping[str, Setting]) -> None:
     for name, one in contenders.items():
-        if one.model not in known or (one.adwin and not as_stream):
-            hint = "compare as_stream, or " if one.model in RIVALS or one.adwin else ""
-            raise ParameterError(f"no model {one.model!r}: {hint}choose among {', '.join(known)}")
+        check_names("no model", [one.model], [*MODELS, SVM])
+        if one.adwin:
+            raise ParameterError(f"{name} has adwin, for streams: compare it by `compare`")
         source = one if one.budget_of is None else contenders.get(one.budget_of)
         if source is None or source.budget_of is not None:
             raise ParameterError(
@@ -265,13 +243,10 @@ def _with_budget(one: Setting, records: Iterable[Record]) -> Setting:
     return replace(one, parameters={"budget": budget, **one.parameters})
 
 
-def _runs(
-    one: Setting, problem: Problem, permutations: int, epochs: int, *, as_stream: bool
-) -> list[Run]:
+def _runs(one: Setting, problem: Problem, permutations: int, epochs: int) -> list[Run]:
     if one.model == SVM:
         return [run_of(one, problem, 0)]
-    runs, draws = range(permutations), one.draws
-    if as_stream:
-        seeds = runs if draws else [None]
-        return [run_of(one, problem, None, seed, as_stream=True) for seed in seeds]
-    return [run_of(one, problem, i, i if draws else None, epochs=epochs) for i in runs]
+    draws = one.draws
+    return [
+        run_of(one, problem, i, i if draws else None, epochs=epochs) for i in range(permutations)
+    ]

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.experiments.comparison.tables import grouped
-from drift.experiments.figures import Panel, error_against_cost
 from drift.experiments.plots import (
-    COLOURS,
     error_in_windows,
     examples,
     finish,
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
     from drift.experiments.results import Results
 
 __all__ = [
-    "against_cost",
     "against_supports",
-    "error_over_time",
     "error_vs_budget",
     "over_time",
     "second_order_vs_budget",
@@ -48,8 +44,6 @@ _PANELS = {
     "error": "online error (%)",
     "updates": "updates (insertions)",
 }
-#: Columns that an error on a stream is drawn against, and the name of the axis.
-_COSTS = {"megabytes": "memory (MB)", "microseconds": "time an example (µs)"}
 #: A model keeps its own colour.
 _STYLES: dict[str, dict[str, Any]] = {
     "Perceptron": {"color": "#000000", "linestyle": "--"},
@@ -67,8 +61,6 @@ _LINES = ("Perceptron", "SPA", "SOP")
 _FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Tracker", "Perceptron", "SPA")
 #: What the first order reaches is drawn beside the second order.
 _SECOND_ORDER = ("RBSOP", "LBSOP", "SOP", "LBP", "Perceptron")
-#: Contenders that have a colour where there are many: more hide each other.
-_BEST = 6
 #: From so many times on a range of errors has a logarithmic axis.
 _WIDE = 3.0
 
@@ -148,49 +140,6 @@ def against_supports(results: Results) -> Figure:
     return finish(figure, f"{results.stream}: error against supports", panels, note=note)
 
 
-def against_cost(results: Results) -> Figure:
-    """Error on a stream against memory, and against time: a curve a series, else a point.
-
-    Parameters
-    ----------
-    results
-        Of a stream. Means over runs are drawn.
-    """
-    panels = [
-        Panel(
-            axis,
-            [
-                {"name": row["contender"], "cost": row[column], "error": row["error"]}
-                | {"curve": name, "drift": not name.startswith("River")}
-                for name, rows in _curves(results).items()
-                for row in rows
-            ],
-        )
-        for column, axis in _COSTS.items()
-    ]
-    return error_against_cost(f"{_name(results)}: error against memory and time", panels)
-
-
-def error_over_time(results: Results) -> Figure:
-    """Error in each part of a stream, of the contenders whose error on all of it is least.
-
-    Parameters
-    ----------
-    results
-        Means over runs are drawn.
-    """
-    best = sorted(results.rows("table"), key=lambda row: row["error"])[:_BEST]
-    lines = []
-    for row, colour in zip(best, COLOURS, strict=False):
-        name, look = row["contender"], {"linewidth": 1.4, "color": colour}
-        lines.append((name, f"{name}, {row['error']:.2f} %", records_of(results)[name], look))
-    n = results.settings["rows"]
-    parts = (results.settings["target"] or "").split(", then ")
-    places = [n * k / len(parts) for k in range(len(parts))][len(parts) == 1 :]
-    title = f"{_name(results)}: error over time of the {len(best)} best"
-    return error_in_windows(title, n, lines, places, parts)
-
-
 def test_error_by_epoch(results: Results) -> Figure:
     """Test error after each epoch, and the paper's where it prints one.
 
@@ -225,12 +174,6 @@ def _curves(results: Results) -> dict[str, list[Record]]:
         for row in results.rows("table")
     ]
     return {curve: group for (curve,), group in grouped(rows, "curve").items()}
-
-
-def _name(results: Results) -> str:
-    """Return the stream, and its target where that is a topic's name."""
-    target = results.settings["target"]
-    return results.stream if target is None or target.isdigit() else f"{results.stream}, {target}"
 
 
 def error_vs_budget(results: Results) -> Figure:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from drift.errors import ParameterError
-from drift.experiments.comparison.protocol import order_of
 from drift.experiments.runner import WINDOWS
-from drift.streams.stream import Stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,17 +94,6 @@ class Problem:
     def span(self) -> tuple[int, int]:
         """First row that is learnt, and that after the last."""
         return 0, len(self.documents)
-
-    @cached_property
-    def stream(self) -> Stream:
-        """Examples in their own order, as dicts."""
-        scaled = replace(self.documents, rows=self.rows)
-        return Stream(list(zip(scaled.features(), self.y.tolist(), strict=True)))
-
-    @cached_property
-    def order(self) -> NDArray[np.int64]:
-        """When each example of `stream` is predicted and learnt, as from `order_of`: at once."""
-        return order_of(self.stream, None)
 
     @cached_property
     def test_part(self) -> tuple[csr_array, NDArray[Any]] | None:

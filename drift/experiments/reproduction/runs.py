@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import drift
-from drift.experiments.comparison.evaluation import evaluate
-from drift.experiments.comparison.protocol import Counted
 from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.reproduction.setting import SVM
-from drift.experiments.river_models import RIVALS
 from drift.experiments.runner import learn, updates
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import OneVsRest
@@ -30,17 +26,16 @@ if TYPE_CHECKING:
     from drift.experiments.reproduction.problem import Part, Problem
     from drift.experiments.reproduction.setting import Setting
 
-__all__ = ["learn_one_by_one", "run_of"]
+__all__ = ["run_of"]
 
 
-def run_of(  # noqa: PLR0913 - what differs from run to run
+def run_of(
     one: Setting,
     problem: Problem | Part,
     permutation: int | None = None,
     seed: int | None = None,
     *,
     epochs: int = 1,
-    as_stream: bool = False,
 ) -> Run:
     """Return the run of one contender on one problem, in one order.
 
@@ -56,8 +51,6 @@ def run_of(  # noqa: PLR0913 - what differs from run to run
         Of a model that draws at random; None for the others.
     epochs
         Number of passes over the examples.
-    as_stream
-        Learn one by one, as dicts, and measure the memory, as River's models and ADWIN need it.
 
     Examples
     --------
@@ -69,35 +62,28 @@ def run_of(  # noqa: PLR0913 - what differs from run to run
     >>> [state["mistakes"] for state in record["by_epoch"]], record["test_error"]
     ([36, 64], 13.0)
     """
-    of_river = one.model in RIVALS
-    own_kernel = of_river or one.model == "Tracker"
     identity = {
         "model": one.model,
         "parameters": dict(one.parameters),
         "one_vs_rest": one.one_vs_rest,
         "seed": seed,
-        "kernel": None if own_kernel else repr(one.kernel or DEFAULT_KERNEL),
+        "kernel": None if one.model == "Tracker" else repr(one.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(),
         **problem.identity,
         "epochs": epochs,
         "permutation": permutation,
-        "as_stream": as_stream,
     }
-    if as_stream:
-        identity |= {"river": version("river"), "adwin": one.adwin}
     start, stop = problem.span
-    learnt, arguments = _task(one.model, problem, permutation, epochs, as_stream=as_stream)
+    learnt, arguments = _task(one.model, problem, permutation, epochs)
     return Run(identity, partial(one.make, seed), learnt, arguments, epochs * (stop - start))
 
 
 def _task(
-    model: str, problem: Any, permutation: int | None, epochs: int, *, as_stream: bool
+    model: str, problem: Any, permutation: int | None, epochs: int
 ) -> tuple[Callable[..., Record], tuple[Any, ...]]:
     """Return what a worker calls with the model, and the arguments that come after it."""
-    if as_stream:
-        return learn_one_by_one, (problem.stream.packed, problem.order, problem.windows)
     data: tuple[Any, ...] = (problem.y, *Rows.of(problem.rows))
     test = problem.test_part
     if test is not None:
@@ -118,39 +104,6 @@ def _parts(
     (y, *rows), test = data[:each], data[each:]
     learnt = y[slice(*span)], Rows(*rows).part(*span)
     return learnt, (test[0], Rows(*test[1:]).part()) if test else None
-
-
-@float64_columns()
-def learn_one_by_one(
-    model: Any, packed: NDArray[np.uint8], order: NDArray[np.int64], windows: int
-) -> Record:
-    """Learn the examples of a stream as `compare` has them learnt.
-
-    Returns
-    -------
-    dict
-        ``n_samples``; ``mistakes``, no prediction among them; ``seconds`` of processor time;
-        ``window_errors``, the share of mistakes in each part of the stream; ``bytes``, the largest
-        size of the model; of drift's models also ``supports`` and ``updates``.
-    """
-    counted = Counted(0, 0)  # all rows, as the papers do
-    record = evaluate(model, packed, order, None, counted, (), windows, None, predictions=False)
-    if record["status"] != "ok":
-        raise RuntimeError(f"{model!r}: {record['message']}")
-    n = record["rows"]
-    result = {
-        "n_samples": n,
-        "mistakes": record["mistakes"] + record["unpredicted"],
-        "seconds": round(record["microseconds"] * n / 1e6, 6),
-        "window_errors": [
-            round(1 - (1 - (part["error"] or 0)) * (1 - part["unpredicted"] / part["rows"]), 6)
-            for part in record["windows"]
-        ],
-        "bytes": record["memory"],
-    }
-    if hasattr(model, "n_supports"):  # nothing of River's, nor what a reset has started afresh
-        result |= {"supports": model.n_supports, "updates": updates(model)}
-    return result
 
 
 @float64_columns()

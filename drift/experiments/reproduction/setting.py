@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from drift.experiments.comparison.contender import Contender
 from drift.experiments.jobs import float64_columns
 from drift.experiments.reproduction.baselines import BatchSVM
-from drift.experiments.river_models import RIVALS, resetting
 from drift.models import MODELS, OneVsRest, Tracker
 
 if TYPE_CHECKING:
@@ -30,12 +29,9 @@ class Setting(Contender):
     Parameters
     ----------
     model
-        A name in `drift.models.MODELS`; ``Tracker``; ``SVM``, scikit-learn's, trained at once; or,
-        on a stream, one of River's in `drift.experiments.river_models.RIVALS`.
+        A name in `drift.models.MODELS`; ``Tracker``; or ``SVM``, scikit-learn's, trained at once.
     parameters
         The model's parameters other than kernel and seed.
-    adwin
-        On a stream: start afresh where ADWIN finds that the error has changed.
     budget_of
         Name of another contender, which runs first: the mean of the supports that it ends with,
         rounded, is this one's budget.
@@ -64,14 +60,13 @@ class Setting(Contender):
     @float64_columns()
     def make(self, seed: int | None = None) -> Any:
         """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns."""
-        known: dict[str, Any] = {**MODELS, "Tracker": Tracker, SVM: BatchSVM, **RIVALS}
+        known: dict[str, Any] = {**MODELS, "Tracker": Tracker, SVM: BatchSVM}
         made = known[self.model]
         arguments: dict[str, Any] = dict(self.parameters) | ({} if seed is None else {"seed": seed})
         if "kernel" in inspect.signature(made).parameters:
             arguments["kernel"] = self.kernel
         model = made(**arguments)
-        model = OneVsRest(model) if self.one_vs_rest else model
-        return resetting(model) if self.adwin else model
+        return OneVsRest(model) if self.one_vs_rest else model
 
 
 #: Numbers of a paper by contender and column, one an epoch.
@@ -89,8 +84,7 @@ class Reproduction:
     stream
         What `drift.streams.load` takes, or `drift.streams.load_split` where there is a test part.
     target
-        The topic of the positive examples; None: each topic is a class; several: requested one
-        after the other, over equal parts of the stream.
+        The topic of the positive examples; None: each topic is a class.
     kernel
         Kernel between examples.
     contenders
@@ -102,10 +96,7 @@ class Reproduction:
     epochs
         Passes over the examples.
     permutations
-        Random orders of the examples, as many as the paper has; of a stream, runs of the models
-        that draw at random.
-    as_stream
-        Whether the examples come in their own order, one by one, as in `permuted`.
+        Random orders of the examples, as many as the paper has.
     printed
         Numbers of the paper, by contender and column, one an epoch.
     quick_rows
@@ -116,14 +107,13 @@ class Reproduction:
 
     paper: str
     stream: str
-    target: str | tuple[str, ...] | None
+    target: str | None
     kernel: Kernel
     contenders: Mapping[str, Setting]
     length: int
     tested: bool = False
     epochs: int = 1
     permutations: int = 5
-    as_stream: bool = False
     printed: Printed = field(default_factory=dict)
     quick_rows: int = 1_000
     missing: str = ""

@@ -35,11 +35,9 @@ _COLUMNS: dict[str, tuple[Callable[[Record], float], int]] = {
     "supports": (itemgetter("supports"), 1),
     "updates": (itemgetter("updates"), 1),
     "seconds": (itemgetter("seconds"), 3),
-    "megabytes": (lambda record: record["bytes"] / 1e6, 4),
     "microseconds": (lambda record: 1e6 * record["seconds"] / record["n_samples"], 2),
 }
-#: Those of them that a stream has, a data set in random orders, and an epoch.
-_STREAM = ("error", "supports", "megabytes", "microseconds")
+#: Those of them that a data set in random orders has, and an epoch.
 _ORDERS = ("error", "test_error", "supports", "updates", "seconds")
 _EPOCH = ("test_error", "mistakes", "updates", "supports")
 #: Models without budget, which have versions with one: the columns of Table I.
@@ -95,10 +93,9 @@ def _paper_table(results: Results) -> list[Record]:
     ``supports`` at the end; ``updates``; ``seconds`` of processor time for learning; each with its
     standard deviation over permutations, as ``..._std``, and None where a contender has no such
     number; ``rows_per_second`` of learning; ``paper_...`` for each column that is printed;
-    ``runs``. Of a stream ``megabytes``, the most that the model took, and ``microseconds`` for
-    predicting and learning an example, in place of updates and seconds.
+    ``runs``.
     """
-    columns = _columns(results, _STREAM if results.settings["as_stream"] else _ORDERS)
+    columns = _columns(results, _ORDERS)
     printed = _printed(results)
     known = [name for name in columns if any(name in one for one in printed.values())]
     rows = []
@@ -145,9 +142,7 @@ def _epochs(results: Results) -> list[Record]:
 
 def _paper_figures(results: Results) -> dict[str, str]:
     settings = results.settings
-    if settings["as_stream"]:
-        names = ["against_cost", "error_over_time"]
-    elif settings["epochs"] > 1:
+    if settings["epochs"] > 1:
         names = ["test_error_by_epoch"] if settings["test_rows"] is not None else []
     else:
         names = ["against_supports" if any(settings["series"].values()) else "over_time"]

@@ -4,12 +4,11 @@ A learner, a Tracker(300), has so many features that wait for their label, and a
 theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
 does before it continues, and what it leaves to the thread that writes.
 
-    python -m benchmarks.stop
+    python -m benchmarks.consumer stop
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -28,6 +27,7 @@ from drift.consumers.records import Message, Position
 from drift.models import Tracker
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
 KEY = "features", None
@@ -53,12 +53,14 @@ def now() -> np.ndarray:
     return 1000 * np.array([time.perf_counter(), time.process_time()])
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this benchmark."""
     parser.add_argument("--ids", type=int, default=100_000, help="that wait, and that are done")
     parser.add_argument("--repeats", type=int, default=9)
-    given = parser.parse_args()
+
+
+def run(given: argparse.Namespace) -> None:
+    """Run the benchmark."""
     names = {"topic": "features", "labels": "labels", "timestamps": "create"}
     options = WorkerOptions(group="g", pending=given.ids + 1, **names)
     learner = LateLearner(Tracker(300, late=True), JsonCodec(), Metrics(*KEY), options)
@@ -83,7 +85,3 @@ def main() -> None:
     for name, times in steps.items():
         for kind, values in zip(("wall", "CPU"), np.transpose(times), strict=True):
             print(f"{name:>8} {kind:>5}: {np.median(values):6.1f} ms, most {max(values):6.1f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,7 +5,7 @@ checkpoints, while another process fills the topic. Every example brings a name 
 the words beside it come from a pool that grows, and the target shifts, so that supports come and go
 to the end. Memory is the resident set of the worker's process.
 
-    python -m benchmarks.soak --folder results/soak --figure results/soak.svg
+    python -m benchmarks.consumer soak --folder results/soak --figure results/soak.svg
 
 The same command again continues where it was interrupted, and draws the figure anew. With `--late`
 labels are on a separate topic, in another order, one to two thousand messages after. At the
@@ -14,13 +14,11 @@ end the model is compared with that of a plain loop.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import multiprocessing
 import random
 import statistics
-import sys
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +38,7 @@ from drift.models._state.codec import encode
 from tools.kafka.broker import Broker
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Hashable, Iterator
 
 TOPIC, LABELS, GROUP = "soak", "soak.labels", "soak"
@@ -255,14 +254,16 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
     save(figure, path)
 
 
-def main() -> int:
-    """Run the soak; 0 if memory is flat and the model sound."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this benchmark."""
     parser.add_argument("--examples", type=int, default=2_000_000)
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--folder", type=Path, default=Path("results/soak"))
     parser.add_argument("--figure", type=Path, help="draw the curve to this file")
-    arguments = parser.parse_args()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the soak; 0 if memory is flat and the model sound."""
     folder = arguments.folder
     topics = [TOPIC, *([LABELS] if arguments.late else [])]
     with Broker(folder / "kafka") as broker:
@@ -285,7 +286,3 @@ def main() -> int:
     sound = is_sound(folder, late=arguments.late)
     print(f"the model is {'' if sound else 'NOT '}that of a plain loop")
     return 0 if each <= FLAT and sound else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

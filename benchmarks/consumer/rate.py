@@ -4,7 +4,7 @@ Each partition holds RCV1 stories as JSON. A worker, a process with an RBP of bu
 predicts, learns, publishes every prediction and writes checkpoints at the default interval. The
 contenders take turns; one more round has clocks around the steps.
 
-    python -m benchmarks.consumer --output results/consumer.json
+    python -m benchmarks.consumer rate --output results/consumer.json
 
 Time of the processor is counted, too, and what other processes took of it meanwhile: workers,
 broker and they share the cores.
@@ -12,7 +12,6 @@ broker and they share the cores.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -22,21 +21,24 @@ import time
 import uuid
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from kafka import KafkaAdminClient, KafkaProducer
 
+from benchmarks.consumer.steps import Clock
 from benchmarks.data import stories
 from benchmarks.machine import machine, write_json
 from benchmarks.report import show_table
-from benchmarks.steps import Clock
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker
 from drift.models import RBP
 from drift.testing import produce
 from tools.kafka.broker import Broker
+
+if TYPE_CHECKING:
+    import argparse
 
 #: Seconds after which a process of the benchmark must have gone wrong.
 PATIENCE = 300
@@ -173,7 +175,7 @@ def report(
 
 
 def fill(broker: Broker, count: int) -> str:
-    """Make the topics, those of `consumer_pairs` too; return the name of the stream in them."""
+    """Make the topics, those of `pairs` too; return the name of the stream in them."""
     stream, codec = stories(), JsonCodec()
     examples = list(islice(cycle(stream), count))
     repeated = [codec.encode(Example(x, y)) for x, y in examples]
@@ -242,13 +244,15 @@ def show(rounds: dict[str, list[dict[str, Any]]], shares: dict[str, float]) -> d
     return {"contenders": middle, "shares": shares}
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this benchmark."""
     parser.add_argument("--examples", type=int, default=40_000, help="in each partition")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
-    arguments = parser.parse_args()
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the benchmark."""
     count = arguments.examples
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
         name = fill(broker, count)
@@ -263,7 +267,3 @@ def main() -> None:
     if arguments.output:
         everything = {"stream": name, "examples": count, **figures, "rounds": rounds, **machine()}
         write_json(arguments.output, everything)
-
-
-if __name__ == "__main__":
-    main()

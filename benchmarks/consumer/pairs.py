@@ -3,12 +3,12 @@
 Each round has the old worker with RBP(1000), then this drift's with the same model, with
 Tracker(300), and with labels of a second topic. A ratio is that of two workers of one round.
 
-    python -m benchmarks.consumer_pairs --old-python ../old/bin/python
+    python -m benchmarks.consumer pairs --old-python ../old/bin/python
 
 --old-path is a checkout with a compiled store, where that interpreter would import another drift.
 A round has 32,000 examples, and takes a minute on idle cores.
 
-    python -m benchmarks.consumer_pairs --eight --old-python python --old-path ../old --core 1
+    python -m benchmarks.consumer pairs --eight --old-python python --old-path ../old --core 1
 
 has Tracker(300) on 8 features, all workers on that core and the broker on the others: labels in the
 messages or on a separate topic, some 1,250 examples later, predictions sent or not. A ratio is
@@ -18,7 +18,6 @@ version's Tracker, which an older one's lacks, so that the ratio is that of the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -28,11 +27,14 @@ import tempfile
 import time
 import uuid
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import models
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.worker import Worker
+
+if TYPE_CHECKING:
+    import argparse
 
 #: What takes part beside the old worker: its model, topics, and share of the examples; and what
 #: its rate is to be of the old one's.
@@ -54,7 +56,7 @@ TASKS = {
     "late labels, nothing sent": (LATE | {"predictions": None}, 2.0),
 }
 #: The folder of this version.
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 #: Examples that are learnt before the clock starts, where there is a core of its own; none of late
 #: labels, as a worker may have read features far ahead of what it has learnt.
 WARM = 5000
@@ -135,20 +137,19 @@ def eight(parameters: dict[str, Any]) -> dict[str, Part]:
     }
 
 
-def run(python: str, task: dict[str, Any], path: str | None) -> dict[str, float]:
+def measured(python: str, task: dict[str, Any], path: str | None) -> dict[str, float]:
     """Run a worker in its own process, with the drift in a folder, or that of the python."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"PYTHONPATH": path} if path else {}
-    line = [python, __file__, "--work", json.dumps(task)]
+    line = [python, __file__, json.dumps(task)]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this benchmark."""
     parser.add_argument("--old-python", help="python of an environment with the older version")
     parser.add_argument("--old-path", help="folder of its sources, where it is not installed there")
     parser.add_argument("--examples", type=int, default=32_000, help="of a round")
@@ -156,13 +157,12 @@ def main() -> None:
     parser.add_argument("--eight", action="store_true", help="8 features, older and this version")
     parser.add_argument("--without-trees", action="store_true", help="this version's Tracker")
     parser.add_argument("--core", type=int, help="that all workers run on, and the broker does not")
-    parser.add_argument("--work", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.work:
-        print(json.dumps(work(json.loads(given.work))))
-        return
+
+
+def run(given: argparse.Namespace) -> None:
+    """Run the benchmark."""
     # Not where the file runs as a worker of an older version.
-    from benchmarks.consumer import fill, fill_eight  # noqa: PLC0415
+    from benchmarks.consumer.rate import fill, fill_eight  # noqa: PLC0415
     from tools.kafka.broker import Broker  # noqa: PLC0415
 
     parameters = {"trees": False} if given.without_trees else {}
@@ -178,7 +178,7 @@ def main() -> None:
             for name, one in plan.items():
                 older = one.beside == name
                 python = given.old_python if older else sys.executable
-                result[name] = run(
+                result[name] = measured(
                     python, one.task | common, given.old_path if older else str(HERE)
                 )
             if number:
@@ -196,5 +196,5 @@ def main() -> None:
         print(f"{rate:10,.0f} {each:8.1f} {ratios[0]:9.2f} {ratios[1]:7.2f} {one.bar:7.2f}  {name}")
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # a worker, of either version
+    print(json.dumps(work(json.loads(sys.argv[1]))))
