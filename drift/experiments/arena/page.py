@@ -47,17 +47,23 @@ _ABOUT_TUNED = """\
 Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
 _ABOUT_ERRORS = f"""\
 *Of*: how many models the best other was chosen among; it is not the same everywhere, as some take
-long. Behind these are some of the models, of which each stands for its kind. A dash: not run.
+long. The columns behind are of some models, each of which stands for its kind. A dash: not run.
 *Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of the {OWN} and the best
 other."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
-All runs of all models are in [one table](arena-runs.parquet), which pandas reads;
+[One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in pandas:
+
+```py
+runs = pandas.read_parquet("docs/arena-runs.parquet").query("delay.isna()")
+runs.pivot_table("error", "stream", "model")
+```
+
 `drift arena --models NAME --page docs/arena.md` adds a model's runs to it and to this page."""
 _ABOUT_MEANS = """\
-Errors are those of the tables above, and means of them. A model is in a table if it ended well on
-at least half of its streams at each delay. All means are over the same streams: those on which each
-of these models ended well."""
+Of the errors above. A table has the models that ended well on at least half of the streams at each
+delay. All its means are over the same streams, those on which each of these models ended well, and
+which stand above it. Columns do not compare: errors at once are of all rows."""
 _ABOUT_PAIRS = """\
 Streams of one source count once. Errors are means over the streams that both have run on. *Median*:
 of the differences of errors, in points, negative if the {own} is better."""
