@@ -13,7 +13,6 @@ import logging
 import posixpath
 import re
 import tomllib
-from base64 import b64decode
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -45,7 +44,14 @@ PACKAGES = (
 )
 #: Models that are shown with what they inherit: that of all made the page three times as long.
 WHOLE = ("KernelClassifier", "StructuredProjectron", "Tracker")
-OWN = "\n    options:\n      inherited_members: false"
+#: What a search multiplies the scores of pages by, by how their places begin: a class comes before
+#: pages that name it, and what only developers need comes last.
+BOOSTS = {
+    **dict.fromkeys(("api/errors/", "api/testing/"), 0.5),
+    **dict.fromkeys(("CHANGELOG", "CONTRIBUTING", "architecture", "compatibility"), 0.3),
+    **dict.fromkeys(("benchmarks/", "reproduction/", "tracker_ablation"), 0.3),
+    "api/": 1.3,
+}
 SHARED = (
     "All models have the methods of `KernelClassifier` for one example and for many, the Tracker "
     "but for scores. The page of a model has what it adds."
@@ -130,9 +136,7 @@ def reference(package: str) -> dict[str, str]:
     pages = {"index": "\n\n".join(parts) + "\n"}
     for name in known:
         own = "" if package != "models" or name in WHOLE else "\n      inherited_members: false"
-        options = f"\n    options:\n      heading_level: 1{own}"
-        # What is looked for by its name is found before pages that name it.
-        pages[name] = f"---\nsearch:\n  boost: 4\n---\n\n::: drift.{package}.{name}{options}\n"
+        pages[name] = f"::: drift.{package}.{name}\n    options:\n      heading_level: 1{own}\n"
     return pages
 
 
@@ -142,32 +146,35 @@ def _first(one: griffe.Object) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, bytes]]:
+def as_markdown(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, str]]:
     """Return a notebook's cells with what they show, and its images by their names."""
-    parts, images = [], {}
+    parts: list[str] = []
+    images: dict[str, str] = {}
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            if "image/png" in data:
-                name = f"{stem}-{len(images) + 1}.png"
-                images[name] = b64decode(data["image/png"])
-                alt = cell["metadata"].get("alt", "What the cell above draws")
-                parts.append(f"![{alt}]({name})")
+            if "image/svg+xml" in data:
+                name = f"{stem}-{len(images) // 2 + 1}"
+                light = "".join(data["image/svg+xml"])
+                images |= {f"{name}.svg": light, f"{name}-dark.svg": dark(light)}
+                parts.append(f"![{cell['metadata']['alt']}]({name}.svg)")
             elif "text/html" in data:
                 # Material lets a table scroll, and gives it a style, where it has none of its own.
                 table = "".join(data["text/html"])
                 parts.append(table.replace('<table border="1" class="dataframe">', "<table>"))
             elif "text/plain" in data or "text" in output:
                 text = "".join(data.get("text/plain", output.get("text", "")))
-                parts.append(f"```text\n{text.rstrip()}\n```")
+                parts.append(f"```{{.text .output}}\n{text.rstrip()}\n```")
     return "\n\n".join(parts) + "\n", images
 
 
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """Let links lead to where their pages are on the site, or else to the repository."""
     place = page.file.src_uri
+    boost = next((boost for start, boost in BOOSTS.items() if place.startswith(start)), 1)
+    page.meta["search"] = {"boost": boost}
     home = posixpath.dirname(ELSEWHERE.get(place, _path(place)))
     places = {_path(uri): uri for uri in files.src_uris}
 

@@ -75,10 +75,10 @@ _FAR = 6
 class Canvas(Figure):
     """A figure that a notebook shows although pyplot is not there to tell it how."""
 
-    def _repr_png_(self) -> bytes:
+    def _repr_svg_(self) -> str:
         buffer = BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
+        save(self, buffer)
+        return buffer.getvalue().decode()
 
 
 def panels_of(
@@ -89,7 +89,7 @@ def panels_of(
     return figure, list(figure.subplots(rows, columns, squeeze=False, **share).flat)
 
 
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+def save(figure: Figure, path: str | os.PathLike[str] | BytesIO) -> None:
     """Write an SVG whose text is text, and whose bytes are the same each time."""
     with mpl.rc_context({"svg.hashsalt": "drift", "svg.fonttype": "none"}):
         figure.savefig(path, format="svg", metadata={"Date": None})

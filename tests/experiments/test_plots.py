@@ -92,7 +92,7 @@ def test_a_part_of_the_models_can_be_drawn(run, tracked):
     results = tracked([run("Perceptron", shifts=1)])
     for name in results.figures:
         figure = results.plot(name)
-        assert figure._repr_png_().startswith(b"\x89PNG")
+        assert "<svg" in figure._repr_svg_()
 
 
 @pytest.mark.parametrize("missing", ["matplotlib", "matplotlib.figure"])
