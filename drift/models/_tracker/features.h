@@ -9,13 +9,16 @@
 
 static inline int drift_given(double x) { return x == x && x != DRIFT_ABSENT; }
 
+/* The rate of a mean of so many values; few divisions, as most means are of many. */
+static DRIFT_INLINE double drift_rate(double n) { return n > 1.0 / DRIFT_STATISTICS_RATE ? DRIFT_STATISTICS_RATE : 1.0 / n; }
+
 /* Update the statistics by a value. They restart where errors have long exceeded the deviation by far, or where steps between
    values have become far smaller than they were. After DRIFT_WARM_UP values outliers are clipped, so that the deviation stays
    in the range of the others; before, an outlier leads to a restart then. */
 static DRIFT_INLINE void drift_feature_learn(DriftFeature *f, double x) {
-    double error = x - f->mean, step = f->count > 0.0 ? x - f->last : 0.0, rate = 1.0 / (f->count + 1.0);
-    if (rate < DRIFT_STATISTICS_RATE) rate = DRIFT_STATISTICS_RATE;
-    if (f->count >= DRIFT_WARM_UP && f->variance > 0.0) error = drift_clipped(error, DRIFT_OUTLIER * sqrt(f->variance));
+    double error = x - f->mean, step = f->count > 0.0 ? x - f->last : 0.0, rate = drift_rate(f->count + 1.0);
+    if (f->count >= DRIFT_WARM_UP && f->variance > 0.0 && error * error > 0.999 * DRIFT_OUTLIER * DRIFT_OUTLIER * f->variance)
+        error = drift_clipped(error, DRIFT_OUTLIER * sqrt(f->variance)); /* a root takes long, and few are clipped */
     if (f->variance > 0.0) {
         double variances = error * error / f->variance;
         f->level += DRIFT_LEVEL_RATE * ((variances < DRIFT_LEVEL_MOST ? variances : DRIFT_LEVEL_MOST) - f->level);
@@ -47,7 +50,7 @@ static DRIFT_INLINE int drift_has_gaps(const DriftFeature *f, double n) {
 /* Update the statistics by a value of the n-th example, and standardise it. `curve` gets NaN if the value has no point on the
    curve: it is missing, or 0 as in most examples. */
 static DRIFT_INLINE double drift_feature_read(DriftFeature *f, double x, double n, double *curve) {
-    double mean, deviation, z, rate = 1.0 / n > DRIFT_STATISTICS_RATE ? 1.0 / n : DRIFT_STATISTICS_RATE;
+    double mean, deviation, z, rate = drift_rate(n);
     int gaps, rare = 0;
     *curve = NAN;
     if (drift_given(x)) {
@@ -57,8 +60,10 @@ static DRIFT_INLINE double drift_feature_read(DriftFeature *f, double x, double 
     if (x == x) f->share += rate * (drift_given(x) - f->share);
     gaps = drift_has_gaps(f, n);
     if (x != x || (gaps && x == DRIFT_ABSENT)) return 0.0;
-    mean = f->mean, deviation = sqrt(f->variance);
-    if (!gaps) {
+    if (gaps) {
+        mean = f->mean;
+        deviation = sqrt(f->variance);
+    } else {
         mean = f->share * f->mean;
         deviation = sqrt(f->share * (f->variance + (1.0 - f->share) * f->mean * f->mean));
         if (x == DRIFT_ABSENT) x = 0.0;

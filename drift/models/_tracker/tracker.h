@@ -115,21 +115,25 @@ static void drift_apply_maps(const DriftTracker *t, double p, const double *sums
     }
 }
 
-/* Mix all maps by class, into the last row of `probabilities`; `mapped` gets each map's probability of class `number`. */
-static void drift_mix_maps(DriftTracker *t, int number, double *mapped) {
-    double *mixed = t->probabilities + (size_t)DRIFT_GATES * t->classes, by_map[DRIFT_GATE_MAPS];
+/* Sums of a gate's powers over the classes. */
+static void drift_power_sums(const DriftTracker *t, const double *probabilities, double *sums) {
+    sums[0] = sums[1] = 0.0;
+    for (int c = 0; c < t->n_classes; c++) {
+        double p = drift_clipped_probability(t, probabilities[c]);
+        sums[0] += p, sums[1] += p * p;
+    }
+}
+
+/* Mix all maps by class, into the last row of `probabilities`. */
+static void drift_mix_maps(DriftTracker *t) {
+    double *mixed = t->probabilities + (size_t)DRIFT_GATES * t->classes, mapped[DRIFT_GATE_MAPS], sums[DRIFT_N_SLOPES];
     for (int c = 0; c < t->n_classes; c++) mixed[c] = 0.0;
     for (int g = 0; g < DRIFT_GATES; g++) {
         const double *probabilities = t->probabilities + (size_t)g * t->classes, *weights = t->maps + g * DRIFT_GATE_MAPS;
-        double sums[DRIFT_N_SLOPES] = {0};
+        drift_power_sums(t, probabilities, sums);
         for (int c = 0; c < t->n_classes; c++) {
-            double p = drift_clipped_probability(t, probabilities[c]);
-            sums[0] += p, sums[1] += p * p;
-        }
-        for (int c = 0; c < t->n_classes; c++) {
-            drift_apply_maps(t, drift_clipped_probability(t, probabilities[c]), sums, by_map);
-            for (int m = 0; m < DRIFT_GATE_MAPS; m++) mixed[c] += weights[m] * by_map[m];
-            if (c == number) memcpy(mapped + g * DRIFT_GATE_MAPS, by_map, sizeof by_map);
+            drift_apply_maps(t, drift_clipped_probability(t, probabilities[c]), sums, mapped);
+            for (int m = 0; m < DRIFT_GATE_MAPS; m++) mixed[c] += weights[m] * mapped[m];
         }
     }
 }
@@ -141,7 +145,7 @@ static void drift_predict(DriftTracker *t) {
 #undef DRIFT_SCORES
     drift_softmax(t->softmax, t->scores, t->n_rows, t->members);
     drift_gates_probabilities(t);
-    drift_mix_maps(t, -1, NULL);
+    drift_mix_maps(t);
     t->prediction = t->n_classes ? 0 : -1;
     for (int c = 1; c < t->n_classes; c++)
         if (mixed[c] > mixed[t->prediction]) t->prediction = c;
@@ -206,8 +210,12 @@ static void drift_learn_gate(DriftTracker *t, int g, int number, double w, doubl
 
 /* Multiply the maps' weights by their probabilities of the label; a share is redistributed. */
 static void drift_learn_maps(DriftTracker *t, int number, double w) {
-    double mapped[DRIFT_N_MAPS], most = 0.0, sum = 0.0;
-    drift_mix_maps(t, number, mapped);
+    double mapped[DRIFT_N_MAPS], sums[DRIFT_N_SLOPES], most = 0.0, sum = 0.0;
+    for (int g = 0; g < DRIFT_GATES; g++) {
+        const double *probabilities = t->probabilities + (size_t)g * t->classes;
+        drift_power_sums(t, probabilities, sums);
+        drift_apply_maps(t, drift_clipped_probability(t, probabilities[number]), sums, mapped + g * DRIFT_GATE_MAPS);
+    }
     for (int m = 0; m < DRIFT_N_MAPS; m++)
         if (mapped[m] > most) most = mapped[m];
     for (int m = 0; m < DRIFT_N_MAPS; m++) sum += t->maps[m] *= w == 1.0 ? mapped[m] / most : pow(mapped[m] / most, w);
