@@ -1,10 +1,9 @@
 """The template of binary algorithms, which override its hooks.
 
 `_step` learns every example: by `learn_one` or in a batch, with or without a weight, or for one
-class of several. If `_score_is_sum`, the store takes the same step itself (`run_step`): it reads
-`_update_margin`, `_weight`, `_kind`, `_labels`, `n_mistakes` and `n_updates` of the model, and
-calls its `_should_update`, `_update`, `_would_adopt` and `_adopt`. It calls no hook for an example
-above `_update_margin`. `Scored` says what flags a class may set.
+class of several. If `_score_is_sum`, the store takes the same step itself (`run_step`), and calls
+no hook for an example above `_update_margin`; `drift.models._store` lists what it reads of a model,
+and calls. `Scored` says what flags a class may set.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        overridden = cls.__dict__.keys()
+        overridden = cls.__dict__.keys()  # nothing is known of a hook that comes without its flag
         if "_should_update" in overridden and "_update_margin" not in overridden:
             cls._update_margin = math.inf
         if "_score" in overridden and "_score_is_sum" not in overridden:
@@ -107,7 +106,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
             self.n_updates += 1
             self._update(x, sign, score)
         if y is not None:
-            self._supports.calibration.learn(score, sign, self._weight)
+            self._calibration.learn(score, sign, self._weight)
             self._adopt(y)
 
     def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:
@@ -134,7 +133,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         Raises
         ------
         LabelError
-            If `y` is no such label, or of another kind than earlier ones.
+            If `y` is no such label, or of another kind than the labels before.
         FeatureError
             If a value is infinite or too large for the kernel.
         FeatureTypeError
@@ -146,8 +145,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
         if w.__class__ is float and w == 1.0 and self._score_is_sum:
             try:
                 sign = SIGNS[self._kind][y]
-            except (KeyError, TypeError):  # a label of another kind
-                pass
+            except (KeyError, TypeError):
+                pass  # a label that is refused, or a third class
             else:
                 self._supports.learn(x, y, sign, self)
                 return
@@ -162,11 +161,11 @@ class KernelClassifier(BinaryLabels, KernelModel):
         return labels[score > 0.0]
 
     def _decision(self, score: Any) -> Any:
-        """Value of `decision_function_one` for a score, of the same sign."""
+        """Value of `decision_function_one`, from a score. It has the same sign."""
         return score
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example: of the kind learnt, False before that."""
+        """Predict the label of one example. It is of the kind learnt, and False before that."""
         if self._score_is_sum:
             return self._labels[1] if self._supports.score_of(x) > 0.0 else self._labels[0]
         return super().predict_one(x)

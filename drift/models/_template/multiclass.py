@@ -21,7 +21,7 @@ __all__ = ["MulticlassKernelClassifier"]
 
 
 class MulticlassKernelClassifier(KernelModel):
-    """Classifier with one hypothesis, a prototype, for each class, over shared supports.
+    """Classifier that has a hypothesis for each class, its prototype, over shared supports.
 
     Labels are hashable. A class may appear at any time, and its prototype starts at zero. The
     prediction is the class with the highest score, and the earlier of equal classes; None before
@@ -48,8 +48,8 @@ class MulticlassKernelClassifier(KernelModel):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         overridden = cls.__dict__.keys()
-        margin = "_class_margin" in overridden
-        if {"_score", "_should_update_class"} & overridden and not margin:
+        unknown = {"_score", "_should_update_class"} & overridden
+        if unknown and "_class_margin" not in overridden:
             cls._class_margin = math.inf
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:

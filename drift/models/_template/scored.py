@@ -22,7 +22,8 @@ __all__ = ["Scored"]
 class Scored(OnlineClassifier):
     """A model that predicts by the sign of a score, or by the largest of several.
 
-    A class may set these flags, as attributes or properties:
+    A class may set these flags, as attributes or properties. They depend on parameters alone, not
+    on what was learnt, because a batch reads them once:
 
     =======================  ======================================================================
     ``_update_margin``       An example of two classes updates nothing if ``sign * score`` is above
