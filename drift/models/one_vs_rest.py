@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from drift.models._base.rows import Rows
+    from drift.models._store.hypothesis import Hypothesis
+    from drift.models._store.supports import SupportSet
     from drift.models._template.binary import KernelClassifier
     from drift.types import Features, Label
 
@@ -183,7 +185,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         supports = model._supports
         if self._shared is None:
             self._shared = SharedStore(supports.kernel, wide=model._wide)
-        model._supports = SharedSupports(self._shared, supports.budget)  # type: ignore[assignment]
+        shared: Hypothesis = SharedSupports(self._shared, supports.budget)
+        model._supports = cast("SupportSet", shared)  # whose hooks use no more than a Hypothesis
         model._share_guard(self._guard)
         for x, coefficient in supports:  # of a model that does not start empty
             model._supports.read(x)

@@ -59,7 +59,7 @@ def test_the_stores_have_the_kernel_of_the_formula(degree, coef0, tolerance):
     values = array("d", bytes(8 * supports.capacity))
     for x in rows:
         supports.read(x)
-        supports.write_kernels(values)
+        supports.store.write_kernels(values)
         expected = [
             naive_kernel("polynomial", x, z, degree=degree, coef0=coef0, normalize=True)
             for z in rows
@@ -85,7 +85,7 @@ def test_a_support_is_as_it_came_and_survives_a_copy():
     for stored in (supports, copy):
         stored.read({"a": 1.0, "c": 1e6})
         row = array("d", bytes(8 * stored.capacity))
-        stored.write_kernels(row)
+        stored.store.write_kernels(row)
         scores.append((stored.score(), row))
     assert scores[0] == scores[1]
     # The slot that is free has the kernel of a zero row.

@@ -345,7 +345,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
         supports.read({name: 1.0})
         supports.add({name: 1.0}, 1.0)
     for call in (
-        supports.write_kernels,
+        supports.store.write_kernels,
         supports.coefficients,
         supports.add_coefficients,
         supports.smallest,
@@ -410,15 +410,15 @@ def test_the_rbf_knows_neighbours_far_from_the_origin(tolerance):
     row = array("d", bytes(8 * supports.capacity))
     for i, x in enumerate(far):
         supports.read(x)
-        supports.write_kernels(row)
+        supports.store.write_kernels(row)
         assert list(row[:30]) == [float(i == k) for k in range(30)]
         for step in (0.0, 1.5, 0.5):
             supports.read(x | {"new": step})
-            supports.write_kernels(row)
+            supports.store.write_kernels(row)
             assert row[i] == pytest.approx(math.exp(-gamma * step**2), rel=tolerance)
             assert supports.score() == pytest.approx(row[i], rel=tolerance)
         supports.read_support(i)
-        supports.write_kernels(row)
+        supports.store.write_kernels(row)
         assert row[i] == 1.0
 
 
@@ -524,7 +524,7 @@ def test_free_slots_are_not_shown_to_a_users_kernel():
     supports.read({"a": 3.0, "b": 4.0})
     assert supports.score() == pytest.approx(0.6)
     row = array("d", [7.0] * 3)
-    supports.write_kernels(row)
+    supports.store.write_kernels(row)
     assert row.tolist() == pytest.approx([0.6, 0.0, 0.0])
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DISTINCT", "INDEXED_WIDTH", "Row", "Rows", "coded", "suspects"]
+__all__ = ["DISTINCT", "INDEXED_WIDTH", "Row", "Rows", "coded", "rows_to_check"]
 
 #: Rows of at most this many columns get a table from their columns to the model's, of a few bytes a
 #: column. The columns of wider rows, such as hashes to 2^31, are looked up by name.
@@ -105,7 +105,7 @@ class Row(Mapping[Hashable, float]):
         return self._dict().items()
 
 
-def suspects(rows: Rows | list[Any], largest: float) -> list[int]:
+def rows_to_check(rows: Rows | list[Any], largest: float) -> list[int]:
     """Return the numbers of the rows that a model might refuse.
 
     A row is none of them if its values, NaN left out, have a sum of squares of at most `largest`; a

@@ -1,7 +1,7 @@
 """What is compiled: the column store and what is built with it; or the same in plain Python.
 
 Other modules import these names from here. Beside the store they are the guard, the calibration,
-`prefix_votes` for the `VotedPerceptron`, and `coded` and `suspects` for batches.
+`prefix_votes` for the `VotedPerceptron`, and `coded` and `rows_to_check` for batches.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ try:
         Guard,
         coded,
         prefix_votes,
-        suspects,
+        rows_to_check,
     )
 except ImportError:  # built without a C compiler
     from drift.models._base.guard import Guard  # type: ignore[assignment]
-    from drift.models._base.rows import coded, suspects
+    from drift.models._base.rows import coded, rows_to_check
     from drift.models._store.calibration import Calibration  # type: ignore[assignment]
     from drift.models._store.plain import ColumnStore, prefix_votes  # type: ignore[assignment]
 
@@ -39,7 +39,7 @@ __all__ = [
     "column_type",
     "compiled",
     "prefix_votes",
-    "suspects",
+    "rows_to_check",
 ]
 
 #: Whether the compiled column store is in use.

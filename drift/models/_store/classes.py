@@ -1,4 +1,4 @@
-"""Hypotheses over the slots of one store."""
+"""What a store needs to predict several classes, and to know which rows would update one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["Classes"]
 
 
 class Classes(NamedTuple):
-    """Hypotheses over the slots of one store.
+    """The hypotheses of several classes over the slots of one store.
 
     Parameters
     ----------
-    numbers
+    index_of
         Index of each class by its label, in order.
     weights
-        A row for each class, as for `ColumnStore.class_scores`.
+        Coefficients, a row for each class, as for `ColumnStore.class_scores`.
     factors
-        Factor of the scores of each class; doubles.
+        Factor of each class's score; doubles.
     calibration
         Calibration of these scores.
     margin
@@ -26,10 +26,10 @@ class Classes(NamedTuple):
         True: the score of the example's class exceeds each other score by more than the margin.
         False: that score is above the margin, and all others are below minus the margin.
     supports_may_update
-        Whether an example that equals a support may cause an update in any case.
+        Whether an example that equals a support may cause an update, whatever its score.
     """
 
-    numbers: dict[Any, int]
+    index_of: dict[Any, int]
     weights: Any
     factors: Any
     calibration: Any

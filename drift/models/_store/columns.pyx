@@ -25,7 +25,8 @@ the batch's columns, and the arrays for the point's inner products and kernel va
 The other files are no layers. `columns_native.pxi` declares the C functions;
 `columns_memory.pxi` has helpers for memory and buffers. `columns_guard.pxi`,
 `columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use.
-`columns_votes.pxi` is included last: a function of one algorithm, which uses a store.
+`columns_rows.pxi` and `columns_votes.pxi` have functions: of the rows of a batch, without a store;
+and of one algorithm, which uses a store.
 """
 
 cimport cython
@@ -65,6 +66,7 @@ include "columns_memory.pxi"
 include "../_base/rows.pxi"
 include "columns_guard.pxi"
 include "columns_calibration.pxi"
+include "columns_rows.pxi"
 include "columns_window.pxi"
 include "columns_slots.pxi"
 include "columns_point.pxi"

@@ -1,87 +1,26 @@
 # Computations for many rows of a batch, or for many classes, in one call.
 
-cdef inline double sum_of_squares(dict x) except? -1.0:
-    """Sum of an example's squared values, NaN left out; infinity if a name or value is not plain."""
-    cdef Py_ssize_t position = 0
-    cdef PyObject *name
-    cdef PyObject *value
-    cdef double v, squares = 0.0
-    while PyDict_Next(x, &position, &name, &value):
-        if not drift_is_plain(name, value):
-            return INFINITY
-        try:
-            v = drift_number(value)
-        except OverflowError:
-            return INFINITY
-        if v == v:
-            squares += v * v
-    return squares
-
-
-def suspects(rows, double largest):
-    """Numbers of the rows that a model might refuse; see `drift.models._base.rows`."""
-    cdef RowsView view = None
-    cdef list found = []
-    cdef int i, k
-    cdef double squares
-    if type(rows) is Rows:
-        view = view_of(rows)
-    for i in range(<int>len(rows)):
-        if view is not None:
-            view.take(i)
-            squares = 0.0
-            for k in range(view.count):
-                squares += view.numbers[k] * view.numbers[k] if view.numbers[k] == view.numbers[k] else 0.0
-        else:
-            x = rows[i]
-            squares = sum_of_squares(x) if type(x) is dict else INFINITY
-        if not squares <= largest:
-            found.append(i)
-    return found
-
-
-def coded(list values):
-    """Distinct objects among values and each value's number; see `drift.models._base.rows`."""
-    cdef list distinct = []
-    cdef bytearray numbers = bytearray(len(values))
-    cdef unsigned char *number = <unsigned char *>PyByteArray_AsString(numbers)
-    cdef int i, k = 0, n = 0
-    for i in range(<int>len(values)):
-        value = values[i]
-        if k == n or distinct[k] is not value:  # else as the one before
-            k = 0
-            while k < n and distinct[k] is not value:
-                k += 1
-        if k == n:
-            if n == most_distinct:
-                return None
-            distinct.append(value)
-            n += 1
-        number[i] = <unsigned char>k
-    return distinct, numbers
-
-
 cdef bint is_no_update(
-    const double *scores, const double *errors, const double *factors, int count, int label, double margin, bint rivals
+    const double *scores, const double *errors, const double *factors, int count, int k, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `label` causes no update, beyond rounding; see `ColumnStore.scan_classes`."""
+    """Whether an example of class `k` causes no update, beyond rounding; see `drift.models._store.classes`."""
     cdef int c
     cdef double sign, least, largest = 0.0
-    if not 0 <= label < count:
+    if not 0 <= k < count:
         return False
     if not rivals:
         for c in range(count):
-            sign = factors[c] if c == label else -factors[c]
+            sign = factors[c] if c == k else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
                 return False
         return True
     for c in range(count):
         largest = max(largest, fabs(factors[c]) * errors[c])
-    least = factors[label] * scores[label] - margin - 4.0 * largest
+    least = factors[k] * scores[k] - margin - 4.0 * largest
     if count == 1:
         return least > 0.0
     for c in range(count):
-        if c != label and not least > factors[c] * scores[c]:
+        if c != k and not least > factors[c] * scores[c]:
             return False
     return True
 
@@ -99,19 +38,19 @@ cdef class Batches(Scores):
 
     cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""
-        cdef Py_ssize_t slot = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
+        cdef Py_ssize_t column_bytes = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
         cdef int k, n_dense = 0
         if view is None:
             self.read((<list>rows)[i])
             return 0
         self.read_row_at(view, i)
-        if self.count * slot < DRIFT_WORTH or i == view.size - 1:
+        if self.count * column_bytes < DRIFT_WORTH or i == view.size - 1:
             return 0
         if self.window_row == i and self.window.covers(i, self.padded()):
             return 0
         for k in range(self.count):
             n_dense += drift_is_dense(&self.columns[self.terms.ids[k]])
-        if n_dense * slot >= DRIFT_WORTH:
+        if n_dense * column_bytes >= DRIFT_WORTH:
             self.open_window(view, i)
             self.read_row_at(view, i)
         return 0
@@ -220,32 +159,32 @@ cdef class Batches(Scores):
         """
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer weight = buffer_of(classes.weights), factor = buffer_of(classes.factors)
-        cdef int i, c, label, n = <int>len(rows), count = <int>len(classes.factors)
+        cdef int i, c, k, n = <int>len(rows), count = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
         cdef bint supports_may_update = labels is not None and classes.supports_may_update
-        cdef dict numbers = classes.numbers
-        cdef list names = list(numbers)
+        cdef dict index_of = classes.index_of
+        cdef list class_labels = list(index_of)
         cdef Calibration calibration = classes.calibration
         cdef Buffer work = buffer_of(bytearray(2 * count * sizeof(double)))
         cdef double *scores = doubles(work, 2 * count)
         cdef double *factors = doubles(factor, count)
         for i in range(<int>len(predictions), n):
-            label = -1 if labels is None else numbers.get(labels[i], count)
+            k = -1 if labels is None else index_of.get(labels[i], count)
             self.read_next(rows, view, i)
             if not self.score_classes(weight, count, scores, scores + count):
                 break
-            if label < 0:
-                label = best_class(scores, factors, count)
-            if not is_no_update(scores, scores + count, factors, count, label, margin, rivals):
+            if k < 0:
+                k = best_class(scores, factors, count)
+            if not is_no_update(scores, scores + count, factors, count, k, margin, rivals):
                 break
             if supports_may_update and self.may_be_support():
                 break
             if labels is not None:
                 for c in range(count):
                     scores[c] *= factors[c]
-                calibration.learn_scores(scores, count, label, 1.0)
-            predictions.append(names[label])
+                calibration.learn_scores(scores, count, k, 1.0)
+            predictions.append(class_labels[k])
         self.close_window(n - <int>len(predictions))
 
     cdef bint may_be_support(self) noexcept:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from drift._values import number
 from drift.errors import FeatureError
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from drift.kernels import Kernel
+    from drift.models._base.guard import Part
     from drift.models._base.rows import Rows
     from drift.models._store.classes import Classes
+    from drift.models._store.learner import Learner
     from drift.types import Features
 
 __all__ = ["ColumnStore", "prefix_votes"]
@@ -142,10 +144,10 @@ class ColumnStore:
         classes: Classes,
     ) -> None:
         """Append predictions of rows up to the next update; see the compiled store."""
-        numbers, weights, factors, calibration, margin, rivals, supports_may_update = classes
+        index_of, weights, factors, calibration, margin, rivals, supports_may_update = classes
         if labels is None:
             margin, rivals, supports_may_update = 0.0, True, False
-        names = list(numbers)
+        class_labels = list(index_of)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
@@ -155,13 +157,13 @@ class ColumnStore:
                 break  # raised again when the row is learnt
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
-            label = best if labels is None else numbers.get(labels[i], len(names))
-            is_no_update = _is_no_update(pairs, label, margin, rivals=rivals)
+            k = best if labels is None else index_of.get(labels[i], len(pairs))
+            is_no_update = _is_no_update(pairs, k, margin, rivals=rivals)
             if not is_no_update or (supports_may_update and self._may_be_support()):
                 break
             if labels is not None:
-                calibration.learn_classes([score for score, _ in pairs], label, 1.0)
-            predictions.append(names[label])
+                calibration.learn_classes([score for score, _ in pairs], k, 1.0)
+            predictions.append(class_labels[k])
 
     def _may_be_support(self) -> bool:
         squared = self.point[1]
@@ -179,11 +181,11 @@ class ColumnStore:
         return self.score()
 
     @alone
-    def learn(self, x: Features, y: Any, sign: float, model: Any) -> float:
+    def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float:
         """Read an example and let a model learn it; see the compiled store."""
         score = self.score_of(x)
         if sign * score <= model._update_margin or model._would_adopt(y):  # noqa: SLF001
-            self.guard.update(model, model._step, x, y, sign, score)  # noqa: SLF001
+            self.guard.update(cast("Part", model), model._step, x, y, sign, score)  # noqa: SLF001
         else:
             self.calibration.learn(score, sign, model._weight)  # noqa: SLF001
         return score
@@ -244,7 +246,7 @@ class ColumnStore:
         predictions: list[Any],
         labels: list[Any] | None,
         signs: Any,
-        model: Any,
+        model: Learner,
     ) -> None:
         """Predict rows, and learn them as `learn` does; see the compiled store."""
         for i in range(len(predictions), len(rows)):
@@ -510,14 +512,14 @@ def _power_of_two(squared: float) -> float:
 
 
 def _is_no_update(
-    scores: list[tuple[float, float]], label: int, margin: float, *, rivals: bool
+    scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool
 ) -> bool:
-    """Whether an example of class `label` causes no update, from scores and error bounds."""
-    if not 0 <= label < len(scores):
+    """Whether an example of class `k` causes no update, from scores and error bounds."""
+    if not 0 <= k < len(scores):
         return False
     if not rivals:
-        signed = ((s if c == label else -s, error) for c, (s, error) in enumerate(scores))
+        signed = ((s if c == k else -s, error) for c, (s, error) in enumerate(scores))
         return all(s - error > margin for s, error in signed)
-    least = scores[label][0] - margin - 4.0 * max(error for _, error in scores)
-    others = [s for c, (s, _) in enumerate(scores) if c != label] or [0.0]
+    least = scores[k][0] - margin - 4.0 * max(error for _, error in scores)
+    others = [s for c, (s, _) in enumerate(scores) if c != k] or [0.0]
     return all(least > s for s in others)

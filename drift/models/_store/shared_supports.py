@@ -99,10 +99,7 @@ class SharedStore(Coefficients):
 
 
 class SharedSupports(Part):
-    """The supports of one hypothesis in a `SharedStore`.
-
-    It has the part of `SupportSet` that hooks need if their class sets `_shares_supports`.
-    """
+    """The supports of one hypothesis in a `SharedStore`: a `Hypothesis`, and its `factor`."""
 
     def __init__(self, shared: SharedStore, budget: int | None) -> None:
         self.budget = budget
@@ -139,7 +136,7 @@ class SharedSupports(Part):
             self._shared.read(x)
 
     def read_support(self, i: int) -> None:
-        """Read support number `i` as the point."""
+        """Read the `i`-th oldest support as the point."""
         self._shared.store.read_support(self._order[i])
         self._at_support = True
 
@@ -222,7 +219,7 @@ class SharedSupports(Part):
         self._shared.serial = -1
 
     def evict(self, i: int) -> int:
-        """Evict support number `i`; return its slot."""
+        """Evict the `i`-th oldest support; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
         self._keep(slot)
         shared.clear(shared.store, slot, self._own)
@@ -250,7 +247,7 @@ class SharedSupports(Part):
         self.evict(self._order.index(slot))
 
     def coefficient(self, i: int) -> float:
-        """Coefficient of support number `i`."""
+        """Coefficient of the `i`-th oldest support."""
         return self._factor * float(self._shared.matrix[self._number, self._order[i]])
 
     @property

@@ -25,7 +25,7 @@ __all__ = ["SupportSet"]
 
 @undoes_itself
 class SupportSet:
-    """Supports with their coefficients, ``f = sum_i coefficient_i k(x_i, .)``, the oldest first.
+    """The supports of one hypothesis, in a store of their own: `Hypothesis`, and more.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class SupportSet:
         Use float64 columns even if `column_type` is float32.
     """
 
+    #: All of the store's supports are the hypothesis's, see `Hypothesis`.
+    slots_in_store = None
+
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
         self.budget = budget
         self._bind(built.ColumnStore(kernel, wide or built.column_type() == "float64", self._limit))
-
-    #: Slots of the supports among the store's, the oldest first; None: all of the store's supports.
-    slots_in_store = None
 
     @property
     def _limit(self) -> int | None:
@@ -52,49 +52,32 @@ class SupportSet:
         return None if self.budget is None else self.budget + 1
 
     def _bind(self, store: ColumnStore) -> None:
-        """Bind the store's methods directly: delegation would cost a tenth of a prediction."""
-        #: The column store.
+        """Bind the store's methods directly: delegation would cost a tenth of a prediction.
+
+        `Hypothesis` describes the first group, the store the second.
+        """
         self.store = store
-        #: Read an example as the point; FeatureError and FeatureTypeError change nothing.
         self.read = store.read
-        #: Score f(x) of the point read last.
         self.score = store.score
-        #: Read an example as the point and return its score.
         self.score_of = store.score_of
-        #: Read an example as the point and let a model learn it; see the store.
-        self.learn = store.learn
-        #: Make the example read last the newest support; return its slot.
-        self.add = store.add
-        #: Number of supports: as `len`, in a quarter of its time.
-        self.n_supports = store.n_supports
-        #: Evict support number `i`; return its slot.
-        self.evict = store.evict
-        #: Bound on the rounding error of the last score.
         self.rounding = store.rounding
-        #: Kernel between the point and itself.
         self.self_kernel = store.self_kernel
-        #: Predict rows up to the next update of a class; see the store.
-        self.scan_classes = store.scan_classes
-        #: Score of the point under several sets of coefficients; see the store.
-        self.class_scores = store.class_scores
-        #: Write the coefficient of each slot into a buffer; see the store.
-        self.coefficients = store.coefficients
-        #: Set the coefficient of each slot from a buffer; see the store.
-        self.set_coefficients = store.set_coefficients
-        #: Add a number to the coefficient of each slot; see the store.
-        self.add_coefficients = store.add_coefficients
-        #: Slot of the smallest support, the newest excluded; see the store.
-        self.smallest = store.smallest
-        #: Read a support as the point; slot of its nearest neighbour and the merge's share.
-        self.nearest = store.nearest
-        #: Evict a support and add a share of its coefficient to another's; see the store.
-        self.merge = store.merge
-        #: Multiply every coefficient by a number, in constant time.
+        self.n_supports = store.n_supports
+        self.add = store.add
+        self.evict = store.evict
         self.scale = store.scale_all
-        #: Score of each row of an array.
-        self.score_rows = store.score_rows
-        #: Let a model learn the rows of an array; see the store.
+        self.smallest = store.smallest
+        self.nearest = store.nearest
+        self.merge = store.merge
+
+        self.learn = store.learn
         self.learn_rows = store.learn_rows
+        self.score_rows = store.score_rows
+        self.class_scores = store.class_scores
+        self.scan_classes = store.scan_classes
+        self.coefficients = store.coefficients
+        self.set_coefficients = store.set_coefficients
+        self.add_coefficients = store.add_coefficients
 
     def __len__(self) -> int:
         return self.n_supports()
@@ -154,11 +137,11 @@ class SupportSet:
         return content_of(x)
 
     def coefficient(self, i: int) -> float:
-        """Coefficient of support number `i`."""
+        """Coefficient of the `i`-th oldest support."""
         return self.store.coefficient(self.store.slot(i))
 
     def read_support(self, i: int) -> None:
-        """Read support number `i` as the point."""
+        """Read the `i`-th oldest support as the point."""
         self.store.read_support(self.store.slot(i))
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:

@@ -108,7 +108,7 @@ class Table:
 
         It never refuses a row of plain numbers whose sum of squares is at most `largest`.
         """
-        for i in built.suspects(self.rows, largest):
+        for i in built.rows_to_check(self.rows, largest):
             try:
                 read(self.rows[i])
             except DriftError as error:

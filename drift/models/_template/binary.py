@@ -2,8 +2,8 @@
 
 `_step` learns every example: by `learn_one` or in a batch, with or without a weight, or for one
 class of several. If `_score_is_sum`, the store takes the same step itself (`run_step`), and calls
-no hook for an example above `_update_margin`; `drift.models._store` lists what it reads of a model,
-and calls. `Scored` says what flags a class may set.
+no hook for an example above `_update_margin`; `Learner` in `drift/models/_store/learner.py` is
+what it needs of the model. `Scored` says what flags a class may set.
 """
 
 from __future__ import annotations

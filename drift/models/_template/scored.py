@@ -38,8 +38,8 @@ class Scored(OnlineClassifier):
                              without it. `MRBP` keeps the 0; `PassiveAggressive` sets 1.
     ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
                              this, because rounding errors would accumulate.
-    ``_shares_supports``     The hooks use no more of ``self._supports`` than `SharedSupports` has,
-                             so that `OneVsRest` can use one store for all classes. `LBP` sets this.
+    ``_shares_supports``     The hooks use no more of ``self._supports`` than a `Hypothesis` has, so
+                             that `OneVsRest` can use one store for all classes. `LBP` sets this.
     =======================  ======================================================================
 
     The templates set the others:
