@@ -14,7 +14,7 @@ from drift.experiments.arena.streams import KINDS
 from drift.experiments.comparison.importances import curves
 from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.statistics import ranks_of
-from drift.experiments.comparison.tables import costs, grouped, own_rows
+from drift.experiments.comparison.tables import BASELINES, costs, grouped, own_rows
 from drift.experiments.plots import (
     COLOURS,
     GREY,
@@ -102,8 +102,8 @@ def error_against_cost(
     Returns
     -------
     Figure
-        The six curves of lowest error are coloured, the others grey. The line is the Pareto front.
-        Markers of models that are not drift's are hollow.
+        The six models of lowest error are coloured, the others and the baselines grey. The line is
+        the Pareto front. Markers of models that are not drift's are hollow.
     """
     n = max(1, len(panels))
     size = (6.0, 4.4 * n, n, 1) if narrow else (12.6, 6.4, 1, n)
@@ -113,7 +113,8 @@ def error_against_cost(
         least[spot["curve"]] = min(spot["error"], least.get(spot["curve"], math.inf))
     lowest = max(min(least.values(), default=0.0), _LEAST)
     limit = math.inf if every else _FAR * lowest
-    colours = dict(zip(sorted(least, key=least.__getitem__)[:_BEST], COLOURS, strict=False))
+    best = sorted((one for one in least if one not in BASELINES), key=least.__getitem__)[:_BEST]
+    colours = dict(zip(best, COLOURS, strict=False))
     named = [
         _draw(axes, panel, colours, limit, every=every)
         for axes, panel in zip(axes, panels, strict=False)
@@ -146,9 +147,10 @@ def _draw(
     corners = [_place(spot) for spot in front]
     axes.plot(*zip(*corners, strict=True), drawstyle="steps-post", color="0.3", lw=1, zorder=1)
     along = [
-        (a ** (1 - part) * b**part, error)
-        for (a, error), (b, _) in pairwise(corners)
+        place
+        for (a, high), (b, low) in pairwise(corners)
         for part in np.linspace(0, 1, 40)
+        for place in ((a ** (1 - part) * b**part, high), (b, high ** (1 - part) * low**part))
     ]
     low, high = (pick(spot["cost"] for spot in drawn) for pick in (min, max))
     axes.set_xlim(low / 1.5, 1.5 * high * (high / low) ** 0.2)  # with room for names at the right
@@ -183,14 +185,18 @@ def windows(results: Results) -> Figure:
     best = results.rows("table")
     drawn = [*best[:_DRAWN], *(row for row in best[_DRAWN:] if row["model"] == "no change")]
     lines = []
-    for row, colour in zip(drawn, COLOURS, strict=False):
+    colours = iter(COLOURS)
+    for row in drawn:
         name, error = row["model"], MEASURES["error"].text(row["error"])
         records = [
             {"window_errors": [window["error"] for window in record["windows"]]}
             for record in results.records
             if record["model"] == name
         ]
-        lines.append((name, f"{name}, {error} %", records, {"linewidth": 1.4, "color": colour}))
+        style: dict[str, Any] = {"linewidth": 1.0, "color": GREY}
+        if name not in BASELINES:
+            style = {"linewidth": 1.4, "color": next(colours)}
+        lines.append((name, f"{name}, {error} %", records, style))
     (stream, known), *_ = results.streams.items()
     places = [drift["row"] for drift in known["drifts"]]
     title = f"{stream}: error over time"
