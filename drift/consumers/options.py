@@ -119,7 +119,7 @@ class _TopicOptions:
     )
     events: str | None = option("Topic for alarms.", None)
     checkpoint_every: int = option(
-        "Messages between checkpoints, if that is sooner than checkpoint-seconds.", 20_000, least=1
+        "Messages after which a checkpoint is due before its time.", 20_000, least=1
     )
     checkpoint_seconds: float = option("Time between checkpoints.", 10.0, least=0, duration=True)
     promote: float | None = option(
