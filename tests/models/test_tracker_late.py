@@ -336,6 +336,7 @@ TICKETS_FORGED = {
     "no stride": lambda own: own | {"stride": 0},
     "an age of nan": lambda own: own | {"longest_delay": float("nan")},
     "more rows than there are": lambda own: own | {"tickets": _changed(own["tickets"], 0, 9)},
+    "fewer deviations": lambda own: own | {"tickets": _changed(own["tickets"], 4, 0)},
     "scores of nan": lambda own: own | {"tickets": _changed(own["tickets"], slice(8, 12), 255)},
 }
 

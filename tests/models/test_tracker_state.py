@@ -137,6 +137,12 @@ def use_the_free_slot(core):
     arrays_of(PLAN, core)["coefficients"][0, 0, core["free"]] = 0.5
 
 
+def free_a_support(core):
+    take_another_slot(core)
+    arrays = arrays_of(PLAN, core)
+    arrays["coefficients"][:, :, core["free"]] = arrays["squared"][core["free"]] = 0.0
+
+
 PLAN = Tracker(5, trees=True)._core.plan
 _VARIANCE = FEATURE.index("variance")
 
@@ -145,6 +151,7 @@ FORGED = {
     "a free slot that there is not": (beside(free=6), "free slot"),
     "a free slot of another type": (beside(free=5.0), "free slot"),
     "a free slot that is used": (use_the_free_slot, "coefficients of the free slot"),
+    "a free slot with a support": (free_a_support, "support in the free slot"),
     "a class twice": (beside(classes=["a", "b", "b"]), "classes"),
     "a list as a class": (beside(classes=["a", "b", ["c"]]), "unhashable"),
     "no class as a class": (beside(classes=["a", "b", None]), "missing"),
@@ -154,6 +161,7 @@ FORGED = {
     "a list as a name": (beside(names=["x", ["y"]]), "names"),
     "one name less": (beside(names=["x"]), "float32 arrays"),
     "one name more": (beside(names=["x", "y", "z"]), "float32 arrays"),
+    "more names than dense rows have": (beside(names=[*map(str, range(4097))]), "names"),
     "names that are no list": (beside(names=("x", "y")), "names"),
     "a row less in a window": (beside(windows=[39, 40]), "float32 arrays"),
     "a row more in a window": (beside(windows=[40, 41]), "float32 arrays"),
@@ -211,6 +219,15 @@ FORGED = {
     "a covariance that is none": (array("covariances", put((0, 0, 1), 0.05)), "covariances"),
     "a variance of a weight below 0": (array("covariances", put((1, 2, 2), -1.0)), "covariances"),
     "a variance below 0": (array("features", put((0, _VARIANCE), -1.0)), "features"),
+    "a variance of deviations below 0": (
+        array("deviation_statistics", put((0, 0, _VARIANCE), -1.0)),
+        "deviation_statistics",
+    ),
+    "a mean's weight below 0": (array("means", put((0, 0, 1), -0.1)), "means"),
+    "a mean's weight above 1": (array("means", put((0, 0, 1), 1.1)), "means"),
+    "a member's errors below 0": (array("errors", put(0, -1.0)), "errors"),
+    "a member's losses below 0": (array("losses", put(0, -1.0)), "losses"),
+    "regrets below 0": (array("regrets", put(0, -1.0)), "regrets"),
     "a norm below 0": (array("squared", put(0, -1.0)), "squared"),
     "a sum below 0": (array("sums", put(0, -1.0)), "sums"),
     "hashes of dense features": (array("common", put(0, 1)), "common"),
@@ -239,6 +256,26 @@ def test_a_forged_state_is_refused(forge, match):
     state = state_of_some()
     forge(state["_core"])
     refuse(state, f"inconsistent: .*({match})")
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *(("tree_weights", 1e-6), ("tree_weights", 1e4)),
+        *(("tree_missed", 0.0), ("tree_missed", 1.0)),
+        *(("tree_leaves", -2.0), ("tree_leaves", 2.0)),
+        *(("factors", 5e-324), ("factors", 1.0)),
+    ],
+)
+def test_numbers_at_their_bounds_are_restored(name, number):
+    """A row of weight 1,000 or more that is kept with a chance of a tenth weighs 10,000."""
+    state = state_of_some()
+    numbers = arrays_of(PLAN, state["_core"])[name]
+    numbers.flat[0] = number
+    model = Tracker.__new__(Tracker)
+    model.__setstate__(state)
+    assert model._core.arrays()[name].flat[0] == numbers.flat[0]
 
 
 @pytest.mark.parametrize(("forge", "match"), FORGED_SPARSE.values(), ids=FORGED_SPARSE)
