@@ -120,7 +120,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         return self.model._shares_supports and self.model._score_is_sum
 
     def _score(self) -> Any:
-        if self._shared is not None and self._scores_at_once:
+        if self._shared is not None and self.model._score_is_sum:
             return self._shared.example_scores()[0] * self._factors()
         return np.array([model._decision(model._score()) for model in self.models.values()])
 

@@ -39,9 +39,9 @@ class Coefficients(Part):
             more = max(hypotheses - rows, 0), max(slots - columns, 0)
             self.matrix = np.pad(self.matrix, ((0, more[0]), (0, more[1])))
 
-    def score(self, store: ColumnStore, hypotheses: slice = _ALL) -> tuple[Array, Array]:
+    def score(self, store: ColumnStore, hypotheses: slice | None = None) -> tuple[Array, Array]:
         """Score of the store's point by hypothesis, and bounds on the rounding errors."""
-        matrix = self.matrix[hypotheses]
+        matrix = self.matrix if hypotheses is None else self.matrix[hypotheses]
         scores, roundings = np.zeros(len(matrix)), np.zeros(len(matrix))
         if matrix.size:
             store.class_scores(matrix, scores, roundings)
