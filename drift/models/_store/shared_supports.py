@@ -227,7 +227,7 @@ class SharedSupports(Part):
         """Evict the `i`-th oldest support; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
         self._keep(slot)
-        shared.clear(shared.store, slot, self._own)
+        shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:
             shared.store.evict_slot(slot)
