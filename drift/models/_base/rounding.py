@@ -16,12 +16,12 @@ TIE = 2.0**-40
 
 
 def sum_or_zero(a: float, b: float, tie: float = TIE) -> float:
-    """Sum; 0 if the terms cancel within rounding."""
+    """Return the sum of two numbers; 0 if they cancel within rounding."""
     return 0.0 if abs(a + b) <= tie * (abs(a) + abs(b)) else a + b
 
 
 def sums_or_zeros(a: NDArray[Any], b: NDArray[Any], tie: float = TIE) -> NDArray[Any]:
-    """Sums of arrays, each as of `sum_or_zero`."""
+    """Return the sums of two arrays, 0 where their terms cancel within rounding."""
     sums: NDArray[Any] = a + b
     sums[np.abs(sums) <= tie * (np.abs(a) + np.abs(b))] = 0.0
     return sums

@@ -106,11 +106,11 @@ class Row(Mapping[Hashable, float]):
 
 
 def rows_to_check(rows: Rows | list[Any], largest: float) -> list[int]:
-    """Return the numbers of the rows that a model might refuse.
+    """Return the indices of the rows that a model might refuse; they may name other rows, too.
 
-    A row is none of them if its values, NaN left out, have a sum of squares of at most `largest`; a
-    dict must also have floats alone. Compiled code clears more dicts, those with ints and bools
-    under plain names. Both may name rows that no model refuses, and miss none that one might.
+    They leave out rows whose values, without NaN, have a sum of squares of at most `largest`. They
+    leave out only dicts of floats; compiled code also leaves out dicts with ints and bools whose
+    names are strings or ints.
     """
     found = []
     for i in range(len(rows)):

@@ -216,7 +216,7 @@ class InverseGram(Part):
         inverse, broke_down = linalg.lapack.dpotrf(self._gram[square], lower=1)
         if not broke_down:
             inverse, broke_down = linalg.lapack.dpotri(inverse, lower=1)
-        if broke_down:  # of a kernel that is none
+        if broke_down:  # because the "kernel" is not positive definite
             lower = self._gram[square]
             inverse = linalg.inv(np.tril(lower) + np.tril(lower, -1).T)
         self._inverse = np.zeros_like(self._gram, order="F")
@@ -247,10 +247,10 @@ class GramFactor(Part):
         return len(self._lower)
 
     def whiten(self, row: Array) -> Array:
-        """``L^{-1} row``, in the place of `row`: the point in an orthonormal basis of the span.
+        """``L^{-1} row``, written into `row`: the point in an orthonormal basis of the span.
 
-        With the kernel between a point and the supports for `row`, its squared length is that of
-        the point's projection onto their span.
+        If `row` is the kernel between a point and the supports, the squared length of the result is
+        the squared length of the point's projection onto their span.
         """
         return linalg.blas.dtrsv(self._lower, row, lower=1, overwrite_x=1)
 
@@ -276,11 +276,11 @@ class GramFactor(Part):
             Kernel between it and itself.
         """
         distance = self_kernel - float(whitened @ whitened)
-        # Written so that a kernel that is none, with NaN or negative squares, leaves nothing over.
+        # Written so that the result is 0 if the "kernel" gives NaN or negative squares.
         if not distance > _ROUNDING * self_kernel:
             return 0.0
         if distance < _DOUBTFUL * self_kernel:
-            # The error is that of k(x, x) and of each term of the projection, which may be long.
+            # The error comes from k(x, x) and from each term of the projection, which may be long.
             terms = math.sqrt(self_kernel) + float(np.abs(self.weights(whitened)) @ self._lengths)
             if distance <= _UNIT * terms * terms:
                 return 0.0

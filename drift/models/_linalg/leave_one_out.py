@@ -31,8 +31,8 @@ def largest_by_row(matrix: Array) -> Array:
 class LeaveOneOutScores(Part):
     """``rest_j = sum_{i != j} coefficient_i k(x_i, x_j)`` for each support ``j``, by slot.
 
-    An insertion or eviction costs the one kernel row of the support that comes or goes, and memory
-    is that of a few such rows: there is no Gram matrix. A support's own term stays out of its sum,
+    An insertion or eviction needs the kernel row of the support that comes or goes alone. Memory is
+    a few such rows, because there is no Gram matrix. A support's own term stays out of its sum,
     where it would bury the others' and return only to be subtracted.
 
     Parameters
@@ -153,6 +153,6 @@ class LeaveOneOutScores(Part):
         slots = np.flatnonzero((self._born < math.inf) & (margins + slack >= least))
         if not len(slots):
             return None
-        surely = (margins - slack)[slots].max()  # the largest margin is no less than that
+        surely = (margins - slack)[slots].max()  # the largest margin is at least this
         tied = slots[(margins + slack)[slots] >= surely]
         return int(tied[self._born[tied].argmin()])

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 
 #: Slots and columns are 32-bit numbers.
-_MOST = 2**31 - 1
-#: Lanes round capacities up: a capacity may exceed twice the slots in use by this.
-_LANES = 64
+_LARGEST_NUMBER = 2**31 - 1
+#: A capacity may exceed twice the slots in use by this, because it is rounded up to the lanes.
+_SLACK = 64
 #: Far above all stored values, which are scaled to 1 or less, and within float32's range.
 _TOO_LARGE = 2.0**127
 #: Types of the arrays of a store's state.
@@ -55,7 +55,7 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
 
 def check_budget(budget: Any) -> None:
     """Raise ValueError unless it is a budget or None."""
-    _check(budget is None or (type(budget) is int and 1 <= budget <= _MOST), "the budget")
+    _check(budget is None or (type(budget) is int and 1 <= budget <= _LARGEST_NUMBER), "the budget")
 
 
 def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
@@ -72,13 +72,13 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
         given = state[name]
         _check(type(given) is array and given.typecode == code, "the type of its numbers")
     used, columns = len(state["sizes"]), len(state["names"])
-    capacity, most = state["capacity"], state["most"]
+    capacity, largest = state["capacity"], state["most"]
     _check(type(state["wide"]) is bool and type(state["factor"]) is float, "the type of columns")
-    _check(type(most) is float and 0.0 < most <= LARGEST, "the largest value")
+    _check(type(largest) is float and 0.0 < largest <= LARGEST, "the largest value")
     for name in ("weight", "scale", "squared", "serials"):
         _check(len(state[name]) == used, "an array of another length")
     # Capacity doubles, so less than half of it is unused.
-    _check(type(capacity) is int and used <= capacity <= 2 * used + _LANES, "the capacity")
+    _check(type(capacity) is int and used <= capacity <= 2 * used + _SLACK, "the capacity")
     sizes, ids, values = (np.asarray(state[name]) for name in ("sizes", "ids", "values"))
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     _check(total == len(ids) == len(values), "the sizes")
@@ -128,11 +128,11 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     _check(shared.matrix.dtype == np.float64 and shared.matrix.shape == shape, "the coefficients")
     _check(shared.users.dtype == np.int64 and shared.users.shape == (room,), "the users")
     counted = np.zeros(room, dtype=np.int64)
-    distinct([part._number for part in parts], len(parts))  # noqa: SLF001
+    distinct([part.index for part in parts], len(parts))
     for part in parts:
         check_budget(part.budget)
-        _check(type(part._factor) is float, "a factor")  # noqa: SLF001
-        counted[list(distinct(part._order.tolist(), used))] += 1  # noqa: SLF001
+        _check(type(part.factor) is float, "a factor")
+        counted[list(distinct(part.slots_in_store.tolist(), used))] += 1
     live = np.ones(used, dtype=bool)
     live[state["free_slots"]] = False
     _check((counted == shared.users).all(), "the users")

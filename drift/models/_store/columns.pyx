@@ -77,7 +77,7 @@ include "columns_votes.pxi"
 
 
 cdef class ColumnStore(Changes):
-    """Supports by feature, and the kernel row of one example against all of them.
+    """The column store: supports by feature, and the score of an example.
 
     Parameters
     ----------

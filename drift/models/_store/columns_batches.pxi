@@ -117,7 +117,7 @@ cdef class Batches(Scores):
         self.close_window(0)
 
     def class_scores(self, weights, scores, roundings):
-        """Score the point under several sets of coefficients, with one kernel row.
+        """Score the point under several sets of coefficients, from the same kernel values.
 
         `weights` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
         wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
@@ -188,7 +188,7 @@ cdef class Batches(Scores):
         self.close_window(n - <int>len(predictions))
 
     cdef bint may_be_support(self) noexcept:
-        """Whether a support may equal the point, whose kernel row was just computed."""
+        """Whether a support may equal the point, whose kernel values were just computed."""
         cdef int slot
         cdef double dot, squared = self.point_squared * self.point_cosine_factor**2
         for slot in range(self.used):

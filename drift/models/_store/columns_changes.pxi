@@ -1,6 +1,6 @@
 # Adding and evicting supports, and the log from which a failed update is undone.
 #
-# During an update an evicted support only loses its coefficient. Its row stays in its slot until the
+# During an update an evicted support only loses its coefficient. Its values stay in their columns until the
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
 cdef struct Evicted:
@@ -11,18 +11,17 @@ cdef struct Evicted:
 
 
 cdef class Changes(Batches):
-    """The layer that changes the supports: their order, additions, evictions, merges, and their undoing."""
+    """The layer that changes the supports and their coefficients, and undoes that."""
 
-    # Values before the update. The first `n_old` supports of the order were there before it. Weights are saved
-    # once one of a support that remains changes.
-    cdef int old_used, old_capacity, old_columns, n_old
+    # The log of the update: values before it, and what it added and evicted.
+    cdef int old_used, old_capacity, old_columns
+    cdef int n_old  # so many supports, the first of the order, were there before
     cdef int64_t old_added
     cdef double old_factor
+    cdef bint weights_kept  # whether `old_weight` is valid: a coefficient of a remaining support has changed
     cdef double *old_weight
     cdef int old_room
-    cdef bint weights_kept
-    # The slots of supports that the update added, and what it evicted.
-    cdef Stack added
+    cdef Stack added  # slots
     cdef Evicted *evicted
     cdef int n_evicted, evicted_room
 
@@ -161,7 +160,7 @@ cdef class Changes(Batches):
         return slot
 
     cdef int drop_features(self, int slot) noexcept:
-        """Delete a support's values from its columns; return the number of empty ones, listed in `keys`."""
+        """Delete a support's values from its columns; return how many are empty now, and list these in `keys`."""
         cdef int k, j, size = self.n_features[slot], n_emptied = 0, largest = 0
         cdef bint dense
         cdef int32_t *features = self.features[slot]
@@ -194,7 +193,7 @@ cdef class Changes(Batches):
         return self.factor * self.weight[slot]
 
     def set_coefficients(self, values):
-        """Set the coefficient of each slot, from a buffer as of `add_coefficients`."""
+        """Set the coefficient of each slot, from a buffer like that of `add_coefficients`."""
         cdef Buffer buffer = buffer_of(values)
         self.keep_weights()
         if self.used:
@@ -288,7 +287,7 @@ cdef class Changes(Batches):
     def nearest(self, int slot, slots=None):
         """Read a support as the point; return the slot of its nearest neighbour, and the merge's share.
 
-        The nearest one has the smallest angle; of equals, the first. Projecting ``k(x_i, .)`` onto
+        The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)`` onto
         ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. Returns -1 and 0.0 if all others
         are orthogonal. `slots` is a buffer of candidates, int32; without it, all supports, the oldest
         first.
@@ -381,7 +380,7 @@ cdef class Changes(Batches):
         self.scored = self.filled = self.current = False
 
     def finish(self):
-        """Delete the rows of supports that the update evicted; return an exception of their names' code."""
+        """Delete the values of evicted supports; return an exception that their names' code raised, or None."""
         cdef int i, k, slot, n_emptied
         problem = None
         self.logging = False

@@ -24,6 +24,7 @@ cdef void copy_region(SavedRegion *region, bint back) noexcept:
 
 
 cdef inline int kind_of_value(value) except -1:
+    """How the guard saves a value, a `Kind`."""
     if value is None or type(value) is int or type(value) is float or type(value) is tuple or type(value) is str:
         return VALUE  # the common case, without a look-up
     kind = KINDS.get(type(value))
@@ -52,10 +53,10 @@ cdef class Guard:
 
     cdef unsigned long owner  # the thread
     cdef int depth
-    # The current update: pairs of a part's __dict__ and its content before; objects that undo their own changes;
-    # calls for its end; and saved arrays.
     cdef bint updating
-    cdef list parts, self_undoing, deferred
+    cdef list parts  # pairs: the __dict__ of each part of the update, and a copy from before it
+    cdef list self_undoing  # objects that undo their own changes
+    cdef list deferred  # calls for the end of the update
     cdef SavedRegion *saved
     cdef int n_saved, room
 

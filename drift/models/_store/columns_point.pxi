@@ -52,32 +52,40 @@ cdef inline void take(Reading *reading, int k, int j, double v) noexcept:
 cdef class Point(Slots):
     """The example read last, and the thread that read it."""
 
-    # The example: all features in its order; of a row, the non-zero ones. `plain`: reading it runs none of the
-    # caller's code; `by_index`: it is a row, of an array with these names, or None for numbers.
-    cdef Given *given
+    # The example.
+    cdef Given *given  # all features in its order; of a row, the non-zero ones
     cdef int n_given
-    cdef bint plain, by_index
-    cdef object row_names
-    # Positions in `given` of the features that no support has.
-    cdef int32_t *unknown
+    cdef int32_t *unknown  # indices in `given` of features that no support has
     cdef int n_unknown
-    # The point: `count` terms in the order read, the same by column and divided by `divisor`, and the previous point.
-    cdef Terms terms, sorted, last
-    cdef int count, last_count
-    cdef bint ordered  # whether `sorted` is valid
-    cdef uint64_t *keys
-    cdef uint64_t *spare_keys  # both to sort
-    cdef int point_room  # of all these arrays
-    cdef double point_norm2, last_norm2  # |x|^2 as read, with new features
-    cdef double divisor, point_scale, point_squared, point_cosine_factor  # as for a slot
+    cdef bint plain  # reading it runs none of the caller's code
+    cdef bint by_index  # it is a row of an array
+    cdef object row_names  # of the array's columns; None for numbers
+    cdef unsigned long reader  # the thread that read it
     cdef readonly long serial  # number of points read
-    # What is valid: `current`, the point; `filled`, its kernel values; `scored`, its score. A change of the supports
-    # ends all three, a change of coefficients the last. Then the same of the previous point.
-    cdef bint current, filled, scored
-    cdef bint was_filled, was_scored
-    cdef Window window  # of the current batch, or None
+
+    # The point: a term for each feature that a support has.
+    cdef Terms terms  # in the order read
+    cdef Terms sorted  # by column, and divided by `divisor`
+    cdef int count
+    cdef bint ordered  # whether `sorted` is valid
+    cdef double point_norm2  # |x|^2 as read, with new features
+    cdef double divisor, point_scale, point_squared, point_cosine_factor  # as for a slot
+    cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
-    cdef unsigned long reader  # the thread
+    cdef uint64_t *keys  # to sort, like the next
+    cdef uint64_t *spare_keys
+    cdef int point_room  # of all arrays above
+
+    # What is valid. A change of the supports ends all three, a change of coefficients the last.
+    cdef bint current  # the point
+    cdef bint filled  # `kernels`
+    cdef bint scored  # `last_score`
+
+    # The previous point, to recognise it.
+    cdef Terms last
+    cdef int last_count
+    cdef double last_norm2
+    cdef bint was_filled, was_scored
 
     def __cinit__(self):
         self.reserve_point(8)
@@ -321,7 +329,7 @@ cdef class Point(Slots):
         return kept
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
-        """Read a row of an array after `index`, unless it is the point already."""
+        """Read a row of an array after `read_header`, unless it is the point already."""
         view.take(i)
         if self.is_same_row(view):
             self.guard.check()
@@ -349,7 +357,7 @@ cdef class Point(Slots):
         return n == self.n_given
 
     cdef int read_row(self, RowsView view) except -1:
-        """Read the row that the view took; -1 with FeatureError if it cannot be learnt."""
+        """Read the row that the view took; FeatureError if it cannot be learnt."""
         cdef Reading reading
         cdef Given *given
         cdef double v

@@ -1,14 +1,14 @@
-# The point's score: inner products with all supports, kernel values, their weighted sum.
+# The point's kernel values and score, and the step of a model that learns it.
 
 cdef class Scores(Point):
-    """The kernel row of the point and its score, which change no support."""
+    """The layer that computes the point's inner products, kernel values and score."""
 
     cdef double last_score, last_rounding
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
     cdef double cached_norm2
 
     cdef int compute_dots(self) except -1:
-        """Fill `work` with the inner products of the point and every slot, both scaled."""
+        """Fill `dots` with the inner products of the point and every slot, both scaled."""
         cdef int n = self.padded()
         cdef const void *sums = NULL
         self.sort_point()
@@ -29,7 +29,7 @@ cdef class Scores(Point):
         return 0
 
     cdef int compute_kernels(self) except -1:
-        """Fill `row` with the kernel between the point and every slot; return their number."""
+        """Fill `kernels` with the kernel between the point and every slot; return their number."""
         cdef int n = self.padded()
         cdef list near
         if self.filled:
@@ -53,7 +53,7 @@ cdef class Scores(Point):
         return n
 
     cdef list near_slots(self):
-        """Slots whose squared distance, from the inner products in `row`, is rounding error."""
+        """Slots whose squared distance, from the inner products in `kernels`, is rounding error."""
         cdef int slot
         cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
         cdef list near = []
@@ -85,7 +85,7 @@ cdef class Scores(Point):
         return sum
 
     cdef int call_kernel(self) except -1:
-        """Apply a user's kernel to the inner products in `row`."""
+        """Apply a user's kernel to the inner products in `kernels`."""
         import numpy as np
 
         cdef bytes dots = (<char *>self.kernels)[:self.used * sizeof(double)]

@@ -11,63 +11,62 @@ cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
 cdef class Slots:
     """The lowest layer: a column for each feature, and a slot for each support."""
 
-    # What the model's store is made with.
-    cdef public Guard guard
-    cdef readonly Calibration calibration
-    cdef readonly bint wide
-    cdef object limit
-    # The kernel. A cosine is k(a, b) / sqrt(k(a, a) k(b, b)); a kernel that normalises has rows of unit norm.
+    cdef public Guard guard  # of the model
+    cdef readonly Calibration calibration  # of the model's scores
+    cdef readonly bint wide  # float64 columns
+    cdef object limit  # number of slots not to exceed when growing ahead of need, or None
+
+    # The kernel.
     cdef readonly object kernel
     cdef int kernel_kind, degree
     cdef double coef0, gamma
-    cdef bint normalize, cosine
-    # Bounds: the largest k(x, x) of kernels that grow with x; gamma |x|^2 above which the RBF needs exact
-    # distances; the share of sum |coefficient * kernel| below which a score is rounding error.
-    cdef public double largest_self_kernel
-    cdef double far
-    cdef readonly double tie
-    # The columns. names[j] is the name of columns[j], None while j is in free_columns; there may be more names,
-    # all None. The stack has room for all columns.
+    cdef bint normalize  # examples are stored with unit norm
+    cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
+    cdef public double largest_self_kernel  # a bound on k(x, x), for kernels that grow with x
+    cdef double far  # gamma |x|^2 above which the RBF needs exact distances
+    cdef readonly double tie  # a score below this share of its terms' magnitudes is rounding error
+
+    # The columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
-    cdef DriftVocabulary vocabulary
-    cdef list names
-    cdef Stack free_columns
-    # The batch's columns: their names, None for numbers; the position of each name; and for each position the
-    # store's column, or -1. That table is NULL before the first rows, and where they are too wide for it.
-    cdef object header
-    cdef dict positions
-    cdef int32_t *column_of
+    cdef list names  # of each column, None if it is free; there may be more, all None
+    cdef DriftVocabulary vocabulary  # the column of each name
+    cdef Stack free_columns  # with room for all columns
+
+    # The columns of the batch that is read, at positions 0, 1, 2, ...
+    cdef object header  # their names, None for numbers
+    cdef dict positions  # by name
+    cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
     cdef Py_ssize_t header_width
-    # The slots, `used` of `capacity`, which is a multiple of the lanes, so that loops have no tail. The stack
-    # has room for all slots.
-    cdef readonly int capacity
-    cdef int used
-    cdef Stack free_slots
-    # By slot: the columns of the support's features; its coefficient divided by `factor`, so that scaling all takes
-    # constant time; what its values are multiplied by; |x|^2; and its `cosine_factor_of`. In a free slot weight,
-    # scale and |x|^2 are 0, and there are no features.
-    cdef int32_t **features
+
+    # The slots. A free one has weight, scale and |x|^2 0, and no features.
+    cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
+    cdef int used  # slots from this on were never used
+    cdef Stack free_slots  # with room for all slots
+    cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
-    cdef double *weight
+    cdef double *weight  # the coefficient divided by `factor`, so that scaling all takes constant time
     cdef double factor
-    cdef double *scale
-    cdef double *squared
-    cdef double *cosine_factor
-    # By slot: the point's inner products, after a group of lanes in their block, and its kernel values.
+    cdef double *scale  # what the slot's values are multiplied by
+    cdef double *squared  # |x|^2
+    cdef double *cosine_factor  # see `cosine_factor_of`
+
+    # The point, by slot.
     cdef void *dots_block
-    cdef void *dots
+    cdef void *dots  # inner products, in their block after a group of lanes for padding cells
     cdef double *kernels
-    # The supports, the oldest first: slots and serial numbers, the last of which is `n_added`.
-    cdef int32_t *order
+
+    # The supports, the oldest first.
+    cdef int32_t *order  # slots
     cdef int64_t *serials
     cdef int size
-    cdef readonly int64_t n_added
-    # The log of columns, for `Changes.undo`: those that were named, those that turned dense (j) or sparse (~j),
-    # and the fewest free columns since the update began.
+    cdef readonly int64_t n_added  # the last serial number
+
+    # The log of columns, for `Changes.undo`.
     cdef bint logging
-    cdef Stack named, converted
-    cdef int fewest_free
+    cdef Stack named  # columns that got a name
+    cdef Stack converted  # j: column j turned dense; ~j: it turned sparse
+    cdef int fewest_free  # free columns, at their fewest since the update began
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -120,9 +119,9 @@ cdef class Slots:
     # --- internals ------------------------------------------------------------------------------
 
     cdef double cosine_factor_of(self, double norm2) noexcept:
-        """Factor of x that normalises k(x, .) by sqrt(k(x, x)), relative to an x of unit norm.
+        """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
 
-        With the constant term ``c`` that is ``sqrt((1 + c) / (|x|^2 + c))``.
+        It scales k(x, x) to that of an example of unit norm.
         """
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 

@@ -1,7 +1,6 @@
-"""The contract of the compiled column store in plain Python.
+"""The column store in plain Python: the oracle of the compiled one, and the fallback without it.
 
-It is the oracle of the store's tests, and the slow fallback without the extension. Values and sums
-are double, even if `wide` is False.
+Values and sums are double, even if `wide` is False.
 """
 
 from __future__ import annotations
@@ -36,44 +35,42 @@ __all__ = ["ColumnStore", "prefix_votes"]
 
 @undoes_itself
 class ColumnStore:
-    """Supports by feature, and the kernel row of one example against all of them."""
+    """The column store: supports by feature, and the score of an example."""
 
-    tie = TIE  # a score below tie * sum |coefficient * kernel| is rounding error
+    tie = TIE  # a score below this share of its terms' magnitudes is rounding error
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
         self.kernel = kernel
         self.wide = wide
-        # A subclass may override the computation.
-        built_in = type(kernel) in {Linear, Polynomial, RBF}
-        #: Whether rows are stored with unit norm, because the kernel normalises them.
-        self.normalize = (
-            isinstance(kernel, (Linear, Polynomial, RBF)) and built_in and kernel.scales_rows
-        )
-        #: The squared norm of free slots; a user's kernel may be undefined at 0.
-        self.free_squared = 0.0 if built_in else 1.0
-        self.vocabulary: dict[Hashable, int] = {}
-        self.names: list[Hashable] = []
-        # Each dict of `columns` and each list of `rows` is replaced, never changed.
-        #: The values by slot of each column.
-        self.columns: list[dict[int, float]] = []
-        self.free_columns: list[int] = []
-        #: The columns of each slot.
-        self.features: list[list[int]] = []
-        self.weight: list[float] = []
-        self.squared: list[float] = []
-        self.free_slots: list[int] = []
-        self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)
-        self.unknown = 0.0  # squared norm of the point's new features
-        self.serial = 0  # number of points read
-        self.guard = Guard()  # the model's
+        self.guard = Guard()  # of the model
         self.calibration = Calibration()  # of the model's scores
-        self.order: list[int] = []  # slots of the supports, the oldest first
-        self.serials: list[int] = []  # of each support, counting all ever added from 1
-        self.n_added = 0
-        self.largest_self_kernel = LARGEST  # the largest k(x, x) allowed, if it grows with x
+        self.largest_self_kernel = LARGEST  # a bound on k(x, x), for kernels that grow with x
+        # A subclass of these may override the computation.
+        built_in = type(kernel) in {Linear, Polynomial, RBF}
+        scaled = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.scales_rows
+        self.normalize = built_in and scaled  # examples are stored with unit norm
         self._grows = isinstance(kernel, (Linear, Polynomial)) and built_in and not kernel.normalize
-        self._rounding = 0.0
-        self._last: tuple[Any, float] | None = None  # the point with `unknown`, and its score
+        # The columns. Each dict is replaced, never changed.
+        self.columns: list[dict[int, float]] = []  # values by slot
+        self.names: list[Hashable] = []
+        self.vocabulary: dict[Hashable, int] = {}  # the column of each name
+        self.free_columns: list[int] = []
+        # The slots. Each list of columns is replaced, never changed.
+        self.features: list[list[int]] = []  # columns in which the slot has a value
+        self.weight: list[float] = []  # the coefficient
+        self.squared: list[float] = []  # |x|^2; -1 in a free slot
+        self.free_squared = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
+        self.free_slots: list[int] = []
+        # The supports, the oldest first.
+        self.order: list[int] = []  # slots
+        self.serials: list[int] = []
+        self.n_added = 0  # the last serial number
+        # The point.
+        self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)  # its terms, and |x|^2
+        self.unknown = 0.0  # sum of squares of its new features
+        self.serial = 0  # number of points read
+        self._last: tuple[Any, float] | None = None  # the point scored last, and its score
+        self._rounding = 0.0  # bound on that score's error
 
     @property
     def _guard(self) -> Guard:
@@ -417,7 +414,7 @@ class ColumnStore:
         self.names[j] = name
         self.vocabulary[name] = j
 
-    # --- state, as of the compiled store -------------------------------------------------------
+    # --- state, in the form of the compiled store ----------------------------------------------
 
     @alone
     def state(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class SharedStore(Coefficients):
             self.users = np.pad(self.users, (0, more))
 
     def join(self) -> int:
-        """Make room for one more hypothesis; return its number."""
+        """Make room for one more hypothesis; return its index."""
         self.make_room(len(self.matrix) + 1, 0)
         self.serial = -1
         return len(self.matrix) - 1
@@ -113,6 +113,11 @@ class SharedSupports(Part):
     def _own(self) -> slice:
         """The hypothesis in the store's matrix."""
         return slice(self._number, self._number + 1)
+
+    @property
+    def index(self) -> int:
+        """Index of the hypothesis in the store's matrix."""
+        return self._number
 
     @property
     def kernel(self) -> Kernel:
@@ -222,7 +227,7 @@ class SharedSupports(Part):
         """Evict the `i`-th oldest support; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
         self._keep(slot)
-        shared.clear(shared.store, slot, self._own)
+        shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:
             shared.store.evict_slot(slot)

@@ -210,6 +210,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     def _with_weight(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
         """Call `learn` with `_weight` set."""
+        if w == 1.0:
+            return learn(*example)
 
         def weighted() -> Any:
             self._weight = w  # an exception undoes this, too
@@ -217,7 +219,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             del self._weight
             return result
 
-        return learn(*example) if w == 1.0 else self._guard.update(self, weighted)
+        return self._guard.update(self, weighted)
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
         """Predict the label of one example.
