@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from benchmarks.scenarios import Settings
 
 WIDTH, LEARNT, BUDGET = 10, 500, 100
+#: Rows of a batch, and how many batches come one after another, as in a stream.
+ROWS, BATCHES = 1_000, 3
 #: Rows of a call whose fixed cost is measured, and so many calls.
 SHORT = {1: 400, 10: 100, 100: 10}
 
@@ -93,6 +95,12 @@ def batch(predict: bool, X: Any, y: Any, model: Any) -> None:  # noqa: FBT001
         model.learn_many(X, y)
 
 
+def each(run: Callable[..., None], predict: bool, parts: Any, model: Any) -> None:  # noqa: FBT001
+    """Let a loop or a batch run on one part of the rows after another."""
+    for X, y in parts:
+        run(predict, X, y, model)
+
+
 def learnt(make: Callable[[], Any], rows: Rows) -> dict[bool, Any]:
     """Models that have learnt dicts with names, and with numbers."""
     models = {named: make() for named in (True, False)}
@@ -103,21 +111,24 @@ def learnt(make: Callable[[], Any], rows: Rows) -> dict[bool, Any]:
 
 def whole(settings: Settings) -> dict[str, Any]:
     """Batches of some thousand rows: time over that of the loop, and us a row."""
-    n = settings.pick(1_000, 200)
+    size = settings.pick(ROWS, 100)
+    n = BATCHES * size
     X, y = drawn(LEARNT + n)
-    before, rows = Rows.of(X[:LEARNT], y[:LEARNT]), Rows.of(X[LEARNT:], y[LEARNT:])
+    before = Rows.of(X[:LEARNT], y[:LEARNT])
+    starts = range(LEARNT, LEARNT + n, size)
+    rows = [Rows.of(X[i : i + size], y[i : i + size]) for i in starts]
     table, figures = [], {}
     for name, make in progress(makers().items(), "batches: models"):
         models = learnt(make, before)
         for predict in (True, False):
             contenders: dict[str, Contender] = {}
             for named in (True, False):
-                one = partial(loop, predict, rows.dicts[named], rows.y)
+                one = partial(each, loop, predict, [(part.dicts[named], part.y) for part in rows])
                 contenders[f"loop {named}"] = on_copies(models[named], one, n)
-            for kind, batched in rows.kinds.items():
-                many = partial(batch, predict, batched, rows.y)
+            for kind in KINDS:
+                many = partial(each, batch, predict, [(part.kinds[kind], part.y) for part in rows])
                 contenders[kind] = on_copies(models[kind in NAMED], many, n)
-            times = take_turns(contenders, settings.pick(3, 2), f"batches: {name}")
+            times = take_turns(contenders, settings.pick(5, 2), f"batches: {name}")
             direction = "predict" if predict else "learn"
             row: dict[str, Any] = {"model": f"{name}, {direction}"}
             row["loop, us"] = times.microseconds("loop True")["median"]

@@ -158,6 +158,28 @@ def test_frames_with_names_equal_the_loop(name, form):
     assert many.predict_proba_many(rows)[5].tolist() == [*one.predict_proba_one(rows[5]).values()]
 
 
+ONE_COLUMN = {
+    "sparse": (
+        pd.arrays.SparseArray([0.0, 1.0, 0.0, 2.0], fill_value=0.0),
+        [{}, {"a": 1.0}, {}, {"a": 2.0}],
+    ),
+    "masked": (pd.array([1.0, None, 0.0], dtype="Float64"), [{"a": 1.0}, {"a": np.nan}, {"a": 0}]),
+    "whole": (pd.array([1, 3, 0], dtype="Int64"), [{"a": 1}, {"a": 3}, {"a": 0}]),
+    "bools": ([True, False, True], [{"a": 1}, {"a": 0}, {"a": 1}]),
+}
+
+
+@pytest.mark.parametrize("column", ONE_COLUMN)
+@pytest.mark.parametrize("make", [lambda: LBP(9), lambda: Tracker(20)], ids=["LBP", "Tracker"])
+def test_a_frame_of_one_column_of_any_type_equals_the_loop(make, column):
+    values, rows = ONE_COLUMN[column]
+    y = [True, False, True, True][: len(rows)]
+    one, many = make(), make()
+    loop(one, zip(rows, y, strict=True))
+    many.predict_learn_many(pd.DataFrame({"a": values}), y)
+    assert many.to_bytes() == one.to_bytes()
+
+
 def test_a_dense_array_is_read_where_it_is():
     X = np.random.default_rng(0).normal(size=(50_000, 20))
     y, model = (X[:, 0] > 0.0).tolist(), LBP(3, kernel=Linear())

@@ -9,6 +9,7 @@ cdef class RowsView:
 
     cdef int size  # number of rows
     cdef Py_ssize_t width
+    cdef object names  # of the columns; None for their numbers
     cdef Py_buffer indptr, indices, values
     cdef bint is_sparse, direct  # direct: doubles, with each row's values one after another
     cdef double *copied  # a row that is not direct
@@ -20,7 +21,7 @@ cdef class RowsView:
     def __cinit__(self, rows):
         cdef Py_ssize_t item
         PyObject_GetBuffer(rows.values, &self.values, PyBUF_STRIDES)
-        self.width, item = rows.width, self.values.itemsize
+        self.width, self.names, item = rows.width, rows.names, self.values.itemsize
         if rows.indptr is None:
             self.size = <int>self.values.shape[0]
             self.direct = item == 8 and self.values.strides[1] == item and self.values.strides[0] % item == 0 and <size_t>self.values.buf % 8 == 0
@@ -63,6 +64,16 @@ cdef class RowsView:
                 self.copied[k] = narrow
             cell += self.values.strides[1]
         self.numbers = self.copied
+
+    cdef dict row(self, int i):
+        """Take row `i`, and return it as a dict."""
+        cdef int k, column
+        cdef dict x = {}
+        self.take(i)
+        for k in range(self.count):
+            column = self.columns[k] if self.columns != NULL else k
+            x[column if self.names is None else self.names[column]] = self.numbers[k]
+        return x
 
 
 cdef inline RowsView view_of(rows):

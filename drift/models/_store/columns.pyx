@@ -58,6 +58,7 @@ from drift.models._store.constants import DENSE, FAR, LANES, SAME, SPARSE
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
 cdef int most_distinct = DISTINCT
+cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 
 include "../../__init__.py"  # the version that this is compiled from

@@ -57,10 +57,11 @@ cdef class Batches(Scores):
 
     cdef RowsView open_batch(self, rows):
         """Prepare the look-up of rows; None for a list of mappings."""
-        if type(rows) is not Rows:
-            return None
-        self.read_header(rows)
-        return view_of(rows)
+        cdef RowsView view = None
+        if type(rows) is Rows:
+            view = view_of(rows)
+            self.read_header(view)
+        return view
 
     cdef int open_window(self, RowsView view, int first) except -1:
         """Sum the dense columns of the next rows, from `first` on."""

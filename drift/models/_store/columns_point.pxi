@@ -205,6 +205,7 @@ cdef class Point(Slots):
             A value is no finite number. The supports do not change.
         """
         cdef dict features
+        cdef RowsView view
         if type(x) is dict:  # a subclass may override `items`
             features = x
             if self.is_same(features):
@@ -212,8 +213,9 @@ cdef class Point(Slots):
                 self.reader = PyThread_get_thread_ident()
                 return
         elif type(x) is Row:
-            self.read_header(x.rows)
-            self.read_row_at(view_of(x.rows), x.i)
+            view = view_of(x.rows)
+            self.read_header(view)
+            self.read_row_at(view, x.i)
             return
         else:
             features = as_dict(x)

@@ -236,15 +236,15 @@ cdef class Slots:
             return -1
         return index_below(name, self.header_width) if self.header is None else self.positions.get(name, -1)
 
-    cdef int read_header(self, rows) except -1:
-        """Look up the columns of a `Rows`, unless they are those looked up last."""
-        cdef Py_ssize_t position, width = rows.width
-        names = rows.names
+    cdef int read_header(self, RowsView view) except -1:
+        """Look up the columns of a batch, unless they are those looked up last."""
+        cdef Py_ssize_t position, width = view.width
+        names = view.names
         if self.header is not names:
             self.forget_header()
         if names is not None and self.header is None:
             self.look_up_header(names)
-        elif names is None and width > INDEXED_WIDTH:
+        elif names is None and width > indexed_width:
             self.forget_header()
         elif names is None and width > self.header_width:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))

@@ -459,11 +459,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         `run` does rows in compiled code as far as it can, `step` the next one, and so on. `run` is
         None if there is no compiled code for this batch.
         """
-        while len(predictions) < len(rows):
-            if run is not None and not run():
+        n = len(rows)
+        while run is not None and len(predictions) < n:
+            if not run():
                 run = None
-            if (i := len(predictions)) < len(rows):
+            if (i := len(predictions)) < n:
                 predictions.append(step(i, rows[i]))
+        for i in range(len(predictions), n):
+            predictions.append(step(i, rows[i]))  # noqa: PERF401 - those before an error stay
 
     def _table(self, X: Any) -> Table:
         """Return the examples of a batch to predict, or refuse them."""

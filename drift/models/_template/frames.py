@@ -105,16 +105,20 @@ class Frame:
         boolean = sys.modules["polars"].Boolean
         if self._X.width and all(t.is_numeric() or t == boolean for t in self._X.dtypes):
             self.names = self._X.columns
-            self.matrix = np.asarray(self._X.to_numpy(), dtype=np.float64)
+            self._fill(self._X.get_columns())
 
     def _read_arrow(self) -> None:
         X, types = self._X, sys.modules["pyarrow"].types
         names = X.column_names
         if len({*names}) == len(names) and names and all(map(types.is_floating, X.schema.types)):
             self.names = names
-            self.matrix = np.empty((len(X), len(names)), order="F")
-            for k, column in enumerate(X.columns):
-                self.matrix[:, k] = column.to_numpy()
+            self._fill(X.columns)
+
+    def _fill(self, columns: Sequence[Any]) -> None:
+        """Copy the columns, of polars or Arrow, into the matrix."""
+        self.matrix = np.empty((len(self._X), len(columns)), order="F")
+        for k, column in enumerate(columns):
+            self.matrix[:, k] = column.to_numpy()
 
     def _read_any(self) -> None:
         frame = self.wrapped

@@ -115,14 +115,14 @@ cdef class TrackerCore:
         self.guard.release()
         return 0
 
-    cdef int read_point(self, x, rows=None, int i=0) except -1:
-        """Read an example, or row `i`, into the point; FeatureError changes nothing."""
+    cdef int read_point(self, x, RowsView view=None, int i=0) except -1:
+        """Read an example, or a row of a batch, into the point; FeatureError changes nothing."""
         cdef bint same
         cdef bytes ticket
         if type(x) is Row:
-            same = self.scale.read(None, x.rows, x.i)
+            same = self.scale.read(None, view_of(x.rows), x.i)
         else:
-            same = self.scale.read(x, rows, i)
+            same = self.scale.read(x, view, i)
         self.predicted = self.predicted and same
         if self.tickets is not None:
             self.key = self.scale.key()
@@ -193,19 +193,18 @@ cdef class TrackerCore:
 
     def predict(self, x, bint ticket=True):
         """Return the number of the predicted class; -1 without any."""
-        return self.predict_example(x, None, 0, ticket)
-
-    cdef int predict_example(self, x, rows, int i, bint ticket) except -2:
-        cdef int prediction
         self.acquire()
         try:
-            self.read_point(x, rows, i)
-            prediction = self.predict_point()
-            if ticket:
-                self.issue_ticket()
-            return prediction
+            return self.predict_example(x, None, 0, ticket)
         finally:
             self.release()
+
+    cdef int predict_example(self, x, RowsView view, int i, bint ticket) except -2:
+        self.read_point(x, view, i)
+        self.predict_point()
+        if ticket:
+            self.issue_ticket()
+        return self.data.t.prediction
 
     def peek(self, x):
         """Return the result of `score`, and issue no ticket."""
@@ -233,38 +232,43 @@ cdef class TrackerCore:
 
     def learn(self, x, y, double w):
         """Learn an example; return the number of the class predicted before."""
-        return self.learn_example(x, None, 0, y, w)
-
-    cdef int learn_example(self, x, rows, int i, y, double w) except -2:
-        cdef int number, prediction, evidence = DRIFT_CURRENT_SCORES
-        cdef bytes ticket = None
         self.acquire()
         try:
-            number = self.class_index(y)
-            self.read_point(x, rows, i)
-            if self.tickets is not None:
-                ticket = self.tickets.find(self.key)
-                evidence = self.evidence_of(ticket)
-            prediction = self.predict_point()
-            tickets = self.tickets
-            self.update(y, number, w, evidence)
-            if tickets is not None and self.tickets is tickets:
-                tickets.settle(self.key)
-            return prediction
+            return self.learn_example(x, None, 0, y, w)
         finally:
             self.release()
 
+    cdef int learn_example(self, x, RowsView view, int i, y, double w) except -2:
+        cdef int number = self.class_index(y), prediction, evidence = DRIFT_CURRENT_SCORES
+        cdef bytes ticket = None
+        self.read_point(x, view, i)
+        if self.tickets is not None:
+            ticket = self.tickets.find(self.key)
+            evidence = self.evidence_of(ticket)
+        prediction = self.predict_point()
+        tickets = self.tickets
+        self.update(y, number, w, evidence)
+        if tickets is not None and self.tickets is tickets:
+            tickets.settle(self.key)
+        return prediction
+
     def learn_rows(self, rows, list predictions, list labels):
         """Predict the rows, or examples, that lack a prediction, and learn them if there are labels."""
-        cdef bint listed = type(rows) is list
+        cdef RowsView view = None if type(rows) is list else view_of(rows)
         cdef int i, number
-        for i in range(<int>len(predictions), <int>len(rows)):
-            x = (<list>rows)[i] if listed else None
-            if labels is None:
-                number = self.predict_example(x, None if listed else rows, i, True)
-            else:
-                number = self.learn_example(x, None if listed else rows, i, labels[i], 1.0)
-            predictions.append(None if number < 0 else self.classes[number])
+        x = None
+        self.acquire()
+        try:
+            for i in range(<int>len(predictions), <int>len(rows)):
+                if view is None:
+                    x = (<list>rows)[i]
+                if labels is None:
+                    number = self.predict_example(x, view, i, True)
+                else:
+                    number = self.learn_example(x, view, i, labels[i], 1.0)
+                predictions.append(None if number < 0 else self.classes[number])
+        finally:
+            self.release()
 
     cdef int class_index(self, y) except -2:
         """Number of a class; -1 for a new one, LabelError for what cannot be one."""

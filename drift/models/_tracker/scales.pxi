@@ -7,6 +7,7 @@
 cdef double LARGEST = 1e300
 #: No names. Lists of names are replaced, never changed.
 cdef list NONE = []
+cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 
 
 cdef class Scale:
@@ -29,25 +30,25 @@ cdef class Scale:
         self.names = self.next_names = self.new_names = NONE
         self.current = False
 
-    cdef int read(self, features, rows, int i) except -1:
+    cdef int read(self, features, RowsView view, int i) except -1:
         """Read a mapping, or row `i`, into the point. Returns whether the point was current."""
         cdef bint current = self.current, same
         self.current = False
-        if rows is None and type(features) is not dict:
+        if view is None and type(features) is not dict:
             features = as_dict(features)
-        same = self.read_values(features, rows, i)
+        same = self.read_values(features, view, i)
         if not (current and same):
             self.make_point()
             current = False
         self.current = True
         return current
 
-    cdef bint read_values(self, dict features, rows, int i) except -1:
+    cdef bint read_values(self, dict features, RowsView view, int i) except -1:
         """Read the values; return whether the last example had the same."""
 
-    cdef object refusal(self, dict features, rows, int i):
+    cdef object refusal(self, dict features, RowsView view, int i):
         """The error that an example is too large."""
-        x = rows.row(i) if features is None else features
+        x = view.row(i) if features is None else features
         return refusal_of({name: value for name, value in x.items() if value is not None})
 
     cdef int make_point(self) except -1:
@@ -117,7 +118,7 @@ cdef class Dense(Scale):
             self.state.reserve(sizes_of(n, sparse=False, trees=t.trees) | {"inputs": n})
         return 0
 
-    cdef bint read_values(self, dict features, rows, int i) except -1:
+    cdef bint read_values(self, dict features, RowsView view, int i) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef Py_ssize_t position = 0
         cdef PyObject *name
@@ -128,11 +129,11 @@ cdef class Dense(Scale):
         self.new_values = None
         for k in range(n):
             t.raw[k] = DRIFT_ABSENT
-        if features is None and rows.width <= INDEXED_WIDTH:
-            self.read_row(rows, i)
-            return self.end_read(None, rows, i)
+        if features is None and view.width <= indexed_width:
+            self.read_row(view, i)
+            return self.end_read(None, view, i)
         if features is None:
-            features = rows.row(i)
+            features = view.row(i)
         try:
             while PyDict_Next(features, &position, &name, &value):
                 if value == Py_None and drift_is_plain_name(name):
@@ -154,15 +155,14 @@ cdef class Dense(Scale):
                     self.new_values[<object>name] = v
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
-        return self.end_read(features, rows, i)
+        return self.end_read(features, view, i)
 
-    cdef int read_row(self, rows, int i) except -1:
+    cdef int read_row(self, RowsView view, int i) except -1:
         """Read a row's values."""
         cdef DriftTracker *t = &self.state.t
-        cdef RowsView view = view_of(rows)
         cdef double v
         cdef int j, k, column
-        self.index(rows)
+        self.index(view)
         view.take(i)
         for k in range(view.count):
             column, v = view.columns[k] if view.columns != NULL else k, view.numbers[k]
@@ -175,18 +175,18 @@ cdef class Dense(Scale):
                 self.new_values[column if self.header is None else self.header[column]] = v
         return 0
 
-    cdef int index(self, rows) except -1:
-        """Look up the columns of a `Rows` among the names."""
-        cdef Py_ssize_t place, width = rows.width
+    cdef int index(self, RowsView view) except -1:
+        """Look up the columns of a batch among the names."""
+        cdef Py_ssize_t place, width = view.width
         cdef int32_t *numbers
         cdef int k
-        if rows.names is not self.header or width > self.width or self.numbers == NULL:
-            self.places = None if rows.names is None else {name: k for k, name in enumerate(rows.names)}
+        if view.names is not self.header or width > self.width or self.numbers == NULL:
+            self.places = None if view.names is None else {name: k for k, name in enumerate(view.names)}
             numbers = <int32_t *>realloc(self.numbers, max(width, 1) * sizeof(int32_t))
             if numbers == NULL:
                 raise MemoryError("no room for columns")
             memset(numbers, 0xFF, width * sizeof(int32_t))
-            self.numbers, self.width, self.header, self.n_entered = numbers, width, rows.names, 0
+            self.numbers, self.width, self.header, self.n_entered = numbers, width, view.names, 0
         for k in range(self.n_entered, <int>len(self.names)):
             name = self.names[k]
             place = index_of(name) if self.places is None else self.places.get(name, -1)
@@ -211,7 +211,7 @@ cdef class Dense(Scale):
                 t.raw[j] = v if v != DRIFT_ABSENT else INFINITY
         return 0
 
-    cdef bint end_read(self, dict features, rows, int i) except -1:
+    cdef bint end_read(self, dict features, RowsView view, int i) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef double squares = 0.0
         cdef int j, n = <int>len(self.names)
@@ -228,7 +228,7 @@ cdef class Dense(Scale):
                 self.n_present += v != 0.0
                 self.n_new += v != 0.0
         if not squares <= LARGEST:
-            raise self.refusal(features, rows, i)
+            raise self.refusal(features, view, i)
         same = memcmp(t.raw, t.last_raw, n * sizeof(double)) == 0 and (self.new_values or None) == self.last_new_values
         memcpy(t.last_raw, t.raw, n * sizeof(double))
         self.last_new_values = self.new_values or None
@@ -362,7 +362,7 @@ cdef class Sparse(Scale):
         drift_hats(&state.t.hats, state.t.hat_knots, state.t.hat_heights, NULL, 0)
         drift_hats(&state.t.context_hats, state.t.context_hat_knots, state.t.context_hat_heights, NULL, 0)
 
-    cdef bint read_values(self, dict features, rows, int i) except -1:
+    cdef bint read_values(self, dict features, RowsView view, int i) except -1:
         cdef DriftTracker *t = &self.state.t
         cdef Py_ssize_t position = 0
         cdef PyObject *name
@@ -371,7 +371,7 @@ cdef class Sparse(Scale):
         cdef uint64_t hashed
         cdef int n = 0, k
         if features is None:
-            return self.end_read(self.read_row(rows, i), None, rows, i)
+            return self.end_read(self.read_row(view, i), None, view, i)
         self.reserve(<int>len(features))
         try:
             while PyDict_Next(features, &position, &name, &value):
@@ -385,20 +385,19 @@ cdef class Sparse(Scale):
                     n += 1
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
-        return self.end_read(n, features, rows, i)
+        return self.end_read(n, features, view, i)
 
-    cdef int read_row(self, rows, int i) except -1:
+    cdef int read_row(self, RowsView view, int i) except -1:
         """Read a row's values; return how many there are."""
         cdef DriftTracker *t = &self.state.t
-        cdef RowsView view = view_of(rows)
         cdef const uint64_t *hashes = NULL
         cdef uint64_t hashed
         cdef double v
         cdef int k, column, n = 0
         view.take(i)
         self.reserve(view.count)
-        if rows.names is not None:
-            hashes = self.header_hashes(rows.names)
+        if view.names is not None:
+            hashes = self.header_hashes(view.names)
         for k in range(view.count):
             column, v = view.columns[k] if view.columns != NULL else k, view.numbers[k]
             if v == v and v != 0.0:
@@ -440,7 +439,7 @@ cdef class Sparse(Scale):
             self.state.reserve(dict.fromkeys(("inputs", "linear_inputs", "hashed"), n + n // 4 + 8))
         return 0
 
-    cdef bint end_read(self, int n, dict features, rows, int i) except -1:
+    cdef bint end_read(self, int n, dict features, RowsView view, int i) except -1:
         """Sort the values by hash and add up equal ones, so that all sums have one order."""
         cdef DriftTracker *t = &self.state.t
         cdef int k, m = 0
@@ -458,7 +457,7 @@ cdef class Sparse(Scale):
             squares += t.standardised[<uint32_t>t.keys[k]] * t.standardised[<uint32_t>t.keys[k]]
         if not squares <= LARGEST:
             self.n_last = -1
-            raise self.refusal(features, rows, i)
+            raise self.refusal(features, view, i)
         same = (
             m == self.n_last
             and memcmp(t.raw_numbers, t.last_numbers, m * sizeof(int32_t)) == 0
