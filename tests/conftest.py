@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,10 @@ settings.load_profile("drift")
 # busy already, and each that joblib starts takes seconds to import what it needs.
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of scikit-learn's trees, which wait for each other
+# Python keeps what it compiled: else each worker, and each process that a test starts, compiles
+# drift and the tests anew, a tenth of all.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,8 +49,8 @@ def pytest_cmdline_main(config):
     if chosen or option.usepdb or hasattr(config, "workerinput"):
         return
     if all(map(os.path.isdir, config.args)):
-        # Two more than cores: tests of consumers wait for brokers.
-        option.numprocesses = min((os.cpu_count() or 1) + 2, 8)
+        # One more than cores: tests of consumers wait for brokers.
+        option.numprocesses = min((os.cpu_count() or 1) + 1, 8)
         if option.dist == "no":
             option.dist = "worksteal"  # whose workers start with a part each, in order
 

@@ -93,6 +93,7 @@ def test_an_algorithm_takes_less_than_thirty_lines():
     assert 0 < sum(written.values()) < 30, written
 
 
+@pytest.mark.slow
 def test_the_shared_tests_find_and_pass_an_algorithm_that_follows_the_steps(tmp_path):
     copy(tmp_path, "drift", "tests", "pyproject.toml")
     for path, block in steps(ALGORITHM):

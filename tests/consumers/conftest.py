@@ -1,5 +1,6 @@
 """Brokers for the tests of consumers."""
 
+import logging
 import os
 import uuid
 
@@ -22,6 +23,15 @@ def _unsynced(monkeypatch):
     """Leave files to the system's memory: no test takes the power away."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setattr(keyed_store, "_SYNCHRONOUS", "off")
+
+
+@pytest.fixture
+def caplog(caplog, request):
+    """What drift says: threads of clients that earlier tests left may say something at any time."""
+    ours = logging.Filter("" if request.node.get_closest_marker("kafka") else "drift")
+    caplog.handler.addFilter(ours)
+    yield caplog
+    caplog.handler.removeFilter(ours)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from time import monotonic
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, preprocessing
 
@@ -193,7 +193,6 @@ def settle(one):
 # --- the same model ------------------------------------------------------------------------------
 
 
-@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.integers(0, 10**6), st.booleans(), st.sampled_from([0, 4 << 20]), st.sampled_from([0, 60])
 )

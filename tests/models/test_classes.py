@@ -93,7 +93,7 @@ def in_two_batches(model, X, rows, y, first):
     return one, many
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.usefixtures("tolerance")
 @pytest.mark.parametrize("kind", ["again", "ties", "sparse", "constant"])
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -178,6 +178,7 @@ def wide_rows():
     return X, as_dicts(X), rng.random(640) < 0.5
 
 
+@pytest.mark.covering(1)
 @pytest.mark.skipif(not compiled, reason="only compiled code has windows")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(

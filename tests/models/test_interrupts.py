@@ -61,7 +61,7 @@ HANDLING = str(Path(SOURCES) / "_base" / "guard.py")
 
 
 ALL = [
-    *((name, 25) for name in FAST),
+    *((name, 10) for name in FAST),
     *(pytest.param(name, 10**6, marks=pytest.mark.slow) for name in MODELS),
 ]
 
@@ -260,18 +260,21 @@ def at_moments(model, learn, delay):
 @pytest.mark.parametrize(
     "name", ["LBP", "RBP", "Forgetron", "Averaged(RBP)", "MRBP, classes", *TRACKERS]
 )
-def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name):
+@pytest.mark.parametrize("moments", [30, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name, moments):
     model, rest = learnt(name)
     copied = copier(model)
-    for i in range(120):
+    before = content(copied())
+    for i in range(moments):
         x, y = rest[i % len(rest)]
         learn = methodcaller("learn_one", x, y)
         after = copied()
         learn(after)
-        states = content(copied()), content(copier(after)())
+        states = before, content(copier(after)())
         at_moments(model, learn, 1e-6 * (1 + 7 * i % 60))  # it goes on itself, no copy of it
         copied = copier(model)
-        assert content(copied()) in states
+        before = content(copied())
+        assert before in states
 
 
 def check_alone(check):

@@ -126,6 +126,7 @@ def test_the_projecting_twin_takes_every_branch(stream):
     assert min(twin.branches.values()) > 0
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_batches_and_copies_do_as_the_loop_does(case, stream):

@@ -28,7 +28,7 @@ from drift.models.registry import ENTRIES
 
 def river_checks():
     """Each check of each model, with the kernels in turn; the fast suite has some."""
-    some = 4 if compiled else 8
+    some = 8 if compiled else 16
     for first, (name, model_class) in enumerate(MODELS.items()):
         turns = itertools.islice(itertools.cycle(EVERY_KERNEL), first, None)
         every = enumerate(checks.yield_checks(model_class()))

@@ -291,10 +291,7 @@ class TwoStores(RuleBasedStateMachine):
 
 @needs_compiled
 def test_the_two_stores_agree():
-    more = 2 * settings().max_examples
-    run_state_machine_as_test(
-        TwoStores, settings=settings(max_examples=more, stateful_step_count=40)
-    )
+    run_state_machine_as_test(TwoStores, settings=settings(stateful_step_count=40))
 
 
 @pytest.mark.usefixtures("tolerance")

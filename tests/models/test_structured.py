@@ -67,6 +67,7 @@ def check(model, twin, examples, outputs, weights=None):
         assert counts == (twin.mistakes, twin.updates, twin.supports)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("tolerance", [0.0, 0.4, 0.9, 2.0])
 def test_a_tagger_is_its_twin(tolerance, squared):

@@ -110,6 +110,7 @@ def test_weights_above_a_million_count_as_one_million():
     assert len({pickle.dumps(model) for model in models}) == 1
 
 
+@pytest.mark.covering(2)
 @pytest.mark.usefixtures("core")
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("before", [1.0, 1e-100], ids=["ordinary values", "tiny ones"])

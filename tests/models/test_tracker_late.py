@@ -56,6 +56,7 @@ def follow(model, stream):
 # --- the cores ----------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.skipif(not compiled, reason="there is one core")
 @pytest.mark.parametrize(("delay", "seed"), [(0, None), (7, None), (40, None), (7, 1), (40, 2)])
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from functools import cache
 from itertools import islice, product
 
 import numpy as np
@@ -16,6 +17,7 @@ from drift.models._tracker.tables import FEATURE, GROUPS, SUMS, n_knots
 STREAMS = {name: ALL[name] for name in ("text", "wide table", "late classes", "growing", "tiny")}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.skipif(not compiled, reason="there is one core")
 @pytest.mark.parametrize("scale", ["auto", "sparse"])
 @pytest.mark.parametrize("trees", [False, True])
@@ -85,11 +87,17 @@ def test_the_arrays_of_a_group_lie_one_behind_the_other(scale):
 # --- what is refused ----------------------------------------------------------------------------
 
 
-def state_of_some(scale="dense", n=40):
+def state_of_some(scale="dense"):
+    """Return a state of its own each time, of the core that Trackers have here."""
+    return pickle.loads(learnt_by(type(Tracker(5)._core), scale))
+
+
+@cache
+def learnt_by(_core, scale):
     model = Tracker(5, scale=scale, trees=True)
-    for t in range(n):
+    for t in range(40):
         model.learn_one({"x": math.sin(t), "y": math.cos(t)}, "abc"[t % 3])
-    return pickle.loads(pickle.dumps(model.__getstate__()))
+    return pickle.dumps(model.__getstate__())
 
 
 def refuse(state, match="inconsistent"):
