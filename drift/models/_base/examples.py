@@ -43,7 +43,7 @@ def in_order(names: list[Hashable]) -> list[Hashable]:
 
 
 def index_of(name: Hashable) -> int:
-    """Return the column number that equals a name as dict keys are compared, or -1.
+    """Return the column of an array that is the same dict key as a name, or -1.
 
     >>> [index_of(name) for name in (7, 7.0, True, "7", (7,), float("inf"))]
     [7, 7, 1, -1, -1, -1]

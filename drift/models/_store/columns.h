@@ -122,7 +122,7 @@ static void DRIFT_NAME(drift_pad)(const REAL **dense, REAL *weight, int count) {
     }
 }
 
-/* Add a group of the `count` padded dense columns, from number k on, over n slots; return the next number. */
+/* Add a group of the `count` padded dense columns, from the k-th on, over n slots; return the next k. */
 static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dense, const REAL *weight, int count,
                                              int k, int from, int n) {
     int padded = (count + 3) & ~3;

@@ -59,8 +59,8 @@ cdef int reserve(Stack *stack, int more) except -1:
     return 0
 
 
-cdef inline void push(Stack *stack, int number) noexcept:
-    stack.items[stack.size] = number
+cdef inline void push(Stack *stack, int item) noexcept:
+    stack.items[stack.size] = item
     stack.size += 1
 
 

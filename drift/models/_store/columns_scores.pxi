@@ -202,15 +202,15 @@ cdef class Scores(Point):
         """Bound on the rounding error of the last score."""
         return fabs(self.factor) * self.last_rounding
 
-    def write_kernels(self, row):
+    def write_kernels(self, out):
         """Write the kernel between the point and each slot, free ones included; return the number of slots.
 
-        `row` is a buffer with at least one double per slot.
+        `out` is a buffer with at least one double per slot.
         """
         cdef Buffer buffer
         self.check_reader()
         self.compute_kernels()
-        buffer = buffer_of(row, PyBUF_WRITABLE)
+        buffer = buffer_of(out, PyBUF_WRITABLE)
         if self.used:
             memcpy(doubles(buffer, self.used), self.kernels, self.used * sizeof(double))
         return self.used

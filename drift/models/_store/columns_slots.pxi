@@ -108,7 +108,7 @@ cdef class Slots:
         drift_free(self.kernels); drift_free(self.dots_block)
 
     def support(self, int slot):
-        """Return a support as a dict: of unit norm if the kernel normalises rows, else as added."""
+        """Return a support as a dict: of unit norm if the kernel normalises examples, else as added."""
         cdef int k
         cdef dict x = {}
         for k in range(self.n_features[slot]):
@@ -188,7 +188,7 @@ cdef class Slots:
         return j
 
     cdef int append_column(self) except -1:
-        """Make a column without a name; return its number."""
+        """Make a column without a name, and return it."""
         cdef int j = self.n_columns, room = max(8, 2 * j)
         if j == self.column_room:
             reserve(&self.free_columns, room)

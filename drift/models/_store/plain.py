@@ -128,9 +128,9 @@ class ColumnStore:
 
     def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None:
         """Score the point under several sets of coefficients; see the compiled store."""
-        row = self._kernels()
+        kernels = self._kernels()
         for c in range(len(scores)):
-            terms = [w * k for w, k in zip(weights[c].tolist(), row, strict=False)]
+            terms = [w * k for w, k in zip(weights[c].tolist(), kernels, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
 
     def scan_classes(
@@ -164,7 +164,7 @@ class ColumnStore:
 
     def _may_be_support(self) -> bool:
         squared = self.point[1]
-        scale = math.sqrt(squared) if self.normalize else 1.0  # of the rows, beside the point
+        scale = math.sqrt(squared) if self.normalize else 1.0  # of the supports, beside the point
         pairs = zip(self._dots(), self.squared, strict=True)
         return any(
             s >= 0.0 and s * scale**2 + squared - 2.0 * dot * scale <= SAME * squared
@@ -222,11 +222,11 @@ class ColumnStore:
         """Number of slots, rounded up to the lanes."""
         return -(-len(self.features) // LANES) * LANES
 
-    def write_kernels(self, row: Any) -> int:
+    def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
         values = self._kernels()
         for slot, value in enumerate(values):
-            row[slot] = value
+            out[slot] = value
         return len(values)
 
     def self_kernel(self) -> float:
@@ -293,7 +293,7 @@ class ColumnStore:
         self.evict(self.order.index(slot))
 
     def evict(self, i: int) -> int:
-        """Evict support number `i`, as `slot` counts; return its slot."""
+        """Evict the `i`-th oldest support, as `slot` counts; return its slot."""
         self._last = None
         slot = self.order[i]
         del self.order[i], self.serials[i]
@@ -319,12 +319,12 @@ class ColumnStore:
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour, and the merge's share."""
         self.read_support(slot)
-        row, chosen = self._kernels(), self.order if slots is None else slots
-        kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
-        shares = {j: row[j] / kernel for j, kernel in kernels.items() if kernel > 0.0}
-        largest = max((share * row[j] for j, share in shares.items()), default=0.0)
+        kernels, chosen = self._kernels(), self.order if slots is None else slots
+        self_kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
+        shares = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
+        largest = max((share * kernels[j] for j, share in shares.items()), default=0.0)
         for j, share in shares.items():
-            if share * row[j] >= largest * (1.0 - self.tie) > 0.0:
+            if share * kernels[j] >= largest * (1.0 - self.tie) > 0.0:
                 return j, share
         return -1, 0.0
 
@@ -339,7 +339,7 @@ class ColumnStore:
         return len(self.order)
 
     def slot(self, i: int) -> int:
-        """Slot of support number `i` from the oldest, 0; negative: from the newest, -1."""
+        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
         return self.order[i]
 
     def slots(self) -> list[int]:
@@ -420,11 +420,11 @@ class ColumnStore:
     def state(self) -> dict[str, Any]:
         """Return the state as plain values and arrays."""
         ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
-        for slot, row in enumerate(self.features):
+        for slot, columns in enumerate(self.features):
             norm2 = max(self.squared[slot], 0.0)  # -1 marks a free slot
             divisor = 1.0 if self.normalize else _power_of_two(norm2)
-            ids.extend(row)
-            values.extend(self.columns[j][slot] / divisor for j in row)
+            ids.extend(columns)
+            values.extend(self.columns[j][slot] / divisor for j in columns)
             scales.append(divisor)
             squared.append(norm2)
         serials = array("q", bytes(8 * len(self.features)))
@@ -489,12 +489,12 @@ def prefix_votes(
     averaged: bool,  # noqa: FBT001
 ) -> tuple[float, float]:
     """Score the point under all prefixes of an expansion; see the compiled function."""
-    row, tie = array("d", bytes(8 * store.capacity)), store.tie
-    store.write_kernels(row)
+    kernels, tie = array("d", bytes(8 * store.capacity)), store.tie
+    store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
     for slot, coefficient, weight in zip(chosen, coefficients, survived[1:], strict=True):
-        term = coefficient * row[slot]
+        term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)
         score = 0.0 if abs(total) <= tie * magnitude else total
@@ -504,7 +504,7 @@ def prefix_votes(
 
 
 def _power_of_two(squared: float) -> float:
-    """Return the compiled store's divisor of a row with this squared norm."""
+    """Return the compiled store's divisor of an example with this squared norm."""
     return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
 
 
