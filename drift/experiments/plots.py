@@ -5,6 +5,7 @@ Figures are made without pyplot: no window, no global state, Agg when they are s
 
 from __future__ import annotations
 
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -61,6 +62,8 @@ GREY = "#9A9A9A"
 _MARKERS = "os^vDPX*"
 #: Ticks of a logarithmic axis of errors.
 _PERCENT = (0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50)
+#: Ticks of a part of a logarithmic axis that has hardly any round ones.
+_EVEN = partial(MaxNLocator, 7, steps=[1, 2, 5, 10])
 #: How far right of its point a name is, in points, and which of its ends is there.
 _SIDES = {6: "left", -6: "right"}
 #: Where a name may be, in points from its point: right or left of it, the nearest first.
@@ -108,10 +111,16 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def log_axis(axis: Axis) -> None:
-    """Make an axis logarithmic, with ticks at 1, 2 and 5 times powers of ten, or the latter."""
+    """Make an axis logarithmic, with ticks at 1, 2 and 5 times powers of ten, or the latter.
+
+    Where that were too few, ticks are as far from each other as on a linear axis.
+    """
     (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 500 * low else (1,), numticks=99))
+    subs = (1, 2, 5) if high < 500 * low else (1,)
+    known = (sub * 10.0**power for sub in subs for power in range(-12, 13))
+    few = sum(low <= tick <= high for tick in known) < 3
+    axis.set_major_locator(_EVEN() if few else LogLocator(subs=subs, numticks=99))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
@@ -121,7 +130,9 @@ def log_errors(panel: Axes) -> None:
     panel.set_yscale("log")
     low, high = panel.get_ylim()
     panel.set_yticks([], minor=True)
-    panel.set_yticks([tick for tick in _PERCENT if low <= tick <= high])
+    ticks = [tick for tick in _PERCENT if low <= tick <= high]
+    even = _EVEN().tick_values(low, high)
+    panel.set_yticks(ticks if len(ticks) > 2 else [tick for tick in even if low <= tick <= high])
     panel.yaxis.set_major_formatter("{x:g}")
 
 

@@ -101,3 +101,19 @@ def test_without_matplotlib_the_extra_is_named(missing, monkeypatch):
     monkeypatch.delitem(sys.modules, "drift.experiments.plots")
     with pytest.raises(MissingExtraError, match=r'pip install "\.\[plots\]"'):
         import drift.experiments.plots  # noqa: F401, PLC0415
+
+
+@pytest.mark.parametrize("high", [8, 11, 40, 900, 90_000])
+def test_logarithmic_axes_have_at_least_three_round_ticks(high):
+    plots = pytest.importorskip("drift.experiments.plots")
+    figure, [panel] = plots.panels_of(4, 3)
+    panel.plot([6.3, high], [6.3, min(high, 60)])
+    plots.log_axis(panel.xaxis)
+    plots.log_errors(panel)
+    figure.draw_without_rendering()
+    for axis, most in ((panel.xaxis, high), (panel.yaxis, min(high, 60))):
+        low, top = axis.get_view_interval()
+        ticks = [tick for tick in axis.get_ticklocs() if low <= tick <= top]
+        assert len(ticks) >= 3
+        assert top >= most
+        assert all(float(f"{tick:.2g}") == tick for tick in ticks)
