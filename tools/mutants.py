@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PARTS = [Path("drift", part) for part in ("models", "streams", "experiments", "consumers")]
-#: Tests with a broker or a notebook would take most of the time.
-FAST = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not kafka and not notebooks")
+#: Tests with a broker, a browser or a notebook would take most of the time.
+CHOSEN = "not slow and not kafka and not browser and not notebooks"
+FAST = ("-q", "-p", "no:cacheprovider", "-m", CHOSEN)
 #: Seconds of tests of its line that a mutant is tried with before its whole part is tested.
 NEAREST = 20.0
 #: Seconds after which tests count as hanging: many times what they take. Whole parts take minutes.

@@ -174,6 +174,7 @@ def span(page, axis="xaxis"):
     return page.evaluate(f"document.querySelector('.over-time')._fullLayout.{axis}.range")
 
 
+@pytest.mark.browser
 def test_tables_sort_and_curves_zoom_by_mouse_and_by_keys_without_a_network(opened):
     page, output, asked = opened(viewport={"width": 1200, "height": 900})
     heading = page.locator("table").first.locator("thead button").first
@@ -220,6 +221,7 @@ def test_tables_sort_and_curves_zoom_by_mouse_and_by_keys_without_a_network(open
     assert (output, set(asked)) == ([], {"file"})
 
 
+@pytest.mark.browser
 def test_a_telephone_scrolls_tables_and_not_the_page(opened):
     page, output, _ = opened(viewport={"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -273,6 +275,7 @@ def test_names_and_labels_of_strangers_are_texts_everywhere(strangers):
     assert any(NASTY[-1] in name for name in names)
 
 
+@pytest.mark.browser
 def test_no_markup_of_names_runs_in_the_browser(browser, strangers):
     page = browser.new_page()
     asked = []
@@ -287,6 +290,7 @@ def test_no_markup_of_names_runs_in_the_browser(browser, strangers):
     page.close()
 
 
+@pytest.mark.browser
 def test_the_dark_is_dark_and_paper_is_white(opened):
     page, output, _ = opened(color_scheme="dark")
     shade = "e => getComputedStyle(e).backgroundColor"

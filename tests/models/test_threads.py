@@ -241,6 +241,7 @@ def outputs(model, x, classes):
     return shown if notes_changes_alone(model, classes) else (*shown, model.predict_proba_one(x))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("name", "classes"), [*CASES, ("Structured", 3)])
 def test_threads_leave_what_one_thread_would_have_learnt_in_that_order(name, classes):
     model, examples = MODELS[name](), list(examples_of(name, classes))

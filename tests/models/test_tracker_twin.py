@@ -97,7 +97,9 @@ def test_the_cores_agree(stream, trees, scale, budget):
     compare(both(budget, scale, trees=trees), islice(ALL[stream](), 120))
 
 
-@pytest.mark.parametrize("stream", FEW)
+@pytest.mark.parametrize(
+    "stream", [pytest.param(s, marks=[pytest.mark.slow] * (i % 2)) for i, s in enumerate(FEW)]
+)
 def test_the_cores_agree_on_few_names(stream):
     """Also on names that it is predicted with and learnt without."""
     unmet = {"unmet": 2.0}, {f"unmet{k}": 2.0 for k in range(17)}

@@ -46,7 +46,7 @@ def drawn(n, seed=7):
 # --- what a weight means -----------------------------------------------------------------------
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("stream", [s for s in STREAMS if s != "signed"])
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("case", CASES)
@@ -57,7 +57,7 @@ def test_agrees_with_its_twin(case, kernel, stream, tolerance):
     assert_same(CASES[case].model(k, 9), trace, examples, tolerance, weights)
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("stream", CLASSES)
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])
 @pytest.mark.parametrize("case", MULTICLASS)

@@ -208,7 +208,7 @@ def test_the_average_of_a_binary_model_is_that_of_all_hypotheses(case, kernel, t
         twin.step(t, 1 if y else -1)
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", MULTICLASS)
 @pytest.mark.parametrize("stream", ["words", "digits", "drifting"])
 def test_the_average_of_a_multiclass_model_is_that_of_all_hypotheses(case, stream, tolerance):
