@@ -13,7 +13,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip else blames a dependency
     sys.exit(f"drift needs Python 3.11 or later, not {found}: make a newer environment")
 
 # What is built for the interpreter at hand may use all of its C API. With DRIFT_ABI3=1 one wheel
-# serves CPython 3.11 and every later one; so are those built that are given away.
+# serves CPython 3.11 and every later one; so do released wheels.
 abi3 = os.environ.get("DRIFT_ABI3") == "1"
 
 # No contraction into fused multiply-adds: a score is the same bits on every machine.

@@ -57,7 +57,7 @@ def under_sanitizers(folder: Path, arguments: list[str]) -> int:
     flags += " -DDRIFT_WORTH=1"  # windows of every batch
     # pip fetches what it takes to build, so that the environment at hand need not have it.
     build = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site, source]
-    # As the wheel that is given away is built: the suite runs on the other form.
+    # As released wheels are built: the suite runs on the other form.
     form = {"CFLAGS": flags, "DRIFT_ABI3": "1"}
     subprocess.run(build, check=True, env=os.environ | form)
     library = [["gcc", f"-print-file-name={name}"] for name in ("libasan.so", "libubsan.so")]

@@ -1,4 +1,4 @@
-"""Build the wheel that is given away and test it as its users have it: installed, no compiler.
+"""Build the wheel that is released and test it as its users have it: installed, no compiler.
 
     python tools/wheel.py [OTHER_PYTHON ...]
 

@@ -129,7 +129,7 @@ def is_deeper(value: bytes, limit: int) -> bool:
     if value.count(b"[") + value.count(b"{") <= limit:
         return False
     brackets = _NO_BRACKETS.sub(b"", value)
-    return max(accumulate(1 if one in b"[{" else -1 for one in brackets), default=0) > limit
+    return max(accumulate(1 if bracket in b"[{" else -1 for bracket in brackets), default=0) > limit
 
 
 def count_keys(tree: Any) -> int:
@@ -139,7 +139,7 @@ def count_keys(tree: Any) -> int:
     2
     """
     if type(tree) is dict:
-        inner = sum(count_keys(one) for one in tree.values() if type(one) in {dict, list})
+        inner = sum(count_keys(value) for value in tree.values() if type(value) in {dict, list})
         return len(tree) + inner
     return sum(map(count_keys, tree)) if type(tree) is list else 0
 

@@ -195,22 +195,27 @@ class Detector:
     @classmethod
     def restore(cls, level: float, state: Mapping[str, Any]) -> Detector:
         """Return the detector of a `state`."""
-        one = cls(level)
+        detector = cls(level)
         for name in _STATE:
-            setattr(one, name, copy(state[name]))
+            setattr(detector, name, copy(state[name]))
         shapes = {
             **dict.fromkeys(("_block", "_bounding"), 3),
             **dict.fromkeys(("_guess", "_all", "_recent"), 2),
             **dict.fromkeys(("_bets", "_runs"), len(_BETS)),
         }
-        lists = [getattr(one, name) for name in shapes]
-        alone = one._number, one._groups, one._spread, 0.0 if one.bound is None else one.bound
+        lists = [getattr(detector, name) for name in shapes]
+        alone = (
+            detector._number,
+            detector._groups,
+            detector._spread,
+            0.0 if detector.bound is None else detector.bound,
+        )
         numbers = [*alone, *(number for row in lists for number in row)]
         if [*map(len, lists)] != [*shapes.values()] or not all(
             type(number) in {int, float} and 0 <= number < math.inf for number in numbers
         ):
             raise ValueError("no state of a detector")
-        return one
+        return detector
 
 
 #: Attributes of a detector that a checkpoint keeps.
@@ -325,7 +330,7 @@ class Movement:
             (str(name), distance(before.among(n_before), since.among(n_since)))
             for name, (before, since) in self._features.items()
         ]
-        return sorted(distances, key=lambda one: (-one[1], one[0]))[:_NAMED]
+        return sorted(distances, key=lambda moved: (-moved[1], moved[0]))[:_NAMED]
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""
@@ -335,17 +340,17 @@ class Movement:
     @classmethod
     def restore(cls, state: Mapping[str, Any], *, contributions: bool = False) -> Movement:
         """Return the movement of a `state`, of what is added."""
-        one = cls(contributions=contributions)
+        movement = cls(contributions=contributions)
         before, since = map(int, state["examples"])
-        one._examples = [before, since]
+        movement._examples = [before, since]
         for name, *moments in state["moments"]:
             first, second = (_Moments(int(n), *map(float, rest)) for n, *rest in moments)
-            one._features[name] = first, second
+            movement._features[name] = first, second
             if not (0 <= first.n <= before and 0 <= second.n <= since):
                 raise ValueError("no state of features")
             if not all(m.squares >= 0 and abs(m.mean) <= _MOST for m in (first, second)):
                 raise ValueError("no state of features")
-        return one
+        return movement
 
 
 def _named(name: Any) -> Any:
@@ -446,7 +451,7 @@ class Alarms:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""
-        watched = {name: one.state() for name, one in self._detectors.items()}
+        watched = {name: detector.state() for name, detector in self._detectors.items()}
         losses = [None if x != x else x for x in self._losses]
         group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}
         return {**watched, "features": self._movement.state(), "group": group}
@@ -462,5 +467,5 @@ class Alarms:
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
         self._detectors, self._movement = watched, movement
-        self._is_rising = any(one.is_rising for one in watched.values())
+        self._is_rising = any(detector.is_rising for detector in watched.values())
         self._wait, self._wrong, self._losses = wait, wrong, losses

@@ -68,9 +68,11 @@ class Classes:
             return b""
         labels, known = self.labels, self._known
         if len(labels) < _MOST and not chances.keys() <= known:
-            labels += [plain(one) for one in chances if one not in known][: _MOST - len(labels)]
+            labels += [plain(label) for label in chances if label not in known][
+                : _MOST - len(labels)
+            ]
             known.update(labels)
-        return pack(f"<{len(labels)}f", *[chances.get(one, 0.0) for one in labels])
+        return pack(f"<{len(labels)}f", *[chances.get(label, 0.0) for label in labels])
 
     def unpack(self, packed: bytes, label: Label) -> dict[Label, float] | None:
         """Return the probabilities, None where there were none.

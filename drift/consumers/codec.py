@@ -277,10 +277,10 @@ class JsonCodec:
         both = self._at, self._label_at
         #: Headers that may be more than texts.
         self._typed = {at[name] for at in both for name in ("label", "weight")}
-        rules = [Rule.read(one) for one in self.skip if one != TOMBSTONE]
+        rules = [Rule.read(rule) for rule in self.skip if rule != TOMBSTONE]
         self._skips_tombstones = len(rules) < len(self.skip)
-        self._header_rules = [one for one in rules if one.path.startswith(HEADER)]
-        self._rules = [one for one in rules if not one.path.startswith(HEADER)]
+        self._header_rules = [rule for rule in rules if rule.path.startswith(HEADER)]
+        self._rules = [rule for rule in rules if not rule.path.startswith(HEADER)]
         nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
         #: Paths among the features that are none.
@@ -379,9 +379,9 @@ class JsonCodec:
         if type(tree) is not list:
             return [self._question(tree)], False
         examples = []
-        for number, one in enumerate(tree):
+        for number, question in enumerate(tree):
             try:
-                examples.append(self._question(one))
+                examples.append(self._question(question))
             except MessageError as problem:
                 raise MessageError(f"[{number}].{problem.field}", problem.problem) from None
         return examples, True

@@ -107,30 +107,30 @@ class DryRun:
     ) -> None:
         self.codec = codec
         self.labels = labels
-        self.outcomes = [self._outcome(codec, one) for one in messages]
+        self.outcomes = [self._outcome(codec, message) for message in messages]
         self._found: dict[bool, list[dict[str, Any]]] = {}  # see `_trees`
 
     @property
     def examples(self) -> list[Example]:
         """What the messages have become that can be predicted or learnt."""
-        return [one.example for one in self.outcomes if one.example is not None]
+        return [outcome.example for outcome in self.outcomes if outcome.example is not None]
 
     @property
     def labelled(self) -> int:
         """Number of examples with a label."""
-        return sum(one.label is not None for one in self.examples)
+        return sum(example.label is not None for example in self.examples)
 
     @property
     def failed(self) -> int:
         """Number of messages that are neither examples nor to be left out."""
-        return sum(one.failed for one in self.outcomes)
+        return sum(outcome.failed for outcome in self.outcomes)
 
     def lines(self) -> Iterator[str]:
         """Yield lines for each message, a summary, hints, and the table that is proposed."""
         said: list[dict[str, Any]] = []
-        for one in self.outcomes:
-            yield from self._lines_of(one)
-            change = self._change(one)
+        for outcome in self.outcomes:
+            yield from self._lines_of(outcome)
+            change = self._change(outcome)
             if change and change not in said:
                 said.append(change)
                 yield textwrap.indent(toml(change), "    ")
@@ -168,7 +168,7 @@ class DryRun:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _messages(self) -> list[Message]:
-        return [one.message for one in self.outcomes]
+        return [outcome.message for outcome in self.outcomes]
 
     def _outcome(self, codec: Codec, message: Message) -> Outcome:
         is_label = message.position.topic == self.labels
@@ -182,17 +182,17 @@ class DryRun:
             _, error = attempt(key_of, codec, example)
         return Outcome(message, example if error is None else None, error)
 
-    def _lines_of(self, one: Outcome) -> Iterator[str]:
-        at = one.message.timestamp
+    def _lines_of(self, outcome: Outcome) -> Iterator[str]:
+        at = outcome.message.timestamp
         moment = "" if at is None else f"  {_moment(at)}"
-        yield f"{one.message.position}{moment}"
-        if one.example is None:
-            why = one_line(str(one.error))
-            yield f"    {'not learnt' if one.failed else 'skipped'}: {why}"
+        yield f"{outcome.message.position}{moment}"
+        if outcome.example is None:
+            why = one_line(str(outcome.error))
+            yield f"    {'not learnt' if outcome.failed else 'skipped'}: {why}"
             return
-        parts = one.example._asdict()
+        parts = outcome.example._asdict()
         features = parts.pop("features")
-        if one.message.position.topic != self.labels:
+        if outcome.message.position.topic != self.labels:
             shown = _shown(features)
             cut = f"{shown[:_SHOWN]} ... {len(features)} in all"
             yield f"    features   {shown if len(shown) <= _SHOWN else cut}"
@@ -202,7 +202,7 @@ class DryRun:
 
     def _summary(self) -> str:
         examples = self.examples
-        labels = Counter(_shown(one.label) for one in examples if one.label is not None)
+        labels = Counter(_shown(example.label) for example in examples if example.label is not None)
         shown = ", ".join(f"{label}: {n}" for label, n in labels.most_common(10))
         count, unlabelled = len(self.outcomes), len(examples) - self.labelled
         return (
@@ -212,19 +212,21 @@ class DryRun:
         )
 
     def _hints(self) -> Iterator[str]:
-        mixed = mixed_labels(one.label for one in self.examples if one.label is not None)
+        mixed = mixed_labels(
+            example.label for example in self.examples if example.label is not None
+        )
         if mixed is not None:
             yield mixed
         if self.labels is None:
             return
         features = [
-            one.example
-            for one in self.outcomes
-            if one.example is not None and one.message.position.topic != self.labels
+            outcome.example
+            for outcome in self.outcomes
+            if outcome.example is not None and outcome.message.position.topic != self.labels
         ]
-        if any(one.id is None for one in features):
+        if any(example.id is None for example in features):
             yield "Some messages have no id, so that no label finds them: id in [codec] says where"
-        if any(one.label is not None for one in features):
+        if any(example.label is not None for example in features):
             yield (
                 f"Labels come from {self.labels}: those in other messages are ignored. To learn "
                 "these, leave topic in [labels] out"
@@ -235,15 +237,17 @@ class DryRun:
     def _changed(self, changes: Mapping[str, Any]) -> Codec:
         return type(self.codec)(**{**_given(self.codec), **changes})
 
-    def _change(self, one: Outcome) -> dict[str, Any]:
+    def _change(self, outcome: Outcome) -> dict[str, Any]:
         """Return what to change for a message; nothing where nothing helps."""
-        codec, error = self.codec, one.error
-        if not (one.failed and isinstance(codec, JsonCodec) and isinstance(error, MessageError)):
+        codec, error = self.codec, outcome.error
+        if not (
+            outcome.failed and isinstance(codec, JsonCodec) and isinstance(error, MessageError)
+        ):
             return {}
-        tree = self._tree(one.message)
+        tree = self._tree(outcome.message)
         if tree is None:
-            return self._unread(codec, one.message.value)
-        if one.message.position.topic == self.labels:
+            return self._unread(codec, outcome.message.value)
+        if outcome.message.position.topic == self.labels:
             return self._label_paths(codec, error.field)
         return self._refused(codec, error.field, tree)
 
@@ -335,7 +339,7 @@ class DryRun:
     ) -> dict[str, Any]:
         """Return the paths of id and timestamp, as far as they can be guessed."""
         found = {"id": _named(leaves, _IDS), "timestamp": _named(leaves, _TIMES)}
-        headers = {name for one in self._messages() for name, _ in one.headers}
+        headers = {name for message in self._messages() for name, _ in message.headers}
         for part, name in (("id", "ce_id"), ("timestamp", "ce_time")):
             if name in headers:
                 found[part] = HEADER + name
@@ -470,7 +474,7 @@ def _named(leaves: Mapping[str, Sequence[Any]], names: Sequence[str]) -> str | N
 def _is_category(values: Sequence[Any]) -> bool:
     """Say whether texts come again: not names, numbers, times and the like."""
     texts = [value for value in values if isinstance(value, str)]
-    if any(len(one) > _CATEGORY or one[:1].isdigit() for one in texts):
+    if any(len(text) > _CATEGORY or text[:1].isdigit() for text in texts):
         return False
     return len(texts) < 4 or len({*texts}) <= len(texts) / 2
 
@@ -485,12 +489,12 @@ def _shown(value: Any) -> str:
 def _printable(text: str) -> str:
     """Escape what a terminal may obey, as TOML does."""
     return "".join(
-        one
-        if one.isprintable()
-        else f"\\U{ord(one):08x}"
-        if ord(one) > 0xFFFF
-        else f"\\u{ord(one):04x}"
-        for one in text
+        letter
+        if letter.isprintable()
+        else f"\\U{ord(letter):08x}"
+        if ord(letter) > 0xFFFF
+        else f"\\u{ord(letter):04x}"
+        for letter in text
     )
 
 

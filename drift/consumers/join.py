@@ -414,9 +414,13 @@ class Join:
         for name, label, weight, time, message in state["early"]:
             join._early[name] = early = Early(message_from_json(message), label, weight, time)
             join._early_bytes += early.size
-        at = [one.message.position for one in join._early.values()]
-        number = {place: i for i, place in enumerate(dict.fromkeys(one[:2] for one in at))}
-        _check_positions([*number], ((number[one[:2]], one.offset) for one in at), offsets)
+        at = [waiting.message.position for waiting in join._early.values()]
+        number = {
+            place: i for i, place in enumerate(dict.fromkeys(position[:2] for position in at))
+        }
+        _check_positions(
+            [*number], ((number[position[:2]], position.offset) for position in at), offsets
+        )
         places = [(topic, number) for topic, number in state["places"]]
         _check_positions(places, zip(state["place"], state["offsets"], strict=True), offsets)
         end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
@@ -473,15 +477,15 @@ def _stored(
     # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
     columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
     places, offsets, times, predicted, sizes, values, headers, chances, shadowed = columns
-    shadow = {"shadowed": shadowed} if any(one is not None for one in shadowed) else {}
+    shadow = {"shadowed": shadowed} if any(value is not None for value in shadowed) else {}
     width = 4 * len(state["classes"])  # classes that came later have 0
     number = {place: i for i, place in enumerate(dict.fromkeys(places))}
     stored = bisect_right([*accumulate(sizes)], STORED)
     return state | shadow | {
         "done": done(),
         "early": [
-            [name, one.label, one.weight, one.time, message_as_json(one.message)]
-            for name, one in zip(*early, strict=True)
+            [name, item.label, item.weight, item.time, message_as_json(item.message)]
+            for name, item in zip(*early, strict=True)
         ],
         "ids": ids,
         "places": [*number],
@@ -491,8 +495,8 @@ def _stored(
         "predicted": predicted,
         "sizes": sizes,
         "lengths": [*map(len, values[:stored])],
-        "headers": [one and headers_as_json(one) for one in headers[:stored]],
-        "chances": b64encode(b"".join(one.ljust(width, b"\0") for one in chances)).decode(),
+        "headers": [packed and headers_as_json(packed) for packed in headers[:stored]],
+        "chances": b64encode(b"".join(packed.ljust(width, b"\0") for packed in chances)).decode(),
     }, b"".join(values[:stored])
 
 

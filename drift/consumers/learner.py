@@ -125,11 +125,11 @@ def by_text(
     """
     if chances is None:
         return None
-    named: dict[str, float] = {text_of(one): share for one, share in chances.items()}
+    named: dict[str, float] = {text_of(label): share for label, share in chances.items()}
     if len(named) < len(chances):
         named = dict.fromkeys(named, 0.0)
-        for one, share in chances.items():
-            named[text_of(one)] += share
+        for label, share in chances.items():
+            named[text_of(label)] += share
     return named if most is None else largest(named, most)
 
 
@@ -277,7 +277,7 @@ class Learner:
                 "%s: checkpoint %s names no codec: it continues with this one, [codec] %s",
                 *(self.claim_id, checkpoint.id, written(self.configuration, "codec")),
             )
-        self.promotions = [dict(one) for one in checkpoint.promotions]
+        self.promotions = [dict(promotion) for promotion in checkpoint.promotions]
         if checkpoint.shadow is not None:
             try:
                 self.shadow = Shadow.restore(*checkpoint.shadow)
@@ -361,7 +361,7 @@ class Learner:
     def end_trial(self) -> list[Outgoing]:
         """Return the dead letters of the messages that came before the first learnt."""
         failures, self.trial = self.trial or [], None
-        return [one for message, error in failures for one in self._give_up(message, error)]
+        return [letter for message, error in failures for letter in self._give_up(message, error)]
 
     def start(self, first: Mapping[TopicPartition, int]) -> None:
         """Start partitions that no checkpoint knows."""

@@ -172,7 +172,7 @@ class Measures:
     def error(self) -> float:
         """Share of mistakes in the window, NaN before the first example."""
         rows = list(self._rows)  # at once: others ask while examples are learnt
-        return sum(one.label != one.predicted for one in rows) / len(rows) if rows else math.nan
+        return sum(row.label != row.predicted for row in rows) / len(rows) if rows else math.nan
 
     def windowed(self) -> dict[str, float]:
         """Return the measures over the window, by their names; the error is always there."""
@@ -181,7 +181,7 @@ class Measures:
             learnt = self._learnt
             measured = {"error": self.error, **self._of_labels(), **self._of_probabilities()}
             measured["label_latency_seconds"] = _mean(
-                [one.delay for one in list(self._rows) if not math.isnan(one.delay)]
+                [row.delay for row in list(self._rows) if not math.isnan(row.delay)]
             )
             self._measured = learnt, measured
         return {
@@ -200,11 +200,11 @@ class Measures:
         return {name: value for name, value in measured.items() if value == value}
 
     def _known(self) -> list[_Row]:
-        return [one for one in list(self._rows) if one.predicted is not None]
+        return [row for row in list(self._rows) if row.predicted is not None]
 
     def _labels(self) -> set[Label]:
         rows = self._known()
-        return {one.label for one in rows} | {one.predicted for one in rows}
+        return {row.label for row in rows} | {row.predicted for row in rows}
 
     def _positive(self, seen: set[Label]) -> Label:
         """Return the positive label among these, or None."""
@@ -214,15 +214,16 @@ class Measures:
 
     def _of_labels(self) -> dict[str, float]:
         rows = self._known()
-        true = Counter(one.label for one in rows)
-        claimed = Counter(one.predicted for one in rows)
-        hits = Counter(one.label for one in rows if one.label == one.predicted)
+        true = Counter(row.label for row in rows)
+        claimed = Counter(row.predicted for row in rows)
+        hits = Counter(row.label for row in rows if row.label == row.predicted)
         if (positive := self._positive({*true, *claimed})) is None:
             # A label that did not come, or was not predicted, has rates of 0.
             every = [
-                _rates(hits[one], max(true[one], 1), max(claimed[one], 1)) for one in true | claimed
+                _rates(hits[label], max(true[label], 1), max(claimed[label], 1))
+                for label in true | claimed
             ]
-            rates = {name: _mean([one[name] for one in every]) for name in every[0]}
+            rates = {name: _mean([of_class[name] for of_class in every]) for name in every[0]}
             base = max(true.values())
         else:
             rates = _rates(hits[positive], true[positive], claimed[positive])
@@ -230,26 +231,29 @@ class Measures:
         return rates | {"base_rate": _share(base, len(rows))}
 
     def _of_probabilities(self) -> dict[str, float]:
-        rows = [one for one in self._known() if not math.isnan(one.chance)]
+        rows = [row for row in self._known() if not math.isnan(row.chance)]
         if not rows:
             return {}
         labels = self._labels()
         positive = self._positive(labels)
         if positive is None or len(labels | {positive}) > 2:
-            true = [one.label == one.predicted for one in rows]
-            chances = [one.confidence for one in rows]
+            true = [row.label == row.predicted for row in rows]
+            chances = [row.confidence for row in rows]
         else:
-            true = [one.label == positive for one in rows]
+            true = [row.label == positive for row in rows]
             chances = [  # rounded, as 1 - (1 - p) need not be p, and ties count
-                round(one.chance if is_so else 1.0 - one.chance, 12)
-                for one, is_so in zip(rows, true, strict=True)
+                round(row.chance if is_so else 1.0 - row.chance, 12)
+                for row, is_so in zip(rows, true, strict=True)
             ]
         of_true = [chance for chance, is_so in zip(chances, true, strict=True) if is_so]
         others = sorted(chance for chance, is_so in zip(chances, true, strict=True) if not is_so)
         # The Mann-Whitney statistic: a tie is half below.
-        below = sum(bisect_left(others, one) + bisect_right(others, one) for one in of_true) / 2
+        below = (
+            sum(bisect_left(others, chance) + bisect_right(others, chance) for chance in of_true)
+            / 2
+        )
         return {
-            "log_loss": _mean([_log_loss(one.chance) for one in rows]),
+            "log_loss": _mean([_log_loss(row.chance) for row in rows]),
             "roc_auc": _share(below, len(of_true) * len(others)),
             "calibration_error": _calibration_error(true, chances),
         }
@@ -259,7 +263,7 @@ class Measures:
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""
         rows = list(self._rows)
-        labels = [*{one: None for row in rows for one in row[:2]}]
+        labels = [*{label: None for row in rows for label in row[:2]}]
         number = {label: i for i, label in enumerate(labels)}
         return {
             "labels": [_stored(label) for label in labels],
@@ -308,7 +312,7 @@ def _packed(values: Sequence[float]) -> str:
 def _unpacked(text: str) -> Sequence[float]:
     if text.isdecimal():
         return [math.nan] * int(text)
-    return [one for (one,) in struct.iter_unpack("<d", b64decode(text))]
+    return [number for (number,) in struct.iter_unpack("<d", b64decode(text))]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -79,7 +79,10 @@ def openapi(topic: str, options: ServiceOptions) -> dict[str, Any]:
 
 
 def _schemas(options: ServiceOptions) -> dict[str, Any]:
-    one = {"type": "object", "examples": [{"features": {"sum": 31.5, "card=visa": 1}, "id": "a7"}]}
+    question = {
+        "type": "object",
+        "examples": [{"features": {"sum": 31.5, "card=visa": 1}, "id": "a7"}],
+    }
     predicted = {
         "id": {**_SCALAR, "description": "The example's own."},
         "predicted": {**_SCALAR, "description": "The label; null where nothing was learnt."},
@@ -135,10 +138,10 @@ def _schemas(options: ServiceOptions) -> dict[str, Any]:
             "model": _ref("Model"),
         },
     }
-    many = {"type": "array", "maxItems": options.max_examples, "items": one}
+    many = {"type": "array", "maxItems": options.max_examples, "items": question}
     error = {"error": {"type": "string"}, "model": _ref("Model")}
     return {
-        "Question": {"oneOf": [one, many]},
+        "Question": {"oneOf": [question, many]},
         "Answer": {"oneOf": [of_one, of_list]},
         "Prediction": prediction,
         "Model": model,

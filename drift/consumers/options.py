@@ -240,7 +240,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         """Refuse what cannot work."""
         super().__post_init__()
         _ = self.goal  # refuses what cannot be
-        topics = [one for one in (self.topic, self.labels, *self.outputs) if one]
+        topics = [topic for topic in (self.topic, self.labels, *self.outputs) if topic]
         for topic in topics:
             if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
                 raise ParameterError(
@@ -371,7 +371,9 @@ def check_model(model: Any, codec: Codec) -> None:
     if getattr(codec, "weight", None) is None and "weight" not in labels:
         return
     learn = inspect.signature(final.learn_one).parameters.values()
-    if not any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in learn):
+    if not any(
+        parameter.name == "w" or parameter.kind is parameter.VAR_KEYWORD for parameter in learn
+    ):
         raise ParameterError(
             f"{type(model).__name__} learns without weights: leave weight out of the codec"
         )

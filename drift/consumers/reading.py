@@ -131,7 +131,7 @@ def _read(
             for place in gap.offsets:
                 fed.skip(place, consumer.bound(place, "earliest"))
         fed.add(
-            (place, [one for one in messages if one.position.offset < ends[place]])
+            (place, [message for message in messages if message.position.offset < ends[place]])
             for place, messages in batches
         )
         fed.idle(time.monotonic() - started)

@@ -158,10 +158,12 @@ class SchemaCodec(JsonCodec):
     def _others(self, answer: dict[str, Any]) -> dict[str, str]:
         """Return the schemas that one refers to by their names, those that they refer to first."""
         texts: dict[str, str] = {}
-        for one in answer.get("references") or ():
-            path = f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']}"
+        for reference in answer.get("references") or ():
+            path = (
+                f"subjects/{quote(reference['subject'], safe='')}/versions/{reference['version']}"
+            )
             other = self._ask(path)
-            texts |= {**self._others(other), one["name"]: other["schema"]}
+            texts |= {**self._others(other), reference["name"]: other["schema"]}
         return texts
 
     def _ask(self, path: str) -> dict[str, Any]:
@@ -219,7 +221,7 @@ class _Avro:
         # Compiled, it reads until the stack ends, and the process with it.
         reader = _read_py if _is_recursive(self._schema, known) else fastavro
         self._read, self._write = reader.schemaless_reader, fastavro.schemaless_writer
-        self._is_plain = not any("logicalType" in one for one in (text, *others.values()))
+        self._is_plain = not any("logicalType" in schema for schema in (text, *others.values()))
 
     def read(self, data: bytes) -> Any:
         stream = BytesIO(data)
@@ -252,8 +254,8 @@ class _Json:
         contents = {name: json.loads(other) for name, other in others.items()}
         # What is not here is not fetched, either.
         known: Any = Registry().with_resources(
-            (name, Resource.from_contents(one, default_specification=DRAFT7))
-            for name, one in contents.items()
+            (name, Resource.from_contents(schema, default_specification=DRAFT7))
+            for name, schema in contents.items()
         )
         schema = json.loads(text)
         kind: Any = validator_for(schema, default=Draft7Validator)
@@ -309,7 +311,7 @@ def _refusal(error: HTTPError, url: str) -> str | None:
 def _plain(value: Any) -> Any:
     """Return what Avro's logical types make as JSON has it."""
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, datetime):

@@ -55,7 +55,7 @@ def in_order(
 
     for run in runs:
         parts = [keyed(place, upto) for place, upto in run.items() if place in rest]
-        for _, message in heapq.merge(*parts, key=lambda one: one[0]):
+        for _, message in heapq.merge(*parts, key=lambda pair: pair[0]):
             yield message
 
 
@@ -111,5 +111,5 @@ def relearn(  # noqa: PLR0913
         refuse_shadow(options)
     learner = learner_of(model, codec, options)
     learner.shadow = None if shadow is None else Shadow(shadow)
-    sent = [one for message in in_order(logs, runs, options) for one in learner.take(message)]
+    sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
     return learner, sent

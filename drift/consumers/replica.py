@@ -94,8 +94,8 @@ class Taken:
 
     def forget(self, count: int) -> None:
         """Forget the first ones."""
-        for one in (self._times, self._offsets, self._places, self._digests):
-            del one[:count]
+        for column in (self._times, self._offsets, self._places, self._digests):
+            del column[:count]
 
     def digest(self, count: int) -> int | None:
         """Return the learner's digest after the first ones; None where that is not known."""

@@ -300,7 +300,7 @@ class Service:
 
     def _answers(self, body: bytes) -> bytes:
         examples, is_list = self._examples(body)
-        answers = [self._answer(one, f"[{i}]." * is_list) for i, one in enumerate(examples)]
+        answers = [self._answer(example, f"[{i}]." * is_list) for i, example in enumerate(examples)]
         self._predictions.inc(len(answers))
         content = {"predictions": answers} if is_list else answers[0]
         return as_json(content | self._model())
@@ -439,10 +439,14 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self._wait_for_head()
         if len(self.connections) >= _CONNECTIONS + _SPARE:
-            ours = (one for one in self.connections if isinstance(one, _Connection))
-            idle = [one for one in ours if one is not self and one.is_idle]
+            ours = (
+                connection for connection in self.connections if isinstance(connection, _Connection)
+            )
+            idle = [
+                connection for connection in ours if connection is not self and connection.is_idle
+            ]
             if idle:
-                min(idle, key=lambda one: one.since).give_up()
+                min(idle, key=lambda connection: connection.since).give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_waiting()

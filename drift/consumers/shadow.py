@@ -122,7 +122,7 @@ class PairedTest:
         sums = [sum(pair) for pair in numbers[:-1]]
         due = [0, *(_FIRST << j for j in range(len(sums) - 1))]
         ascend = all(
-            a <= b for one, other in pairwise(numbers) for a, b in zip(one, other, strict=True)
+            a <= b for this, other in pairwise(numbers) for a, b in zip(this, other, strict=True)
         )
         if numbers[0] != [0, 0] or sums != due or not ascend:
             raise ParameterError("the counts of the test do not follow each other")

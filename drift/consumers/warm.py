@@ -115,8 +115,8 @@ def warm(  # noqa: PLR0913
     learner = learner_of(model.clone(), codec, options)
     learner.configuration = dict(folder.configuration or {})
     learner.shadow = None if shadow is None else Shadow(shadow.clone())
-    for number, one in enumerate(history, 1):
-        is_learnt, problem = attempt(_learn, learner, codec, one)
+    for number, example in enumerate(history, 1):
+        is_learnt, problem = attempt(_learn, learner, codec, example)
         if not is_learnt:
             left_out(number, problem)
     if not learner.metrics.examples:
@@ -129,9 +129,9 @@ def warm(  # noqa: PLR0913
     return folder.prepare(key, learner.snapshot(), join=learner.join_state())()
 
 
-def _learn(learner: Learner, codec: Codec, one: Example | bytes) -> bool:
+def _learn(learner: Learner, codec: Codec, source: Example | bytes) -> bool:
     """Learn an example as the codec reads it; say whether it has a label."""
-    example = codec.decode(codec.encode(one) if isinstance(one, Example) else one)
+    example = codec.decode(codec.encode(source) if isinstance(source, Example) else source)
     if example.label is None:
         return False
     learner.learn_history(example)

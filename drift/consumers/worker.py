@@ -291,7 +291,7 @@ class Worker:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
         claims = self._claims.values()
         for claim in claims:  # whose partitions may have gone while records were on their way
-            claim.add([one for one in batches if one[0] in claim.order])
+            claim.add([batch for batch in batches if batch[0] in claim.order])
             claim.idle(seconds)
         self.metrics.held = max((claim.order.held for claim in claims), default=0.0)
         self.metrics.waits = [claim.trouble for claim in claims if claim.trouble]
@@ -407,15 +407,15 @@ class Worker:
                 self._retry(claim_id, error)
                 self._consumer.hold(ready)
         waiting = set(map(self._claim_id, self.assignment.waiting()))
-        self._refused = {one: since for one, since in self._refused.items() if one in waiting}
+        self._refused = {name: since for name, since in self._refused.items() if name in waiting}
         ours = set(map(self._claim_id, self.assignment.states))
         trouble = self.metrics.trouble
-        self.metrics.trouble = {one: why for one, why in trouble.items() if one in ours}
+        self.metrics.trouble = {name: why for name, why in trouble.items() if name in ours}
         learners = [claim.learner for claim in self._claims.values()]
         self.metrics.models = [learner.metrics for learner in learners]
         self.metrics.takeovers = [*map(str, self._taking.values())]
         self.metrics.takeover_seconds = max(
-            (one.seconds for one in self._taking.values()), default=0.0
+            (takeover.seconds for takeover in self._taking.values()), default=0.0
         )
         for learner in learners:
             if isinstance(learner, KeyedLearner):
@@ -470,7 +470,7 @@ class Worker:
 
     def _note_trouble(self, claim_id: ClaimId, why: str | None = None) -> None:
         """Have the metrics show why a model has no checkpoint; None where it has one."""
-        others = {one: text for one, text in self.metrics.trouble.items() if one != claim_id}
+        others = {name: text for name, text in self.metrics.trouble.items() if name != claim_id}
         self.metrics.trouble = others if why is None else {**others, claim_id: why}
 
     def _identity(self) -> dict[str, str]:
@@ -626,7 +626,9 @@ class Worker:
             return
         due = time.monotonic() - self._saved >= self.options.checkpoint_seconds
         least = 1 if due else self.options.checkpoint_every
-        saved = [one for one in self._claims.values() if one.learner.since_checkpoint >= least]
+        saved = [
+            claim for claim in self._claims.values() if claim.learner.since_checkpoint >= least
+        ]
         if saved:
             # A topic that was made anew is seen before what was read of it is in a checkpoint.
             self._consumer.refresh()

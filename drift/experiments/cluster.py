@@ -63,7 +63,9 @@ def _shipped(tasks: Iterable[Any]) -> Iterator[Any]:
 
 def _fetching(function: Callable[..., Any], *sent: Any) -> Any:
     ray = _imported_ray()
-    return function(*(ray.get(one) if isinstance(one, ray.ObjectRef) else one for one in sent))
+    return function(
+        *(ray.get(value) if isinstance(value, ray.ObjectRef) else value for value in sent)
+    )
 
 
 def refuse(name: str, address: str | None) -> None:

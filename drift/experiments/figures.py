@@ -157,7 +157,9 @@ def _draw(
     axes.set(xlabel=panel.axis, title=panel.title)
     log_axis(axes.xaxis)
     shown = {spot["name"]: spot for spot in (drawn if every else [*best, *front])}
-    names = [(*_place(one), name, colours.get(one["curve"], GREY)) for name, one in shown.items()]
+    names = [
+        (*_place(spot), name, colours.get(spot["curve"], GREY)) for name, spot in shown.items()
+    ]
     return names, [*map(_place, drawn), *along]
 
 
@@ -275,7 +277,7 @@ def cost(results: Results) -> Figure:
     # take one of drift's in their place.
     ours = {record["model"] for record in results.records if record.get("code")}
     ours -= {record["model"] for record in results.records if not record.get("code")}
-    panels = [_panel_of(rows, one, ours) for one in COSTS]
+    panels = [_panel_of(rows, cost, ours) for cost in COSTS]
     name = streams[0] if len(streams) == 1 else "mean"
     return error_against_cost(f"{name}: error against cost", panels, every=True)
 

@@ -216,7 +216,7 @@ class RunFolder:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             if writer.fieldnames:
                 writer.writeheader()
-            writer.writerows({key: _harmless(one) for key, one in row.items()} for row in rows)
+            writer.writerows({key: _harmless(value) for key, value in row.items()} for row in rows)
 
     def write_parquet(self, name: str, frame: DataFrame) -> None:
         """Write a data frame as Parquet, replacing what was there.
@@ -255,7 +255,7 @@ class RunFolder:
         path = self.path / "manifest.json"
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
-            return {**about, "data": {name: dict(one) for name, one in about["data"].items()}}
+            return {**about, "data": {name: dict(part) for name, part in about["data"].items()}}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise DataError(path, None, "is no manifest: delete it, or the folder") from None
 
@@ -273,8 +273,8 @@ class RunFolder:
             The manifest in the folder has another fingerprint under one of the names.
         """
         known = self.manifest()["data"] if (self.path / "manifest.json").exists() else {}
-        for name, one in streams.items():
-            if known.get(name, one).get("sha256") != one["sha256"]:
+        for name, about in streams.items():
+            if known.get(name, about).get("sha256") != about["sha256"]:
                 raise ParameterError(
                     f"output {self.path}: holds results of another {name}, with another target, "
                     "other rows or other columns: give another folder, or delete this one"

@@ -42,16 +42,16 @@ def memory(model: Any) -> int:
     size, pending = 0, [model]
     while pending:
         fresh, inside = [], []
-        for one in pending:
-            if id(one) in seen or isinstance(one, _OF_ALL):
+        for value in pending:
+            if id(value) in seen or isinstance(value, _OF_ALL):
                 continue
-            seen.add(id(one))
-            fresh.append(one)
-            size += sys.getsizeof(one)
-            if isinstance(one, np.ndarray) and not one.flags.owndata:
-                size += one.nbytes
-            elif type(one).__name__ == "VectorDict":
-                weights = one.to_dict()
+            seen.add(id(value))
+            fresh.append(value)
+            size += sys.getsizeof(value)
+            if isinstance(value, np.ndarray) and not value.flags.owndata:
+                size += value.nbytes
+            elif type(value).__name__ == "VectorDict":
+                weights = value.to_dict()
                 size += sys.getsizeof(weights) + len(weights) * sys.getsizeof(0.0)
                 inside += list(weights)
         pending = gc.get_referents(*fresh) + inside

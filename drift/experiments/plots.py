@@ -259,7 +259,7 @@ def _name_points(
     """
     texts = [
         _beside(panel, text, (x, y), colour, panel.transData, line=True)
-        for x, y, text, colour in sorted(names, key=lambda one: one[1])
+        for x, y, text, colour in sorted(names, key=lambda name: name[1])
         if panel.viewLim.contains(x, y)
     ]
     for text in texts:

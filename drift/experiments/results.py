@@ -189,7 +189,9 @@ class Results(JupyterMixin):
                 for record in self.records
             )
             which = ("contender", "key")
-            folder.write_table("records", [{n: one[n] for n in which} for one in self.records])
+            folder.write_table(
+                "records", [{n: record[n] for n in which} for record in self.records]
+            )
             folder.write_manifest(self.streams, self.settings, self.seconds)
             for name in self.kind.tables:
                 if columns := self._columns(name):

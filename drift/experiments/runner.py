@@ -63,7 +63,7 @@ def updates(model: Any) -> int | None:
     if isinstance(model, Tracker):
         return None
     models = model.models.values() if isinstance(model, OneVsRest) else [model]
-    return sum(one.n_updates for one in models)
+    return sum(model.n_updates for model in models)
 
 
 def learn(model: Any, X: csr_array, y: NDArray[Any], windows: int = WINDOWS) -> Record:

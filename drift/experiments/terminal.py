@@ -73,17 +73,17 @@ def _table(title: str, columns: Iterable[_Column], rows: Iterable[_Row], group: 
         padding=(0, 1, 0, 0),
     )
     columns = list(columns)
-    for one in columns:
+    for column in columns:
         # Where the terminal is too narrow, texts are folded between words, and numbers are not.
-        side: Any = "left" if one.is_text else "right"
-        table.add_column(one.heading, justify=side, overflow="fold", no_wrap=not one.is_text)
+        side: Any = "left" if column.is_text else "right"
+        table.add_column(column.heading, justify=side, overflow="fold", no_wrap=not column.is_text)
     before = None
     for row in rows:
         value = row.get(group)
         if before not in {None, value}:
             table.add_section()
         shown = {**row, group: ""} if value == before else row
-        table.add_row(*(one.cell(shown) for one in columns))
+        table.add_row(*(column.cell(shown) for column in columns))
         before = value
     return table
 
@@ -166,7 +166,9 @@ def compared(results: Results) -> RenderableType:
         _Column(name, _MEASURES[name].heading, partial(_measured, name)) for name in measured
     ]
     table = _table(title, columns, shown(rows), group="stream")
-    notes = [f"{name}: {one['focus']}" for name, one in results.streams.items() if one["focus"]]
+    notes = [
+        f"{name}: {stream['focus']}" for name, stream in results.streams.items() if stream["focus"]
+    ]
     return Group(table, *[_plain(line, "yellow") for line in [*notes, *remarks(runs)]])
 
 
@@ -205,8 +207,8 @@ def reproduced(results: Results) -> RenderableType:
 
 def _beside_paper(title: str, columns: Iterable[_Column], rows: Sequence[_Row]) -> Table:
     """Show the columns that there are, each with the paper's number beside it if it has one."""
-    pairs = [(one, _printed(f"paper_{one.name}")) for one in columns]
-    known = [one for pair in pairs for one in pair if one.name in rows[0]]
+    pairs = [(column, _printed(f"paper_{column.name}")) for column in columns]
+    known = [column for pair in pairs for column in pair if column.name in rows[0]]
     return _table(title, known, rows)
 
 
@@ -224,8 +226,12 @@ def reproductions(known: Mapping[str, Reproduction]) -> RenderableType:
         By name.
     """
     about = {
-        name: (f"{one.stream}, {one.kernel!r}", one.paper, one.missing and f"to get: {one.missing}")
-        for name, one in known.items()
+        name: (
+            f"{paper.stream}, {paper.kernel!r}",
+            paper.paper,
+            paper.missing and f"to get: {paper.missing}",
+        )
+        for name, paper in known.items()
     }
     rows = [{"experiment": name, "of": "\n".join(filter(None, of))} for name, of in about.items()]
     return _table("Experiments of the papers", (_text("experiment"), _text("of")), rows)

@@ -65,7 +65,7 @@ def partitions(folder: AnyPath) -> list[PartitionFolder]:
         If there is none.
     """
     folders = sorted(path for path in folder.iterdir() if path.is_dir())
-    known = [one for one in map(files_in, [folder, *folders]) if one.listing().checkpoints]
+    known = [files for files in map(files_in, [folder, *folders]) if files.listing().checkpoints]
     if not known:
         raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
     return known

@@ -175,7 +175,7 @@ def _as_shadow(model: Mapping[str, Any]) -> dict[str, Any]:
 
 def without(configuration: Mapping[str, Any], of: str) -> dict[str, Any]:
     """Return a configuration without what it has of the "model", the "shadow" or the "codec"."""
-    return {name: one for name, one in configuration.items() if _of(name) != of}
+    return {name: value for name, value in configuration.items() if _of(name) != of}
 
 
 def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
@@ -203,7 +203,7 @@ def check_identity(
     CheckpointError
         With a line for each difference.
     """
-    lines = _differences({name: one for name, one in before.items() if name in now}, now)
+    lines = _differences({name: value for name, value in before.items() if name in now}, now)
     if [line.partition(":")[0].strip() for line in lines] == ["group"]:
         raise CheckpointError(
             "\n".join([f"{folder}: another group learns into it", *lines])

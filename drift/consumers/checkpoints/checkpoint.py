@@ -379,7 +379,8 @@ def from_bytes(
     header = description.header
     models, join = split(description)
     model, *shadow = (
-        decode_model(payload, one["payload"], allow_pickle=allow_pickle) for one, payload in models
+        decode_model(payload, header["payload"], allow_pickle=allow_pickle)
+        for header, payload in models
     )
     return Checkpoint(
         model,
@@ -394,7 +395,7 @@ def from_bytes(
         promotions=header["promotions"],
         models=header.get("models"),
         digest=header["digest"],
-        skips=[Position(*one) for one in header.get("skips", [])],
+        skips=[Position(*place) for place in header.get("skips", [])],
         is_blank=header.get("blank") is True,
         is_signed=description.signature is not None,
         **{name: header[name] for name in _AS_THEY_ARE},

@@ -137,12 +137,12 @@ def _header(text: bytes) -> dict[str, Any]:
 def _check_shadow(header: dict[str, Any]) -> None:
     if "shadow" in header and not _has(header["shadow"], _OF_SHADOW):
         raise CheckpointError("the header's shadow has not what it needs")
-    if not all(_has(one, _OF_PROMOTION) for one in header["promotions"]):
+    if not all(_has(promotion, _OF_PROMOTION) for promotion in header["promotions"]):
         raise CheckpointError("the header's promotions do not say what was promoted")
 
 
-def _has(one: Any, kinds: dict[str, type]) -> bool:
-    return isinstance(one, dict) and all(isinstance(one.get(n), k) for n, k in kinds.items())
+def _has(value: Any, kinds: dict[str, type]) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(n), k) for n, k in kinds.items())
 
 
 def id_of(header: Mapping[str, Any]) -> str:

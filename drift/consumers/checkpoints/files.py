@@ -194,7 +194,7 @@ class PartitionFolder:
     ) -> None:
         """Append the order of what the next checkpoint has learnt; None has `orders` listed."""
         orders = self.listing().orders if orders is None else orders
-        last = max((one for one in orders if one[0] == epoch), default=None)
+        last = max((order for order in orders if order[0] == epoch), default=None)
         if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
             last = epoch, sequence
         file = self._order(*last)
@@ -215,12 +215,12 @@ class PartitionFolder:
     def _forget_orders(self, orders: Sequence[tuple[int, int]]) -> None:
         """Remove the oldest order files beyond the bounds."""
         size, kept = 0, 0
-        for one in reversed(orders):
+        for order in reversed(orders):
             with suppress(OSError):
-                size += self._order(*one).stat().st_size
+                size += self._order(*order).stat().st_size
             kept += size <= _ORDER_ALL
         kept = min(kept, _ORDER_FILES)
-        self._remove(self._order(*one).name for one in orders[: len(orders) - kept])
+        self._remove(self._order(*order).name for order in orders[: len(orders) - kept])
 
     def _order(self, epoch: int, sequence: int) -> Any:
         return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"

@@ -242,11 +242,11 @@ class CheckpointFolder:
         """Return the partitions of a topic that have checkpoints of their own."""
         name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
         with suppress(OSError):
-            found = {one: name.fullmatch(one.name) for one in self.path.iterdir()}
+            found = {path: name.fullmatch(path.name) for path in self.path.iterdir()}
             return [
                 int(match[1])
-                for one, match in found.items()
-                if match and files_in(one).listing().checkpoints
+                for path, match in found.items()
+                if match and files_in(path).listing().checkpoints
             ]
         return []
 
@@ -434,7 +434,7 @@ class CheckpointFolder:
         checkpoint = replace(checkpoint, sequence=sequence, configuration=configuration)
         models = [checkpoint.model, *(checkpoint.shadow or ())[:1]]
         # What keeps changing is copied here; the rest, which takes longer, is left to the thread.
-        encodings = [encoding(one, allow_pickle=self.allow_pickle) for one in models]
+        encodings = [encoding(model, allow_pickle=self.allow_pickle) for model in models]
         reached("checkpoint.encoded")
 
         def write() -> Checkpoint:

@@ -295,7 +295,7 @@ class ModelStore:
             db.execute("insert or ignore into saved values (?)", [version])
             kept = self._kept
             if kept is not None and self._is_settled:
-                lasts = {version, *(one[-1][-1] for one in kept if one)}
+                lasts = {version, *(lineage[-1][-1] for lineage in kept if lineage)}
                 marks = ", ".join("?" * len(lasts))
                 db.execute(f"delete from saved where version not in ({marks})", [*lasts])  # noqa: S608
         reached("models.saved")
@@ -412,12 +412,15 @@ class ModelStore:
 
     def _unneeded(self, versions: Sequence[int], lineages: Sequence[Lineage]) -> list[int]:
         """Return which of a key's versions may be removed."""
-        needed = {newest_of(versions, one) for one in lineages}
+        needed = {newest_of(versions, lineage) for lineage in lineages}
         return [
             version
             for version in versions
             if version not in needed
-            and (self._is_settled or any(newest_of([version], one) is not None for one in lineages))
+            and (
+                self._is_settled
+                or any(newest_of([version], lineage) is not None for lineage in lineages)
+            )
         ]
 
     @contextmanager

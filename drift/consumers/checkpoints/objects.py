@@ -153,7 +153,7 @@ class ObjectPath:
         """Yield what is in the folder, folders first."""
         with _as_os_errors():
             found = _store(self.bucket).list_with_delimiter(self.key or None)
-        for key in [*found["common_prefixes"], *(one["path"] for one in found["objects"])]:
+        for key in [*found["common_prefixes"], *(item["path"] for item in found["objects"])]:
             yield ObjectPath(self.bucket, key.strip("/"))
 
     def is_dir(self) -> bool:

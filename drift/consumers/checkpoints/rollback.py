@@ -64,17 +64,21 @@ def plan(
     """
     wanted = _time(to)
     newest: Description | None = None
-    for one in stored(partition, warn):
-        found = id_of(one.header) == to if wanted is None else when(one.header) <= wanted
+    for description in stored(partition, warn):
+        found = (
+            id_of(description.header) == to
+            if wanted is None
+            else when(description.header) <= wanted
+        )
         if newest is None:
-            newest = one
+            newest = description
             if found:
                 raise CheckpointError(
-                    f"{partition.path}: {id_of(one.header)} of {when(one.header)} is the newest: "
-                    "there is nothing to roll back"
+                    f"{partition.path}: {id_of(newest.header)} of {when(newest.header)} is the "
+                    "newest: there is nothing to roll back"
                 )
         elif found:
-            return Rollback(partition, one, newest, keep_offsets)
+            return Rollback(partition, description, newest, keep_offsets)
     if newest is None:
         raise CheckpointError(f"{partition.path} has no checkpoint that can be used")
     which = to if wanted is None else f"from {wanted} or before"
@@ -160,9 +164,9 @@ class Rollback:
         CheckpointError
             If they are signed with another key, or the target is of another log.
         """
-        for one in (self.target, self.newest):
-            check_secret(self.partition, one, secret)
-        before, now = (one.header["identity"] for one in (self.target, self.newest))
+        for description in (self.target, self.newest):
+            check_secret(self.partition, description, secret)
+        before, now = (description.header["identity"] for description in (self.target, self.newest))
         differ = [name for name in before if name in now and before[name] != now[name]]
         if differ and not self.keep_offsets:
             raise CheckpointError(
@@ -194,7 +198,7 @@ class Rollback:
         reached("rollback.checked")
         epoch = partition.claim(owner)
         reached("rollback.claimed")
-        left = [one.header for one in stored(partition)]
+        left = [description.header for description in stored(partition)]
         now, wanted = next(iter(left), self.newest.header), id_of(back.header)
         if id_of(now) != id_of(self.newest.header):
             raise CheckpointError(
@@ -236,9 +240,9 @@ class Rollback:
         return f"{epoch}-1"
 
 
-def _models(one: Description) -> bytes:
+def _models(description: Description) -> bytes:
     """Return a payload without the state of late labels."""
-    return one.payload[: len(one.payload) - sum(one.header.get("join", ()))]
+    return description.payload[: len(description.payload) - sum(description.header.get("join", ()))]
 
 
 def _named(header: Mapping[str, Any]) -> str:

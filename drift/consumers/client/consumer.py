@@ -95,7 +95,9 @@ def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
     cluster = consumer._cluster  # noqa: SLF001
     ids = [cluster.topic_id(topic) for topic in topics]
     known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
-    known_ids = {name: str(one) for name, one in known.items() if one and one.int}  # 0: none
+    known_ids = {
+        name: str(topic_id) for name, topic_id in known.items() if topic_id and topic_id.int
+    }  # 0: none
     return known_ids | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
 
 
@@ -211,7 +213,8 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
 
     def connections(self) -> int:
         """Return the number of brokers that are connected."""
-        return sum(one.connected for one in list(self.consumer._manager._conns.values()))  # noqa: SLF001
+        connections = list(self.consumer._manager._conns.values())  # noqa: SLF001
+        return sum(connection.connected for connection in connections)
 
     # --- messages ------------------------------------------------------------------------------
 
@@ -287,7 +290,9 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             elif self._second.position(partition) != offset:
                 self._second.seek(partition, offset)
             try:
-                fetched = [one for _, messages in read(self._second, 1.0) for one in messages]
+                fetched = [
+                    message for _, messages in read(self._second, 1.0) for message in messages
+                ]
             except GONE as error:
                 raise Gap({place: offset}) from error
             return fetched, self._second.position(partition)

@@ -174,7 +174,7 @@ def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
     Traceback (most recent call last):
     drift.errors.ParameterError: kafka-python refuses its options: KafkaConfigurationError: ...
     """
-    for protocol in (one.get("security_protocol", PROTOCOLS[0]) for one in options):
+    for protocol in (option.get("security_protocol", PROTOCOLS[0]) for option in options):
         check_choice("security_protocol", protocol, PROTOCOLS)
     try:
         yield

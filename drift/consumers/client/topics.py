@@ -121,8 +121,9 @@ def members(group: str, options: Mapping[str, Any]) -> list[str]:
     if described["error"] and "GroupIdNotFound" not in described["error"]:
         raise ConsumerError(f"the broker does not say who is in {group}: {described['error']}")
     return [
-        f"{one['group_instance_id'] or one['client_id']} at {one['client_host'].lstrip('/')}"
-        for one in described["members"]
+        f"{member['group_instance_id'] or member['client_id']} "
+        f"at {member['client_host'].lstrip('/')}"
+        for member in described["members"]
     ]
 
 
@@ -206,7 +207,9 @@ class Reader:
             return ends
         asked = {self._place(number): int(1000 * start) for number in self.partitions}
         offsets = self._consumer.offsets_for_times(asked)
-        first = {place.partition: one.offset for place, one in offsets.items() if one is not None}
+        first = {
+            place.partition: found.offset for place, found in offsets.items() if found is not None
+        }
         return ends | first
 
     def identity(self) -> dict[str, str]:
@@ -294,7 +297,7 @@ class Reader:
         if is_end:
             first = {n: max(first[n], ends[n] - count) for n in chosen}
         ends = {n: ends[n] if is_end else min(ends[n], first[n] + count) for n in chosen}
-        found = sorted(self.read(ends, first), key=lambda one: (one.time, one.position))
+        found = sorted(self.read(ends, first), key=lambda message: (message.time, message.position))
         return found[-count:] if is_end else found[:count]
 
     def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:

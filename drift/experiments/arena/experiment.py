@@ -82,8 +82,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     streams, models
         Names in `drift.experiments.arena.streams.STREAMS`, or of its two lists, development and
         held-out, and in `drift.experiments.arena.models.MODELS`; None: all, MOA's models if
-        CapyMOA and Java are installed. Streams whose data are not there are left out with a
-        warning.
+        CapyMOA and Java are installed or nothing is run. Streams whose data are not there are left
+        out with a warning.
     delays
         Rows by which labels are late; 0: at once. None: 0, 100 and 1,000.
     quick
@@ -132,13 +132,14 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     if streams is None:
         streams = _QUICK_STREAMS if quick else STREAMS
     if models is None:
-        models = _QUICK_MODELS if quick else (m for m in MODELS if MODELS[m].available)
+        known_here = (m for m in MODELS if tables or MODELS[m].available)
+        models = _QUICK_MODELS if quick else known_here
     if page is not None:
         if quick:
             raise ParameterError("page: has runs on whole streams: leave out quick, or the page")
         runs_of_page(page, ARENA.tables["runs"].columns)  # refused before hours of runs, not after
     asked = in_order("stream", streams, [*STREAMS, *GROUPS])
-    wanted = [name for name, one in STREAMS.items() if name in asked or one.group in asked]
+    wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
     families = in_order("model", models, MODELS)
     settings = {"models": families, "quick": quick, "time_limit": time_limit}
     late = _delays(delays, quick=quick)
@@ -146,15 +147,15 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     if tables:
         with locked_folder(output) as folder:
             records = select(folder.read().values(), wanted, families)
-            known |= {one["stream"]: {"sha256": one["sha256"]} for one in records}
+            known |= {record["stream"]: {"sha256": record["sha256"]} for record in records}
             results = Results(ARENA, records, known, settings, 0.0, folder.path)
             results.save(folder)
         return _shown(results, page)
     with locked_folder(output) as folder:
         kept = {
-            one["stream"]: one["sha256"]
-            for one in folder.read().values()
-            if one["model"] in BASELINES  # whose features are the stream's own
+            record["stream"]: record["sha256"]
+            for record in folder.read().values()
+            if record["model"] in BASELINES  # whose features are the stream's own
         }
 
     def stages(_: list[Record]) -> Iterator[Iterator[tuple[str, Run]]]:

@@ -79,7 +79,7 @@ def update(path: str | PathLike[str], results: Results) -> None:
     known = runs_of_page(path, tables["runs"].columns)
     from drift.experiments.plots import save  # noqa: PLC0415 - matplotlib is optional
 
-    tables["runs"] = tables["runs"]._replace(rows=lambda one: one.records)
+    tables["runs"] = tables["runs"]._replace(rows=lambda results: results.records)
     kind = results.kind._replace(tables=tables)
     new = results.rows("runs")
     # The baselines run in every call: the page's stay, with their times.

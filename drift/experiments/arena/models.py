@@ -182,7 +182,7 @@ def contenders_of(name: str, stream: Stream, *, sparse: bool) -> dict[str, Conte
     """
     family = MODELS[name]
     settings: dict[str, dict[str, Any]] = {name: {}}
-    settings |= {f"{name} @ {k}": one for k, one in enumerate(family.grid)}
+    settings |= {f"{name} @ {k}": setting for k, setting in enumerate(family.grid)}
     return {
         key: Contender(
             partial(_made, family, stream, **{"scaled": not (sparse or family.raw)} | setting),

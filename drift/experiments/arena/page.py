@@ -160,12 +160,12 @@ def losses(standings: Standings) -> str:
     standings
         Of all streams, or of some.
     """
-    rows = []
+    rows, all_gaps = [], standings.gaps()
     for kind in KINDS:
         for delay in standings.delays:
             gaps = [
                 row["gap"]
-                for row in standings.gaps()
+                for row in all_gaps
                 if row["delay"] == delay and STREAMS[row["stream"]].kind == kind
             ]
             if gaps:
@@ -289,8 +289,14 @@ def _costs(standings: Standings) -> Iterator[str]:
 
 def _published(standings: Standings) -> str:
     rows = [
-        [stream, f"{one.rows:,}", one.error, one.model, _percent(standings.error(stream, OWN))]
-        for stream, one in PUBLISHED.items()
+        [
+            stream,
+            f"{found.rows:,}",
+            found.error,
+            found.model,
+            _percent(standings.error(stream, OWN)),
+        ]
+        for stream, found in PUBLISHED.items()
     ]
     return _table(["stream", "rows", "published", "model", OWN], rows, texts=[3])
 

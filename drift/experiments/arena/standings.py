@@ -221,7 +221,8 @@ class Standings:
     def costs(self, kind: str) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
-        A run whose time was taken on another machine has none, and is left out. The streams are
+        A run whose time was taken on another machine has none, and is left out; no streams, where
+        only `OWN` models are left. The streams are
         those on which at least half of the remaining models have run, the models those that have
         run on at least half of these, over the streams on which all of them have; see
         `drift.experiments.comparison.tables.costs`.
@@ -243,6 +244,8 @@ class Standings:
         streams = {s for s, models in models_of.items() if 2 * len(models) >= len(names)}
         streams_of = _gathered((row for row in rows if row["stream"] in streams), "model", "stream")
         timed = {m: where for m, where in streams_of.items() if 2 * len(where) >= len(streams)}
+        if all(model.startswith(OWN) for model in timed):
+            return [], []  # nothing to compare
         common = streams.intersection(*timed.values())
         return sorted(common), costs([row for row in rows if row["model"] in timed], common)
 
@@ -319,11 +322,12 @@ def _by_source(errors: Mapping[str, float | None]) -> float | None:
 def _tuned(row: Record, means: Iterable[Record]) -> list[Record]:
     """Return the setting of a model with the smallest error; nothing where there is one alone."""
     known = [
-        one
-        for one in means
-        if one["stream"] == row["stream"] and one["model"].partition(" @ ")[0] == row["model"]
-        if one["delay"] is None and one["status"] == "ok" and one["error"] is not None
+        setting
+        for setting in means
+        if setting["stream"] == row["stream"]
+        and setting["model"].partition(" @ ")[0] == row["model"]
+        if setting["delay"] is None and setting["status"] == "ok" and setting["error"] is not None
     ]
     if row["delay"] is not None or len(known) < 2:
         return []
-    return [{**min(known, key=lambda one: one["error"]), "model": f"{row['model']}, tuned"}]
+    return [{**min(known, key=lambda setting: setting["error"]), "model": f"{row['model']}, tuned"}]

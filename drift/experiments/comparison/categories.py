@@ -47,8 +47,8 @@ def parts(model: Any) -> Iterator[Base]:
     if isinstance(model, Mapping):
         model = list(model.values())
     if isinstance(model, Sequence) and not isinstance(model, str | bytes):
-        for one in model:
-            yield from parts(one)
+        for part in model:
+            yield from parts(part)
 
 
 def taking_texts(

@@ -75,12 +75,14 @@ class Contender:
 
     def on(self, stream: Stream, *, late: bool = False) -> Contender:
         """Return the contender as it takes the texts among a stream's features, and its labels."""
-        one = replace(self, late=self.late or late)
+        contender = replace(self, late=self.late or late)
         if not stream.categories:
-            return one
+            return contender
         tried = (pair for pair in stream if any(isinstance(v, str) for v in pair[0].values()))
         return replace(
-            one, examples=tuple(islice(tried, _TRIED)), categories=sum(stream.categories.values())
+            contender,
+            examples=tuple(islice(tried, _TRIED)),
+            categories=sum(stream.categories.values()),
         )
 
     def make(self, seed: int | None = None) -> Any:
@@ -149,8 +151,8 @@ def contenders(models: Any) -> dict[str, Contender]:
     if not models:
         raise ParameterError("models is empty: give at least one classifier")
     return {
-        str(name): one if isinstance(one, Contender) else Contender(one)
-        for name, one in models.items()
+        str(name): model if isinstance(model, Contender) else Contender(model)
+        for name, model in models.items()
     }
 
 
@@ -195,35 +197,42 @@ def _for_late_labels(model: Any) -> Any:
     return model.clone({"late": True}) if getattr(model, "late", False) is None else model
 
 
-def _canonical(one: Any, above: list[int]) -> Hashable:
+def _canonical(value: Any, above: list[int]) -> Hashable:
     """What decides how a fresh object behaves, as nested tuples whose repr does not change."""
-    if one is None or isinstance(one, bool | int | float | complex | str | bytes):
-        return repr(one)
-    if isinstance(one, type):
-        return f"{one.__module__}.{one.__qualname__}"
-    if id(one) in above:
-        return "the object above", above.index(id(one))
-    above = [*above, id(one)]
-    if isinstance(one, np.ndarray):
-        return one.dtype.str, one.shape, hashlib.sha256(one.tobytes()).hexdigest()
-    if isinstance(one, set | frozenset):
-        return "set", *sorted(repr(_canonical(item, above)) for item in one)
-    return type(one).__name__, *(_canonical(item, above) for item in _inside(one))
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return repr(value)
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if id(value) in above:
+        return "the object above", above.index(id(value))
+    above = [*above, id(value)]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
+    if isinstance(value, set | frozenset):
+        return "set", *sorted(repr(_canonical(item, above)) for item in value)
+    return type(value).__name__, *(_canonical(item, above) for item in _inside(value))
 
 
-def _inside(one: Any) -> list[Any]:
+def _inside(value: Any) -> list[Any]:
     """What an object is made of."""
-    if isinstance(one, Mapping | list | tuple):
-        return list(one.items() if isinstance(one, Mapping) else one)
-    if isinstance(one, FunctionType):
-        code, cells = one.__code__, one.__closure__ or ()
+    if isinstance(value, Mapping | list | tuple):
+        return list(value.items() if isinstance(value, Mapping) else value)
+    if isinstance(value, FunctionType):
+        code, cells = value.__code__, value.__closure__ or ()
         constants = [c.co_code if inspect.iscode(c) else c for c in code.co_consts]
         inside = [cell.cell_contents for cell in cells]
-        return [one.__qualname__, code.co_code, code.co_names, constants, one.__defaults__, inside]
-    if isinstance(one, Base):
-        return [type(one), parameters_of(one)]
+        return [
+            value.__qualname__,
+            code.co_code,
+            code.co_names,
+            constants,
+            value.__defaults__,
+            inside,
+        ]
+    if isinstance(value, Base):
+        return [type(value), parameters_of(value)]
     try:
-        reduced = one.__reduce_ex__(2)
+        reduced = value.__reduce_ex__(2)
     except TypeError:  # what cannot be pickled, such as a lock, decides nothing
-        return [type(one)]
+        return [type(value)]
     return [reduced] if isinstance(reduced, str) else list(reduced[:3])

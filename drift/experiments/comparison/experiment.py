@@ -235,12 +235,12 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         drop=drop,
         rows=rows,
     )
-    known = [timed(one, moment, delay) for one in known]
+    known = [timed(stream, moment, delay) for stream in known]
     if shuffled is not None:
         check_integer("shuffled", shuffled)
-        known += [one.block_shuffled(shuffled) for one in known]
+        known += [stream.block_shuffled(shuffled) for stream in known]
     late = delay
-    if delay is None and any(one.delays is not None for one in known):
+    if delay is None and any(stream.delays is not None for stream in known):
         late = "as the stream has it"
     settings = Settings(
         delay=None if late is None else described(late),
@@ -256,18 +256,22 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     if explain:
         for entrant in entrants.values():
             check_probabilities(entrant.make())
-    focuses = {one.name: focus_of(one, positive) for one in known}
-    descriptions = {name: _described(one, known, settings) for name, one in entrants.items()}
-    entrants |= {name: one for name, one in baselines().items() if name not in entrants}
+    focuses = {stream.name: focus_of(stream, positive) for stream in known}
+    descriptions = {
+        name: _described(entrant, known, settings) for name, entrant in entrants.items()
+    }
+    entrants |= {name: entrant for name, entrant in baselines().items() if name not in entrants}
     runs = [
         (run.identity["model"], run)
-        for one in known
-        for run in runs_of(one, entrants, order_of(one, delay), settings, focuses[one.name])
+        for stream in known
+        for run in runs_of(
+            stream, entrants, order_of(stream, delay), settings, focuses[stream.name]
+        )
     ]
     return run_experiment(
         COMPARISON,
         lambda _: [runs],
-        {one.name: _known(one, focuses[one.name]) for one in known},
+        {stream.name: _known(stream, focuses[stream.name]) for stream in known},
         {**settings._asdict(), "models": descriptions},
         output,
         jobs=jobs,
@@ -312,8 +316,8 @@ def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Strea
         check_integer("rows", how["rows"])
     named = given if isinstance(given, Mapping) else {None: given}
     streams = []
-    for name, one in named.items():
-        stream = read_stream(one, name=None if name is None else str(name), **how)
+    for name, source in named.items():
+        stream = read_stream(source, name=None if name is None else str(name), **how)
         streams.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
     return streams
 
@@ -340,7 +344,7 @@ def runs_of(
     focus
         The class that they are measured by; default: all.
     """
-    drifts = [list(one) for one in stream.drifts]
+    drifts = [list(drift) for drift in stream.drifts]
     shared: Record = {
         "stream": stream.name,
         "sha256": stream.sha256,
@@ -357,13 +361,13 @@ def runs_of(
     }
     forks = forks_of(len(stream), settings.folds, settings.forks)
     for name, entrant in entrants.items():
-        one = entrant.on(stream, late=settings.late)
+        contender = entrant.on(stream, late=settings.late)
         chosen = {
             "model": name,
-            "parameters": one.identity,
-            "code": code_fingerprint() if one.is_of_drift else None,
+            "parameters": contender.identity,
+            "code": code_fingerprint() if contender.is_of_drift else None,
         }
-        seeds = range(settings.seeds) if settings.seeds is not None and one.draws else [None]
+        seeds = range(settings.seeds) if settings.seeds is not None and contender.draws else [None]
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}
@@ -372,7 +376,7 @@ def runs_of(
                 explain = settings.explain and name not in BASELINES
                 yield Run(
                     {**shared, **chosen, **which},
-                    partial(one.make, seed),
+                    partial(contender.make, seed),
                     evaluate,
                     (
                         *arguments,
@@ -392,7 +396,7 @@ def _known(stream: Stream, focus: Focus) -> Record:
         "rows": len(stream),
         "sha256": stream.sha256,
         "shuffled": stream.shuffled,
-        "drifts": [one._asdict() for one in stream.drifts],
+        "drifts": [drift._asdict() for drift in stream.drifts],
         "notes": list(stream.notes),
         "classes": len(stream.classes),
         "focus": focus.note,
@@ -406,7 +410,7 @@ def _known(stream: Stream, focus: Focus) -> Record:
 
 def _drifts(results: Results) -> list[Record]:
     streams = results.streams.items()
-    return [{"stream": name, **one} for name, stream in streams for one in stream["drifts"]]
+    return [{"stream": name, **drift} for name, stream in streams for drift in stream["drifts"]]
 
 
 def _figures(results: Results) -> dict[str, str]:

@@ -132,8 +132,8 @@ def remarks(records: Sequence[Record]) -> Iterator[str]:
     known = [record for record in records if record.get("importances")]
     for (stream, model), group in grouped(known, "stream", "model").items():
         found = [record["importances"] for record in group]
-        n = min(one["explained"][-1] if one["explained"] else 0 for one in found)
+        n = min(run["explained"][-1] if run["explained"] else 0 for run in found)
         yield f"{stream}: importances of {model} are of {n:,} of {group[0]['examples']:,} rows"
-        problem = next(filter(None, (one["problem"] for one in found)), "")
+        problem = next(filter(None, (run["problem"] for run in found)), "")
         if problem:
             yield f"{stream}: no further row of {model} is explained: {problem}"

@@ -203,7 +203,7 @@ def _average_precision(hits: NDArray[np.bool_], scores: NDArray[np.float64]) -> 
 def _of_positive(positive: Positive) -> dict[str, float | None]:
     """Measures of a class; None where it is neither there nor said to be."""
     true, said, scores = positive
-    hits, there, claimed = (int(one.sum()) for one in (true & said, true, said))
+    hits, there, claimed = (int(rows.sum()) for rows in (true & said, true, said))
     ranked = 0 < there < len(true) and np.isfinite(scores).all()
     return {
         "average_precision": _average_precision(true, scores) if ranked else None,

@@ -184,7 +184,9 @@ class Predictions:
             views.confidence[row] = shares[most]
             views.chance[row] = shares.get(self._labels[views.truth[row]], 0.0)
             if row % self._every == 0:
-                self._scores[row // self._every] = [shares.get(one, 0.0) for one in self._ranked]
+                self._scores[row // self._every] = [
+                    shares.get(label, 0.0) for label in self._ranked
+                ]
             if self._of_positive is not None:
                 self._of_positive[row] = shares.get(self._label, 0.0)
 

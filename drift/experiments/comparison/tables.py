@@ -65,11 +65,11 @@ def run_rows(records: Sequence[Record]) -> list[Record]:
     rows = []
     for record in records:
         drifts = recovery_rows([record])
-        never = sum(one["recovered"] is False for one in drifts)
+        never = sum(drift["recovered"] is False for drift in drifts)
         rows.append(
             {name: record.get(name) for name in RUNS}
             | _against(record, errors)
-            | {"recovery": mean(one["rows"] for one in drifts)}
+            | {"recovery": mean(drift["rows"] for drift in drifts)}
             | {"unrecovered": None if record["model"] in BASELINES else never}
         )
     return rows
@@ -214,9 +214,9 @@ def costs(rows: Iterable[Record], streams: Collection[str]) -> list[Record]:
     costs = []
     for (model,), group in grouped(ended, "model").items():
         if len(group) == len(streams):
-            row: Record = {"model": model, "error": mean(one["error"] for one in group)}
+            row: Record = {"model": model, "error": mean(row["error"] for row in group)}
             for name in COSTS:
-                sizes = np.maximum([one[name] for one in group], 1e-3)
+                sizes = np.maximum([row[name] for row in group], 1e-3)
                 row[name] = float(np.exp(np.log(sizes).mean()))
             costs.append(row)
     return sorted(costs, key=itemgetter("error"))
@@ -225,8 +225,8 @@ def costs(rows: Iterable[Record], streams: Collection[str]) -> list[Record]:
 def mean_row(group: Sequence[Record], keys: Iterable[str], columns: Iterable[str]) -> Record:
     """Return one row of several: what they share, what became of them, and means of the rest."""
     row = {name: group[0][name] for name in keys} | {"runs": len(group)}
-    row["status"] = ", ".join(sorted({one["status"] for one in group}))
-    return row | {name: mean(one[name] for one in group) for name in columns}
+    row["status"] = ", ".join(sorted({row["status"] for row in group}))
+    return row | {name: mean(row[name] for row in group) for name in columns}
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -253,5 +253,5 @@ def _against(
     error = (record if number is None else record["windows"][number])["error"]
     place = record["stream"], record["fold"]
     theirs = [errors.get((*place, baseline, number)) for baseline in BASELINES]
-    shares = [1.0 - error / one if one and error is not None else None for one in theirs]
+    shares = [1.0 - error / their if their and error is not None else None for their in theirs]
     return dict(zip(("kappa_temporal", "kappa_m"), shares, strict=True))

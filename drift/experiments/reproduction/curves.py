@@ -71,7 +71,7 @@ def curves_of(results: Results) -> Curves:
     results
         Of `track`.
     """
-    return curves(one for one in results.records if len(one["targets"]) > one["shifts"])
+    return curves(record for record in results.records if len(record["targets"]) > record["shifts"])
 
 
 def records_of(results: Results) -> dict[str, list[Record]]:

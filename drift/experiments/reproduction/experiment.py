@@ -84,26 +84,26 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', 2)]
     """
     check_names("no experiment", [name], REPRODUCTIONS)
-    one = REPRODUCTIONS[name]
-    chosen = one.contenders if models is None else _chosen(one.contenders, models)
+    setting = REPRODUCTIONS[name]
+    chosen = setting.contenders if models is None else _chosen(setting.contenders, models)
     if quick:
-        rows = one.quick_rows if rows is None else rows
+        rows = setting.quick_rows if rows is None else rows
         permutations = 1 if permutations is None else permutations
     folder = None if data is None else Path(data)
-    if one.tested:
-        documents, test = load_split(one.stream, folder, rows, rows)
+    if setting.tested:
+        documents, test = load_split(setting.stream, folder, rows, rows)
     else:
-        documents, test = load(one.stream, folder, rows)[0], None
-    contenders = one.contenders_of(len(documents))
+        documents, test = load(setting.stream, folder, rows)[0], None
+    contenders = setting.contenders_of(len(documents))
     return permuted(
         documents,
-        one.target,
+        setting.target,
         {name: contenders[name] for name in chosen},
         test=test,
-        kernel=one.kernel,
-        epochs=one.epochs,
-        permutations=one.permutations if permutations is None else permutations,
-        printed=one.printed,
+        kernel=setting.kernel,
+        epochs=setting.epochs,
+        permutations=setting.permutations if permutations is None else permutations,
+        printed=setting.printed,
         output=output,
         **how,
     )
@@ -112,11 +112,14 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
 def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[str]:
     """Names of the contenders wanted, those they take their budget from included, in order."""
     asked = set(models)
-    known = [*contenders, *dict.fromkeys(one.series for one in contenders.values() if one.series)]
+    known = [
+        *contenders,
+        *dict.fromkeys(contender.series for contender in contenders.values() if contender.series),
+    ]
     if not asked:
         raise ParameterError(f"models is empty: choose among {', '.join(known)}")
     check_names("no model", asked, known)
-    wanted = {name for name, one in contenders.items() if {name, one.series} & asked}
+    wanted = {name for name, contender in contenders.items() if {name, contender.series} & asked}
     wanted |= {contenders[name].budget_of or name for name in wanted}
     return [name for name in contenders if name in wanted]
 
@@ -191,20 +194,26 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     permutations = check_integer("permutations", permutations)
     epochs = check_integer("epochs", epochs)
     _refuse(contenders)
-    contenders = {n: replace(one, kernel=one.kernel or kernel) for n, one in contenders.items()}
+    contenders = {
+        n: replace(contender, kernel=contender.kernel or kernel)
+        for n, contender in contenders.items()
+    }
     problems = {
         factor: Problem(documents, target, test, factor)
-        for factor in {one.factor for one in contenders.values()}
+        for factor in {contender.factor for contender in contenders.values()}
     }
 
     def stages(records: list[Record]) -> Iterator[list[tuple[str, Run]]]:
         for later in (False, True):  # those whose budget is what others end with come later
             yield [
                 (name, run)
-                for name, one in contenders.items()
-                if (one.budget_of is not None) is later
+                for name, contender in contenders.items()
+                if (contender.budget_of is not None) is later
                 for run in _runs(
-                    _with_budget(one, records), problems[one.factor], permutations, epochs
+                    _with_budget(contender, records),
+                    problems[contender.factor],
+                    permutations,
+                    epochs,
                 )
             ]
 
@@ -215,7 +224,7 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
         {"target": target, "permutations": permutations, "rows": len(documents)}
         | {"test_rows": None if test is None else len(test), "epochs": epochs}
         | {"contenders": list(contenders), "kernel": repr(kernel or DEFAULT_KERNEL)}
-        | {"series": {name: one.series for name, one in contenders.items()}}
+        | {"series": {name: contender.series for name, contender in contenders.items()}}
         | {"printed": printed or {}},
         output,
         **how,
@@ -223,30 +232,33 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
 
 
 def _refuse(contenders: Mapping[str, Setting]) -> None:
-    for name, one in contenders.items():
-        check_names("no model", [one.model], [*MODELS, SVM])
-        if one.adwin:
+    for name, contender in contenders.items():
+        check_names("no model", [contender.model], [*MODELS, SVM])
+        if contender.adwin:
             raise ParameterError(f"{name} has adwin, for streams: compare it by `compare`")
-        source = one if one.budget_of is None else contenders.get(one.budget_of)
+        source = contender if contender.budget_of is None else contenders.get(contender.budget_of)
         if source is None or source.budget_of is not None:
             raise ParameterError(
-                f"{name} takes its budget from {one.budget_of!r}: "
+                f"{name} takes its budget from {contender.budget_of!r}: "
                 "compare it with that contender, which must have a setting of its own"
             )
 
 
-def _with_budget(one: Setting, records: Iterable[Record]) -> Setting:
-    if one.budget_of is None:
-        return one
-    supports = [one_of["supports"] for one_of in records if one_of["contender"] == one.budget_of]
+def _with_budget(setting: Setting, records: Iterable[Record]) -> Setting:
+    if setting.budget_of is None:
+        return setting
+    supports = [
+        record["supports"] for record in records if record["contender"] == setting.budget_of
+    ]
     budget = max(1, round(float(np.mean(supports))))
-    return replace(one, parameters={"budget": budget, **one.parameters})
+    return replace(setting, parameters={"budget": budget, **setting.parameters})
 
 
-def _runs(one: Setting, problem: Problem, permutations: int, epochs: int) -> list[Run]:
-    if one.model == SVM:
-        return [run_of(one, problem, 0)]
-    draws = one.draws
+def _runs(setting: Setting, problem: Problem, permutations: int, epochs: int) -> list[Run]:
+    if setting.model == SVM:
+        return [run_of(setting, problem, 0)]
+    draws = setting.draws
     return [
-        run_of(one, problem, i, i if draws else None, epochs=epochs) for i in range(permutations)
+        run_of(setting, problem, i, i if draws else None, epochs=epochs)
+        for i in range(permutations)
     ]

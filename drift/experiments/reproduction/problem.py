@@ -65,10 +65,14 @@ class Problem:
                 f"{self.test.name} has {self.test.n_features} columns and {self.documents.name} "
                 f"{self.documents.n_features}: they must be the same"
             )
-        for one in (self.documents, self.test):
-            if self.target is None and one is not None and not (one.topics.sum(axis=1) == 1).all():
+        for part in (self.documents, self.test):
+            if (
+                self.target is None
+                and part is not None
+                and not (part.topics.sum(axis=1) == 1).all()
+            ):
                 raise ParameterError(
-                    f"{one.name} has documents with no topic or several, which are no classes: "
+                    f"{part.name} has documents with no topic or several, which are no classes: "
                     "name one topic as the target"
                 )
 

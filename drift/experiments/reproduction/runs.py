@@ -30,7 +30,7 @@ __all__ = ["run_of"]
 
 
 def run_of(
-    one: Setting,
+    setting: Setting,
     problem: Problem | Part,
     permutation: int | None = None,
     seed: int | None = None,
@@ -63,11 +63,11 @@ def run_of(
     ([36, 64], 13.0)
     """
     identity = {
-        "model": one.model,
-        "parameters": dict(one.parameters),
-        "one_vs_rest": one.one_vs_rest,
+        "model": setting.model,
+        "parameters": dict(setting.parameters),
+        "one_vs_rest": setting.one_vs_rest,
         "seed": seed,
-        "kernel": None if one.model == "Tracker" else repr(one.kernel or DEFAULT_KERNEL),
+        "kernel": None if setting.model == "Tracker" else repr(setting.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(),
@@ -76,8 +76,8 @@ def run_of(
         "permutation": permutation,
     }
     start, stop = problem.span
-    learnt, arguments = _task(one.model, problem, permutation, epochs)
-    return Run(identity, partial(one.make, seed), learnt, arguments, epochs * (stop - start))
+    learnt, arguments = _task(setting.model, problem, permutation, epochs)
+    return Run(identity, partial(setting.make, seed), learnt, arguments, epochs * (stop - start))
 
 
 def _task(
@@ -138,7 +138,7 @@ def _state(model: Any, seconds: float) -> Record:
     """What a model came to after an epoch; mistakes and updates are those of all its classes."""
     models = model.models.values() if isinstance(model, OneVsRest) else [model]
     return {
-        "mistakes": sum(one.n_mistakes for one in models),
+        "mistakes": sum(model.n_mistakes for model in models),
         "updates": updates(model),
         "supports": model.n_supports,
         "seconds": round(seconds, 6),

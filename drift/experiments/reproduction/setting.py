@@ -136,14 +136,14 @@ class Reproduction:
         100
         """
         share = min(1.0, rows / self.length)
-        return {name: _shrunk(one, share) for name, one in self.contenders.items()}
+        return {name: _shrunk(setting, share) for name, setting in self.contenders.items()}
 
 
-def _shrunk(one: Setting, share: float) -> Setting:
-    if "budget" not in one.parameters:
-        return one
-    budget = max(1, round(one.parameters["budget"] * share))
-    return replace(one, parameters={**one.parameters, "budget": budget})
+def _shrunk(setting: Setting, share: float) -> Setting:
+    if "budget" not in setting.parameters:
+        return setting
+    budget = max(1, round(setting.parameters["budget"] * share))
+    return replace(setting, parameters={**setting.parameters, "budget": budget})
 
 
 def sweep(
@@ -167,7 +167,10 @@ def sweep(
     Examples
     --------
     >>> from drift.experiments.reproduction.setting import sweep
-    >>> {name: one.parameters for name, one in sweep("LBP", "LBP", "budget", [5, 9]).items()}
+    >>> {
+    ...     name: setting.parameters
+    ...     for name, setting in sweep("LBP", "LBP", "budget", [5, 9]).items()
+    ... }
     {'LBP 5': {'budget': 5}, 'LBP 9': {'budget': 9}}
     """
     return {

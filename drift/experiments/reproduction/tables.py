@@ -73,7 +73,7 @@ def _means(group: Sequence[Record], columns: Sequence[str]) -> Record:
     for name in columns:
         value, digits = _COLUMNS[name]
         try:
-            statistics = mean_and_deviation([value(one) for one in group])
+            statistics = mean_and_deviation([value(record) for record in group])
             row[name], row[f"{name}_std"] = (round(number, digits) for number in statistics)
         except KeyError:
             row[name] = row[f"{name}_std"] = None
@@ -97,7 +97,7 @@ def _paper_table(results: Results) -> list[Record]:
     """
     columns = _columns(results, _ORDERS)
     printed = _printed(results)
-    known = [name for name in columns if any(name in one for one in printed.values())]
+    known = [name for name in columns if any(name in columns_of for columns_of in printed.values())]
     rows = []
     for name, records in records_of(results).items():
         row = {"contender": name, "parameters": label(records[0]), **_means(records, columns)}
@@ -125,7 +125,7 @@ def _epochs(results: Results) -> list[Record]:
     if results.settings["epochs"] == 1:
         return []
     columns, printed = _columns(results, _EPOCH), _printed(results)
-    known = {column for one in printed.values() for column in one}
+    known = {column for columns in printed.values() for column in columns}
     rows = []
     for name, records in records_of(results).items():
         states = zip(*(record.get("by_epoch", []) for record in records), strict=True)
@@ -159,7 +159,7 @@ PAPER = Kind(
 
 
 def _chunk_records(results: Results) -> list[Record]:
-    alone = [one for one in results.records if len(one["targets"]) == 1]
+    alone = [record for record in results.records if len(record["targets"]) == 1]
     return [record for record in alone if record["model"] in WITHOUT_BUDGET]
 
 

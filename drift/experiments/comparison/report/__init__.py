@@ -85,18 +85,18 @@ def report(results: Results) -> str:
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
     names = list(results.streams)
     streams = [_stream(results, name) for name in names]
-    explained = [_explained(results, one) for one in streams]
+    explained = [_explained(results, stream) for stream in streams]
     late = lateness(results.settings)
     title = f"{', '.join(names)}: {counted(len(streams[0]['models']), 'model')} compared"
     data = {
         "measures": {
-            name: {"title": one.title, "factor": one.factor, "zero": one.falling}
-            for name, one in _ALL.items()
+            name: {"title": measure.title, "factor": measure.factor, "zero": measure.falling}
+            for name, measure in _ALL.items()
         }
         | {
             name: {"title": "mean |contribution|", "factor": 1, "zero": True}
-            for one in explained
-            for name in one["asked"]
+            for part in explained
+            for name in part["asked"]
         },
         "streams": [*streams, *explained],
     }
@@ -104,13 +104,13 @@ def report(results: Results) -> str:
     page = Template((folder / "page.html").read_text(encoding="utf-8"))
     return page.substitute(
         title=escape(title if late == "at once" else f"{title}, labels {late}"),
-        lead=escape(" ".join(_lead(one) for one in streams)),
-        remarks="\n".join(f'<p class="remark">{escape(one)}</p>' for one in _remarks(results)),
+        lead=escape(" ".join(_lead(stream) for stream in streams)),
+        remarks="\n".join(f'<p class="remark">{escape(text)}</p>' for text in _remarks(results)),
         sections="\n".join(
             [
                 *(
-                    _section(results, i, one, _importances(len(streams) + i, explained[i]))
-                    for i, one in enumerate(streams)
+                    _section(results, i, stream, _importances(len(streams) + i, explained[i]))
+                    for i, stream in enumerate(streams)
                 ),
                 _tests(results),
             ]
@@ -155,7 +155,7 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
                 "cost": row["microseconds"],
                 "windows": {
                     measure: [
-                        mean(one[measure] for one in curves.get((row["model"], start), ()))
+                        mean(point[measure] for point in curves.get((row["model"], start), ()))
                         for start, _ in places
                     ]
                     for measure in measures
@@ -179,13 +179,13 @@ def _rows(results: Results, stream: str) -> list[Record]:
 
 
 def _lead(stream: Mapping[str, Any]) -> str:
-    known = [one for one in stream["models"] if one["whole"] and one["value"] is not None]
+    known = [model for model in stream["models"] if model["whole"] and model["value"] is not None]
     if not known:
         return f"No model has a result on {stream['name']}."
     measure = MEASURES[stream["headline"]]
-    leaders = [one for one in known if not one["baseline"]][:2]
-    baseline = [one for one in known if one["baseline"]][:1]
-    values = {one["name"]: one["value"] for one in [known[0], *leaders, *baseline]}
+    leaders = [model for model in known if not model["baseline"]][:2]
+    baseline = [model for model in known if model["baseline"]][:1]
+    values = {model["name"]: model["value"] for model in [known[0], *leaders, *baseline]}
     best = f"the {'lowest' if measure.falling else 'highest'} {_noun(stream)}, "
     unit = " %" if measure.factor == 100 else ""
     parts: list[str] = []
@@ -206,8 +206,8 @@ def _remarks(results: Results) -> Iterator[str]:
         if not stream["shuffled"]:
             notes = [*stream["notes"], *filter(None, [stream["focus"]])]
             yield from (f"{name}: {note}." for note in notes)
-    yield from (f"{one}." for one in remarks(results.rows("runs")))
-    yield from (f"{one}." for one in explained_remarks(results.records))
+    yield from (f"{text}." for text in remarks(results.rows("runs")))
+    yield from (f"{text}." for text in explained_remarks(results.records))
     for name, stream in results.streams.items():
         if (every := sampled(stream["rows"], stream["classes"])) > 1:
             yield f"{name}: AUC and average precision over the classes are of 1 row in {every}."
@@ -216,7 +216,7 @@ def _remarks(results: Results) -> Iterator[str]:
 def _explained(results: Results, stream: Mapping[str, Any]) -> dict[str, Any]:
     """What the script draws of importances: features are its curves, and models its measures."""
     found = curves(results.rows("importances"), stream["name"])
-    shown = [one["name"] for one in stream["models"] if one["name"] in found]
+    shown = [model["name"] for model in stream["models"] if model["name"] in found]
     names = list(dict.fromkeys(name for model in shown for name in found[model][1]))
     middles = sorted({middle for model in shown for middle in found[model][0]})
     known = {f"importances {k}": found[model] for k, model in enumerate(shown)}
@@ -250,12 +250,12 @@ def _importances(number: int, explained: Mapping[str, Any]) -> str:
         for key, model in explained["asked"].items()
     )
     columns = [_Column("feature", "feature")]
-    rows: list[Record] = [{"feature": one["name"]} for one in explained["models"]]
+    rows: list[Record] = [{"feature": model["name"]} for model in explained["models"]]
     for key, model in explained["asked"].items():
         for part, at in (("first", 0), ("last", -1)):
             columns.append(_Column(f"{key} {part}", f"{model}, {part}", shape="{:.3f}".format))
-            for row, one in zip(rows, explained["models"], strict=True):
-                row[f"{key} {part}"] = one["windows"][key][at]
+            for row, importances in zip(rows, explained["models"], strict=True):
+                row[f"{key} {part}"] = importances["windows"][key][at]
     table = _table("Importances in the first and the last window that have any.", columns, rows)
     return f"""\
 <h3>Which features mattered when</h3>
@@ -280,13 +280,14 @@ def _section(results: Results, number: int, stream: Mapping[str, Any], importanc
     headline = MEASURES[stream["headline"]]
     measures = _measures(stream["headline"], positive=stream["positive"] is not None)
     chosen = "".join(
-        f'<option value="{key}">{escape(one.title)}</option>' for key, one in measures.items()
+        f'<option value="{key}">{escape(measure.title)}</option>'
+        for key, measure in measures.items()
     )
     best = escape(
         ", ".join(
-            f"{one['name']} {headline.text(one['value'])}"
-            for one in stream["models"]
-            if one["value"] is not None
+            f"{model['name']} {headline.text(model['value'])}"
+            for model in stream["models"]
+            if model["value"] is not None
         )
     )
     noun = _noun(stream)
@@ -332,7 +333,7 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     columns = [_Column("model", "model")]
     positive = stream["positive"] is not None
     measures = _measures(stream["headline"], positive=positive)
-    columns += [_measured(key, one) for key, one in measures.items()]
+    columns += [_measured(key, measure) for key, measure in measures.items()]
     if stream["drifts"]:
         columns.insert(1 + list(measures).index("microseconds"), _measured("recovery", RECOVERY))
     late = lateness(results.settings)
@@ -357,8 +358,8 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     return _table(caption, columns, rows, by=stream["headline"])
 
 
-def _measured(key: str, one: Measure) -> _Column:
-    return _Column(key, one.heading, one.title, one.text, one.falling)
+def _measured(key: str, measure: Measure) -> _Column:
+    return _Column(key, measure.heading, measure.title, measure.text, measure.falling)
 
 
 def _windows(stream: Mapping[str, Any]) -> str:
@@ -379,8 +380,8 @@ def _recoveries(results: Results, stream: Mapping[str, Any]) -> str:
         return ""
     rows = [
         {"model": model, "row": row}
-        | {name: mean(one[name] for one in group) for name in ("before", "rows", "excess")}
-        | {"never": sum(one["recovered"] is False for one in group)}
+        | {name: mean(row[name] for row in group) for name in ("before", "rows", "excess")}
+        | {"never": sum(row["recovered"] is False for row in group)}
         for (model, row), group in grouped(runs, "model", "row").items()
     ]
     columns = [
@@ -416,19 +417,19 @@ def _table(
 ) -> str:
     """A table whose headings are buttons; what is missing is an empty cell."""
     heads = []
-    for one in columns:
-        kind = ' class="number"' if one.shape else ""
-        first = "" if one.falling else ' data-first="descending"'
-        way = "ascending" if one.falling else "descending"
-        sort = f' aria-sort="{way}"' if one.key == by else ""
-        about = f' title="{escape(one.about)}"' if one.about else ""
+    for column in columns:
+        kind = ' class="number"' if column.shape else ""
+        first = "" if column.falling else ' data-first="descending"'
+        way = "ascending" if column.falling else "descending"
+        sort = f' aria-sort="{way}"' if column.key == by else ""
+        about = f' title="{escape(column.about)}"' if column.about else ""
         heads.append(
             f'<th scope="col"{kind}{first}{sort}><button type="button"{about}>'
-            f"{escape(one.heading)}</button></th>"
+            f"{escape(column.heading)}</button></th>"
         )
     lines = []
     for row in rows:
-        cells = [_cell(one, row[one.key], first=i == 0) for i, one in enumerate(columns)]
+        cells = [_cell(column, row[column.key], first=i == 0) for i, column in enumerate(columns)]
         kind = ' class="baseline"' if row.get("model") in BASELINES else ""
         lines.append(f"<tr{kind}>{''.join(cells)}</tr>")
     # What is wider than the screen is scrolled to, by keys as well.
@@ -460,14 +461,14 @@ def _about(results: Results) -> str:
     facts = {
         "made by": f"drift {drift.__version__}, in {results.seconds:,.0f} s",
         **{
-            f"rows of {name}": f"{one['rows']:,}, SHA-256 {one['sha256']}"
-            for name, one in results.streams.items()
+            f"rows of {name}": f"{stream['rows']:,}, SHA-256 {stream['sha256']}"
+            for name, stream in results.streams.items()
         },
-        **{f"features of {name}": _features(one) for name, one in results.streams.items()},
+        **{f"features of {name}": _features(stream) for name, stream in results.streams.items()},
         **{
-            f"texts among them, {name}": ", ".join(one["categories"])
-            for name, one in results.streams.items()
-            if one["categories"]
+            f"texts among them, {name}": ", ".join(stream["categories"])
+            for name, stream in results.streams.items()
+            if stream["categories"]
         },
         **{
             name.replace("_", " "): str(value)
