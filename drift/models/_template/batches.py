@@ -12,7 +12,7 @@ import numpy as np
 
 from drift._checks import counted, weight_of
 from drift._values import is_missing
-from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
+from drift.errors import FeatureTypeError, LabelError, ParameterError, naming_row
 from drift.models._base.rows import Rows
 from drift.models._store import built
 from drift.models._template.frames import Frame, column_of
@@ -108,12 +108,10 @@ class Table:
 
         It never refuses a row of plain numbers whose sum of squares is at most `largest`.
         """
-        for i in built.rows_to_check(self.rows, largest):
-            try:
+        i = 0
+        with naming_row(lambda: i):
+            for i in built.rows_to_check(self.rows, largest):
                 read(self.rows[i])
-            except DriftError as error:
-                error.args = (f"row {i}: {error}",)
-                raise
 
     def series(self, values: Sequence[Label], name: str | None = None) -> Any:
         """Return one value a row, as a Series of the library that came in or as an array."""
@@ -180,12 +178,10 @@ def weights_of(w: Any, rows: int) -> list[float] | None:
     values, _ = _listed(w, "weights")
     if len(values) != rows:
         raise ParameterError(f"X has {counted(rows, 'row')} and w {counted(len(values), 'weight')}")
-    weights = []
-    for i, value in enumerate(values):
-        try:
-            weights.append(weight_of(value))
-        except ParameterError as error:
-            raise ParameterError(f"row {i}: {error}") from None
+    weights: list[float] = []
+    with naming_row(weights.__len__):
+        for value in values:
+            weights.append(weight_of(value))  # noqa: PERF401 - their number names the row
     return weights
 
 

@@ -67,7 +67,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         super().__init__(kernel, budget)
         self._kind, self._labels = "any", (False, True)
 
-    # --- hooks ---------------------------------------------------------------------------------
+    # --- hooks that an algorithm overrides -----------------------------------------------------
 
     def _score(self) -> float:
         """Score the point; 0 is a mistake for both labels."""
@@ -80,6 +80,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     def _update(self, x: Features, sign: float, score: float) -> None:
         """Learn an example of the weight `_weight`, and stay within the budget."""
         self._supports.add(x, self._weight * sign)
+
+    # --- what hooks and wrappers use -----------------------------------------------------------
 
     def _expansion(self) -> NDArray[np.float64]:
         """Coefficients of the hypothesis as an array of one row, the oldest support first."""
@@ -181,6 +183,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     ) -> bool:
         if not self._score_is_sum:
             return False
+        # Without signs, more than two classes come (`TwoOrMore`). Python learns the rows up to the
+        # third class; from then on this method is the multiclass template's.
         if labels is None or checked is not None:
             self._supports.learn_rows(rows, predictions, labels, checked, self)
         return True

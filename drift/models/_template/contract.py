@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from river import base
 
 from drift._checks import counted, weight_of
-from drift.errors import DriftError, ParameterError
+from drift.errors import DriftError, ParameterError, naming_row
 from drift.models import _template
 from drift.models._base.guard import alone
 from drift.models._base.labels import UNSEEN
@@ -23,14 +22,14 @@ from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from drift.models._base.rows import Rows
     from drift.models._store.built import Guard
     from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["OnlineClassifier", "named_row"]
+__all__ = ["OnlineClassifier"]
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Portable):
@@ -42,12 +41,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     #: Weight of the example that is being learnt, which hooks read and `_with_weight` sets.
     _weight: float = 1.0
-    #: The features of the last batch that was learnt. They are not stored, because a batch leaves
-    #: the same state as its rows one by one.
+    #: The features of the last batch that was learnt. They are not stored, because a batch must
+    #: leave the same state as learning its rows one by one.
     _features: range | frozenset[Hashable] = frozenset()
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if not cls.__module__.startswith(__package__):  # an algorithm may lack a parameter of these
             fix_parameters(cls)
 
@@ -87,7 +86,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         """Refuse a batch with a label that cannot be learnt after the labels before it.
 
-        The model does not change. `_run_rows` gets the result as `checked`.
+        `labels` has `UNSEEN` for rows of weight 0, which pass. The model does not change.
+        `_run_rows` gets the result as `checked`: anything, or None.
         """
 
     @abstractmethod
@@ -385,7 +385,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             Labels of the kind learnt.
         """
         table, predictions = self._table(X), list[Any]()
-        with named_row(predictions):
+        with naming_row(predictions.__len__):
             run = partial(self._run_rows, table.rows, predictions, None, None)
             self._run_batch(table.rows, predictions, run, lambda _, x: self._predict(x))
         return table.series(predictions)
@@ -405,7 +405,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             A column for each label: the negative one first, or in the order of first examples.
         """
         table, scores = self._table(X), list[Any]()
-        with named_row(scores):
+        with naming_row(scores.__len__):
             self._score_rows(table.rows, scores)
         rows = [self._probabilities(score) for score in scores]
         labels = rows[0] if rows else self.predict_proba_one({})
@@ -491,16 +491,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
                 "those of an array are the numbers of its columns; pass a data frame or an array, "
                 "but the same"
             )
-
-
-@contextmanager
-def named_row(done: Sequence[Any]) -> Iterator[None]:
-    """Name the row in an error's message. Its number is the number of rows done before it."""
-    try:
-        yield
-    except DriftError as error:
-        error.args = (f"row {len(done)}: {error}",)
-        raise
 
 
 def _some(features: range | frozenset[Hashable]) -> str:

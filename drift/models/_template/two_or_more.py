@@ -34,10 +34,12 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     Raises
     ------
     TypeError
-        If a class overrides a method that both templates have and this class chooses.
+        If a class overrides a method for which this class chooses between the two templates.
     """
 
-    _class_margin = 0.0  # as the template's, whose `_score` this class calls
+    # `__init_subclass__` would make it False, as this class overrides `_score`; but that calls the
+    # templates' own.
+    _scores_are_sums = True
 
     #: False from the third class on. An attribute is read faster than a property; it follows from
     #: the prototypes, and is not stored.
