@@ -236,7 +236,7 @@ class RecentDeviation(base.MiniBatchTransformer):
             if means:
                 back.update(zip(self._names(name), zip(*rows, strict=True), strict=True))
         _check_names(back, frame.columns)
-        return _template.frames.widened(frame, back)
+        return _template.frames.with_columns(frame, back)
 
     # --- means ----------------------------------------------------------------------------------
 

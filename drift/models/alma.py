@@ -137,14 +137,14 @@ class ALMA2(KernelClassifier):
         if length == 0.0:
             return
         rate = self._weight * self.C / math.sqrt(self.n_updates)
-        added = self._add(x, sign, rate, length)
+        added = self._add_or_project(x, sign, rate, length)
         margin = sign * score / length
         self._squared_norm += 2.0 * rate * margin + rate * rate * added
         if self._squared_norm > 1.0:
             self._supports.scale(1.0 / math.sqrt(self._squared_norm))
             self._squared_norm = 1.0
 
-    def _add(self, x: Features, sign: float, rate: float, length: float) -> float:
+    def _add_or_project(self, x: Features, sign: float, rate: float, length: float) -> float:
         """Add ``sign rate phi`` or its projection; return the squared norm of phi or P phi."""
         supports, coefficient = self._supports, sign * rate / length
         if self.tolerance is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Table", "in_common", "labels_of", "rows_of", "weights_of"]
+__all__ = ["Table", "labels_of", "rows_of", "weights_of"]
 
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
@@ -42,19 +42,6 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
         np.ascontiguousarray(csr.indices, dtype=np.int32),
         names,
     )
-
-
-def in_common(one: range | frozenset[Hashable], other: range | frozenset[Hashable]) -> bool:
-    """Whether some column number of an array, given as a range, is among the names of a frame.
-
-    Examples
-    --------
-    >>> from drift.models._template.batches import in_common
-    >>> in_common(range(3), frozenset(["a", 2])), in_common(range(3), frozenset(["0"]))
-    (True, False)
-    """
-    numbers, names = (one, other) if isinstance(one, range) else (other, one)
-    return any(isinstance(name, int) and name in numbers for name in names)
 
 
 class Table:

@@ -174,7 +174,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
 
     # --- many examples -------------------------------------------------------------------------
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],

@@ -8,7 +8,7 @@ import numpy as np
 
 from drift.errors import LabelError, naming_row
 from drift.models._base.labels import UNSEEN, check_class
-from drift.models._template.distinct import for_each
+from drift.models._template.distinct import once_per_distinct
 from drift.models._template.probabilities import logistic
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class BinaryLabels:
                     kind, pair = _after(label, kind, pair)
             return signs
 
-        return for_each(labels, signs_of)
+        return once_per_distinct(labels, signs_of)
 
     def _label_of(self, score: float) -> Label:
         return self._labels[score > 0.0]

@@ -115,7 +115,7 @@ class MulticlassKernelClassifier(KernelModel):
         self._calibration.learn_classes(scores, k, self._weight)
         return predicted
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
@@ -124,12 +124,12 @@ class MulticlassKernelClassifier(KernelModel):
     ) -> bool:
         if not self._scores_are_sums or self._class_margin == math.inf:
             return False
-        classes = self._prototypes.classes(self._calibration, self._class_margin)
+        classes = self._prototypes.for_store(self._calibration, self._class_margin)
         self._supports.scan_classes(rows, predictions, labels, classes)
         return True
 
     def _score(self) -> Any:
-        return self._prototypes.scores(self._supports)
+        return self._prototypes.score_point(self._supports)
 
     # --- labels and scores ---------------------------------------------------------------------
 
@@ -153,4 +153,4 @@ class MulticlassKernelClassifier(KernelModel):
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         pairs = zip(self._supports, self._supports.slots, strict=True)
-        return [(x, self._prototypes.at(slot)) for (x, _), slot in pairs]
+        return [(x, self._prototypes.coefficients_of(slot)) for (x, _), slot in pairs]

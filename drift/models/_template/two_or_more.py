@@ -103,14 +103,14 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     def _evict(self, i: int) -> int:
         return self._mode._evict(self, i)
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        return self._mode._run_rows(self, rows, predictions, labels, checked)
+        return self._mode._rows_compiled(self, rows, predictions, labels, checked)
 
     def _check_labels(self, labels: Sequence[Label]) -> NDArray[np.int8] | None:
         """Return the labels' signs; None if the batch has more than two classes.
