@@ -249,11 +249,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Return the probability of each label.
 
-        It is the logistic function of a slope times the score, divided by the scores' running root
-        mean square; with several classes it is the softmax. Each example updates the slope by a
-        gradient step on the log loss. The slope is positive and there is no intercept, so that the
-        predicted label is the most probable one. `Tracker` mixes its members' probabilities
-        instead.
+        The score is divided by the running root mean square of the scores and multiplied by a
+        slope. The logistic function (the softmax for several classes) makes it a probability. Each
+        example updates the slope by a gradient step on the log loss. The slope is positive and
+        there is no intercept, so that the predicted label is the most probable one. `Tracker` mixes
+        its members' probabilities instead.
 
         Parameters
         ----------

@@ -28,15 +28,16 @@ class Scored(OnlineClassifier):
 
     =======================  ======================================================================
     ``_update_margin``       An example of two classes updates nothing if ``sign * score`` is above
-                             this. It is 0 by default, so that only mistakes update, and infinite in
-                             a class that overrides `_should_update` without it. `LBP` keeps the 0;
-                             `PassiveAggressive` sets 1.
+                             the `_update_margin`. It is 0 by default, so that only mistakes update,
+                             and infinite in a class that overrides `_should_update` without it.
+                             `LBP` keeps the 0; `PassiveAggressive` sets 1.
     ``_new_example_margin``  The same for an example that equals no support. By default it is
                              `_update_margin`; in a `ROMMA` with `noise` it is lower.
     ``_class_margin``        An example of several classes updates nothing if the score of its class
-                             exceeds the best other score by more than this. It is 0 by default, and
-                             infinite in a class that overrides `_should_update_class` without it.
-                             `MRBP` keeps the 0; `PassiveAggressive` sets 1.
+                             exceeds the best other score by more than the `_class_margin`. It is 0
+                             by default, and infinite in a class that overrides
+                             `_should_update_class` without it. `MRBP` keeps the 0;
+                             `PassiveAggressive` sets 1.
     ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
                              this, because rounding errors would accumulate.
     ``_shares_supports``     The hooks use no more of ``self._supports`` than a `Hypothesis` has, so
