@@ -22,7 +22,7 @@ from river import base
 from drift._checks import check_number, check_numbers
 from drift._values import is_missing, number
 from drift.errors import FeatureError, ParameterError, naming_row
-from drift.models import _template
+from drift.models import _batch
 from drift.models._base.examples import LARGEST, as_dict
 from drift.models._tracker.tables import HORIZONS
 
@@ -206,7 +206,7 @@ class RecentDeviation(base.MiniBatchTransformer):
         ParameterError
             If two columns have the same name.
         """
-        frame = _template.frames.frame_of(X)
+        frame = _batch.frames.frame_of(X)
         columns = [(name, frame.get_column(name).to_list()) for name in frame.columns]
         means_of = {name: self._walked(name, values)[1] for name, values in columns}
         self._means.update({name: means for name, means in means_of.items() if means})
@@ -230,13 +230,13 @@ class RecentDeviation(base.MiniBatchTransformer):
         FeatureError, FeatureTypeError, ParameterError
             As `learn_many` and `transform_one` do.
         """
-        frame, back = _template.frames.frame_of(X), dict[Hashable, Sequence[float]]()
+        frame, back = _batch.frames.frame_of(X), dict[Hashable, Sequence[float]]()
         for name in frame.columns:
             rows, means = self._walked(name, frame.get_column(name).to_list())
             if means:
                 back.update(zip(self._names(name), zip(*rows, strict=True), strict=True))
         _check_names(back, frame.columns)
-        return _template.frames.with_columns(frame, back)
+        return _batch.frames.with_columns(frame, back)
 
     # --- means ----------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
     "plotly": {"drift.experiments.comparison.report"},
     "narwhals": {
-        *("drift.models._template.batches", "drift.models._template.frames"),
+        *("drift.models._batch.batches", "drift.models._batch.frames"),
         "drift.streams.sources",
     },
     "pandas": {"drift.experiments.results"},
@@ -170,7 +170,7 @@ def test_no_file_imports_itself_through_others():
 
 
 def test_the_models_packages_import_downwards():
-    order = ["_template", "_tracker", "_state", "_linalg", "_store", "_base"]
+    order = ["_template", "_batch", "_tracker", "_state", "_linalg", "_store", "_base"]
     wrong = [
         f"{name} imports {other}"
         for name, others in all_imports().items()
@@ -181,8 +181,8 @@ def test_the_models_packages_import_downwards():
     assert not wrong
 
 
-def test_the_templates_files_import_only_those_above_them_in_its_table():
-    package = "drift.models._template"
+@pytest.mark.parametrize("package", ["drift.models._batch", "drift.models._template"])
+def test_a_packages_files_import_only_those_above_them_in_its_table(package):
     text = ast.get_docstring(trees()[package])
     order = [f"{package}.{name}" for name in re.findall(r"^``(\w+)``", text, re.MULTILINE)]
     assert sorted(order) == sorted(name for name in trees() if name.startswith(f"{package}."))

@@ -3,9 +3,6 @@
 ======================  ===========================================================================
 ``parameters``          Constructor parameters, which cannot be changed later.
 ``state``               What is stored of a model.
-``distinct``            What is computed once for each distinct label of a batch.
-``frames``              Data frames; knows no model.
-``batches``             Rows, labels and weights of a call; knows no model.
 ``contract``            `OnlineClassifier`: the public methods of every model.
 ``probabilities``       Probabilities from scores.
 ``wrapper``             How a model that wraps another is printed.
@@ -23,21 +20,3 @@
 A file uses only files above it. ``binary`` and ``multiclass`` do not use each other. An update
 changes attributes of the model or of its parts, so that the guard can undo it.
 """
-
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from drift.models._template import batches as batches
-    from drift.models._template import frames as frames
-
-__all__ = ["batches", "frames"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import these on first use: scipy and narwhals take longer than everything else."""
-    if name not in __all__:
-        problem = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(problem, name=name, obj=sys.modules[__name__])
-    return import_module(f"{__name__}.{name}")

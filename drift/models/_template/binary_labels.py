@@ -8,7 +8,7 @@ import numpy as np
 
 from drift.errors import LabelError, naming_row
 from drift.models._base.labels import UNSEEN, check_class
-from drift.models._template.distinct import once_per_distinct
+from drift.models._batch.distinct import once_per_distinct
 from drift.models._template.probabilities import logistic
 
 if TYPE_CHECKING:

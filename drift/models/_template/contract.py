@@ -15,7 +15,7 @@ from river import base
 
 from drift._checks import counted, weight_of
 from drift.errors import DriftError, ParameterError, naming_row
-from drift.models import _template
+from drift.models import _batch
 from drift.models._base.guard import alone
 from drift.models._base.labels import UNSEEN
 from drift.models._template.parameters import fix_parameters
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from drift.models._base.rows import Rows
+    from drift.models._batch.batches import Table
     from drift.models._store.built import Guard
-    from drift.models._template.batches import Table
     from drift.types import Features, Label
 
 __all__ = ["OnlineClassifier"]
@@ -417,7 +417,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Any]
     ) -> tuple[Table, str | None, list[Label]]:
         """Learn a batch. Return the batch, the name of `y`, and what `learn` returned by row."""
-        batches = _template.batches
+        batches = _batch.batches
         table, (labels, name) = batches.Table(X), batches.labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(
@@ -470,7 +470,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     def _table(self, X: Any) -> Table:
         """Return the examples of a batch to predict, or refuse them."""
-        table = _template.batches.Table(X)
+        table = _batch.batches.Table(X)
         self._refuse_other_columns(table)
         if self._counts_predictions:
             table.check(self._read, self._safe_norm2)

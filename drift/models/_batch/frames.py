@@ -16,7 +16,7 @@ from narwhals.exceptions import DuplicateError
 from river.utils import dataframe
 
 from drift.errors import FeatureTypeError, LabelError, ParameterError, one_line
-from drift.models._template.distinct import once_per_distinct
+from drift.models._batch.distinct import once_per_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

@@ -14,8 +14,8 @@ from drift._checks import counted, weight_of
 from drift._values import is_missing
 from drift.errors import FeatureTypeError, LabelError, ParameterError, naming_row
 from drift.models._base.rows import Rows
+from drift.models._batch.frames import Frame, column_of
 from drift.models._store import built
-from drift.models._template.frames import Frame, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

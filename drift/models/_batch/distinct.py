@@ -26,7 +26,7 @@ def once_per_distinct(
     Examples
     --------
     >>> import numpy as np
-    >>> from drift.models._template.distinct import once_per_distinct
+    >>> from drift.models._batch.distinct import once_per_distinct
     >>> once_per_distinct(
     ...     [True, False, True], lambda labels: np.array([print(y) or y for y in labels])
     ... )
