@@ -181,6 +181,19 @@ def test_the_models_packages_import_downwards():
     assert not wrong
 
 
+def test_the_templates_files_import_only_those_above_them_in_its_table():
+    package = "drift.models._template"
+    text = ast.get_docstring(trees()[package])
+    order = [f"{package}.{name}" for name in re.findall(r"^``(\w+)``", text, re.MULTILINE)]
+    assert sorted(order) == sorted(name for name in trees() if name.startswith(f"{package}."))
+    wrong = [
+        f"{above} imports {below}"
+        for above, below in combinations(order, 2)
+        if below in all_imports()[above]
+    ]
+    assert not wrong
+
+
 @pytest.mark.sources
 def test_what_compiled_files_import_is_seen():
     edges = all_imports()
