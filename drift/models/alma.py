@@ -21,14 +21,14 @@ class ALMA2(KernelClassifier):
 
     It works on the normalised ``phi = k(x, .) / sqrt(k(x, x))``. Let ``n`` be the number of
     updates, this one included. An example whose margin ``y f(x) / sqrt(k(x, x))`` is at most
-    ``(1 - alpha) B / sqrt(n)`` is an update: ``y C / sqrt(n) phi`` is added to ``f``. If the norm
-    of ``f`` is then above 1, ``f`` is divided by it.
+    ``(1 - alpha) B / sqrt(n)`` triggers an update: ``y C / sqrt(n) phi`` is added to ``f``. If the
+    norm of ``f`` is then above 1, ``f`` is divided by it.
 
     Parameters
     ----------
     alpha
         Above 0 and up to 1: the share of the largest margin that may be missed. With 1 only
-        mistakes are updates.
+        mistakes trigger updates.
     B
         Positive, the scale of the margins that are learnt; None for ``1 / alpha``.
     C

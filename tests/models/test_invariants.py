@@ -14,7 +14,7 @@ from oracles import naive_gram, naive_kernel
 from scipy.stats import chi2
 
 from drift.kernels import Linear
-from drift.models import MODELS, RBP, RBSOP, SOP, SPA, KernelClassifier
+from drift.models import MODELS, MRBP, RBP, RBSOP, SOP, SPA, KernelClassifier, Perceptron
 from drift.models._linalg.gram import InverseGram
 from drift.models._store.built import Guard
 
@@ -271,3 +271,39 @@ def test_a_rule_that_says_its_margin_updates_up_to_it_and_passes_over_the_rest()
         stepped == [0.0, 1.0, 1.0] * 2
     )  # the first, the second and the last; others score 2 and -2
     assert one.n_mistakes == many.n_mistakes == 1
+
+
+class Always:
+    """Hooks of a mixin, which comes before a template's or a model's own."""
+
+    def _should_update(self, x, sign, score):
+        return True
+
+    def _should_update_class(self, x, k, rival, margin):
+        return True
+
+
+def test_a_hook_of_a_mixin_is_asked_about_every_example():
+    class Binary(Always, Perceptron):
+        pass
+
+    class Classes(Always, MRBP):
+        pass
+
+    class Own(Always, Perceptron):
+        _update_margin = 0.5  # what the class itself says is taken
+
+    models = Binary(Linear()), Own(Linear())
+    for model in models:
+        for _ in range(5):
+            model.learn_one({"a": 1.0}, True)
+    assert [model.n_updates for model in models] == [5, 1]
+    assert Classes._class_margin == math.inf
+
+
+def test_a_model_cannot_override_the_step_that_compiled_code_takes():
+    with pytest.raises(TypeError, match="Stepping overrides _step, which compiled code"):
+
+        class Stepping(Perceptron):
+            def _step(self, x, y, sign, score):
+                raise NotImplementedError

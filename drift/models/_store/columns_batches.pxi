@@ -112,7 +112,7 @@ cdef class Batches(Scores):
             value, pair = self.score(), content["_labels"]
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
-                if not self.needs_no_update(y, label_sign, value, margin, model):
+                if not self.learned_without_update(y, label_sign, value, margin, model):
                     self.run_step(rows[i], y, label_sign, value, model)
             predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(0)

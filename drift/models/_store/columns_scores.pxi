@@ -86,8 +86,6 @@ cdef class Scores(Point):
 
     cdef int call_kernel(self) except -1:
         """Apply a user's kernel to the inner products in `kernels`."""
-        import numpy as np
-
         cdef bytes dots = (<char *>self.kernels)[:self.used * sizeof(double)]
         cdef int n
         self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.kernels)
@@ -97,8 +95,6 @@ cdef class Scores(Point):
 
     cdef object norms(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
-        import numpy as np
-
         norms = np.frombuffer(bytearray((<char *>self.squared)[:self.used * sizeof(double)]))
         if self.free_slots.size:
             norms[listed(&self.free_slots)] = 1.0
@@ -106,8 +102,6 @@ cdef class Scores(Point):
 
     cdef int apply_kernel(self, dots, norms, other, double *out) except -1:
         """Write a user's kernel values by slot."""
-        import numpy as np
-
         cdef int n = self.used
         cdef long serial = self.serial
         cdef Buffer buffer
@@ -155,11 +149,11 @@ cdef class Scores(Point):
         cdef double value
         self.read(x)
         value = self.score()
-        if not self.needs_no_update(y, sign, value, model._update_margin, model):
+        if not self.learned_without_update(y, sign, value, model._update_margin, model):
             self.run_step(x, y, sign, value, model)
         return value
 
-    cdef bint needs_no_update(self, y, double sign, double value, double margin, model) except -1:
+    cdef bint learned_without_update(self, y, double sign, double value, double margin, model) except -1:
         """Learn an example that changes only the calibration; False for any other.
 
         Its margin is above ``model._update_margin``, and its label is not of a new kind.

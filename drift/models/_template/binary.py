@@ -15,6 +15,7 @@ import numpy as np
 
 from drift.models._template.binary_labels import SIGNS, BinaryLabels
 from drift.models._template.kernel_model import KernelModel
+from drift.models._template.scored import comes_without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,14 +54,19 @@ class KernelClassifier(BinaryLabels, KernelModel):
     """
 
     _has_binary_hooks = True
+    _update_margin: float = 0.0
     _score_is_sum = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        overridden = cls.__dict__.keys()  # nothing is known of a hook that comes without its flag
-        if "_should_update" in overridden and "_update_margin" not in overridden:
+        if cls._step is not KernelClassifier._step:
+            raise TypeError(
+                f"{cls.__name__} overrides _step, which compiled code takes by itself: override "
+                "_should_update or _update instead"
+            )
+        if comes_without(cls, "_should_update", "_update_margin"):
             cls._update_margin = math.inf
-        if "_score" in overridden and "_score_is_sum" not in overridden:
+        if comes_without(cls, "_score", "_score_is_sum"):
             cls._score_is_sum = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:

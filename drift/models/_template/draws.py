@@ -8,6 +8,8 @@ from array import array
 from itertools import repeat
 from typing import Any
 
+from drift.models._template.state import Stored
+
 __all__ = ["Drawing"]
 
 #: Draws in a block. Copying a generator takes as long as some hundred draws.
@@ -40,7 +42,7 @@ class _Block:
         return rng
 
 
-class Drawing:
+class Drawing(Stored):
     """Model that draws random integers. It is stored with a `random.Random` as ``_rng``.
 
     Examples
@@ -69,11 +71,11 @@ class Drawing:
         return block.results[n_drawn]
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]  # the model's
+        state = super().__getstate__()
         state["_rng"] = self._rng.after(self._n_drawn)
         del state["_n_drawn"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)  # type: ignore[misc]  # the model's
+        super().__setstate__(state)
         self._start_draws(state["_rng"])

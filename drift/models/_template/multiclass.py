@@ -9,6 +9,7 @@ from drift.models._base.labels import check_class, check_classes
 from drift.models._template.kernel_model import KernelModel
 from drift.models._template.probabilities import softmax
 from drift.models._template.prototypes import Prototypes
+from drift.models._template.scored import comes_without
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -24,8 +25,8 @@ class MulticlassKernelClassifier(KernelModel):
     """Classifier that has a hypothesis for each class, its prototype, over shared supports.
 
     Labels are hashable. A class may appear at any time, and its prototype starts at zero. The
-    prediction is the class with the highest score, and the earlier of equal classes; None before
-    anything is learnt. A single class competes with the score 0.
+    prediction is the class with the highest score, None before anything is learnt. Ties go to the
+    class that was seen first. A single class competes with the score 0.
 
     Parameters
     ----------
@@ -43,15 +44,15 @@ class MulticlassKernelClassifier(KernelModel):
     """
 
     _multiclass = True
+    _class_margin: float = 0.0
     _scores_are_sums = True
     _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        overridden = cls.__dict__.keys()  # nothing is known of a hook that comes without its flag
-        if "_should_update_class" in overridden and "_class_margin" not in overridden:
+        if comes_without(cls, "_should_update_class", "_class_margin"):
             cls._class_margin = math.inf
-        if "_score" in overridden and "_scores_are_sums" not in overridden:
+        if comes_without(cls, "_score", "_scores_are_sums"):
             cls._scores_are_sums = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from drift.models._store.built import Calibration
     from drift.types import Features
 
-__all__ = ["Scored"]
+__all__ = ["Scored", "comes_without"]
+
+
+def comes_without(model: type, hook: str, flag: str) -> bool:
+    """Whether the class that overrides a hook leaves its flag as it was.
+
+    Then nothing is known of the hook, and a template sets the safe value. The class may be a base,
+    such as a mixin: the nearest base that has either counts.
+    """
+    nearest = next(base for base in model.__mro__ if hook in vars(base) or flag in vars(base))
+    return flag not in vars(nearest)
 
 
 class Scored(OnlineClassifier):
@@ -27,16 +37,16 @@ class Scored(OnlineClassifier):
     on what was learnt, because a batch reads them once:
 
     =======================  ======================================================================
-    ``_update_margin``       An example of two classes updates nothing if ``sign * score`` is above
-                             the `_update_margin`. It is 0 by default, so that only mistakes update,
-                             and infinite in a class that overrides `_should_update` without it.
+    ``_update_margin``       With two classes, an example triggers no update if ``sign * score`` is
+                             above this. It is 0 by default, so that only mistakes update, and
+                             infinite in a class that overrides `_should_update` without it.
                              `LBP` keeps the 0; `PassiveAggressive` sets 1.
     ``_new_example_margin``  The same for an example that equals no support. By default it is
                              `_update_margin`; in a `ROMMA` with `noise` it is lower.
-    ``_class_margin``        An example of several classes updates nothing if the score of its class
-                             exceeds the best other score by more than the `_class_margin`. It is 0
-                             by default, and infinite in a class that overrides
-                             `_should_update_class` without it. `MRBP` keeps the 0;
+    ``_class_margin``        With several classes, an example triggers no update if the score of its
+                             class exceeds the best other score by more than this. It is 0 by
+                             default, and infinite in a class that overrides `_should_update_class`
+                             without it. `MRBP` keeps the 0;
                              `PassiveAggressive` sets 1.
     ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
                              this, because rounding errors would accumulate.
