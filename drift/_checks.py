@@ -10,6 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from drift._values import number
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -226,7 +227,9 @@ def weight_of(w: Any) -> float:
         to pass the example over
     """
     try:
-        weight = float(w) if isinstance(w, (float, Real)) else math.nan
+        weight = number(w) if isinstance(w, (float, Real)) else math.nan
+    except TypeError:  # numpy's spans of time are registered as integers
+        weight = math.nan
     except OverflowError:
         weight = math.inf
     if weight == 0.0 or 1e-100 <= weight <= 1e100:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 __all__ = ["is_missing", "number"]
 
-#: Text, and moments and spans of numpy, which `float` would read as counts of their unit.
-_NO_NUMBERS = (str, bytes, bytearray)
+#: What numpy holds under a dtype of these kinds. It makes floats of them: of a moment, the count of
+#: its unit.
+_NO_NUMBERS = {
+    "S": "text",
+    "U": "text",
+    "M": "a moment",
+    "m": "a span of time",
+    "c": "a complex number",
+}
 
 
 def number(value: Any) -> float:
@@ -16,7 +24,7 @@ def number(value: Any) -> float:
     Raises
     ------
     TypeError, ValueError
-        It is no number; text is none, nor is a moment.
+        It is no number; text is none, nor is a moment or a span of time.
     OverflowError
         It is an integer beyond the range of floats.
 
@@ -29,11 +37,14 @@ def number(value: Any) -> float:
     Traceback (most recent call last):
     TypeError: text is not a number
     """
-    if isinstance(value, _NO_NUMBERS):
+    if isinstance(value, (str, bytes)):
         raise TypeError("text is not a number")
-    if getattr(getattr(value, "dtype", None), "kind", "f") in "mM":
-        raise TypeError("a moment is not a number")
-    return float(value)
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    if kind in _NO_NUMBERS:
+        raise TypeError(f"{_NO_NUMBERS[kind]} is not a number")
+    # As compiled code converts. Unlike `float`, it parses no text in a buffer, and it calls no
+    # `__float__` of a float.
+    return math.ldexp(value, 0)
 
 
 def is_missing(value: Any) -> bool:

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
 __all__ = [
@@ -80,6 +80,24 @@ class DriftError(Exception):
     """
 
     rows_learnt: int | None = None
+
+
+@contextmanager
+def naming_row(row: Callable[[], int]) -> Iterator[None]:
+    """Name the row of a batch in the message of an error; `row` returns its number, from 0.
+
+    Examples
+    --------
+    >>> with naming_row(lambda: 3):
+    ...     raise LabelError("label None is missing")
+    Traceback (most recent call last):
+    drift.errors.LabelError: row 3: label None is missing
+    """
+    try:
+        yield
+    except DriftError as error:
+        error.args = (f"row {row()}: {error}",)
+        raise
 
 
 class ParameterError(DriftError, ValueError):

@@ -26,7 +26,7 @@ import numpy as np
 from drift._checks import check_instance, check_integer, check_number, check_seed, suggest
 from drift._values import is_missing, number
 from drift.errors import ParameterError
-from drift.models import _template
+from drift.models import _batch
 from drift.models._template.probabilities import check_probabilities
 from drift.models.threshold import Threshold
 
@@ -339,7 +339,7 @@ class Explainer:
         X
             DataFrame, list of dicts, 2-d numpy array or scipy sparse matrix.
         """
-        rows = _template.batches.Table(X).rows
+        rows = _batch.batches.Table(X).rows
         return [self.explain_one(dict(rows[i])) for i in range(len(rows))]
 
     def _predicted(self, x: Features) -> tuple[Label, list[Label]]:

@@ -21,8 +21,8 @@ from river import base
 
 from drift._checks import check_number, check_numbers
 from drift._values import is_missing, number
-from drift.errors import DriftError, FeatureError, ParameterError
-from drift.models import _template
+from drift.errors import FeatureError, ParameterError, naming_row
+from drift.models import _batch
 from drift.models._base.examples import LARGEST, as_dict
 from drift.models._tracker.tables import HORIZONS
 
@@ -206,7 +206,7 @@ class RecentDeviation(base.MiniBatchTransformer):
         ParameterError
             If two columns have the same name.
         """
-        frame = _template.frames.frame_of(X)
+        frame = _batch.frames.frame_of(X)
         columns = [(name, frame.get_column(name).to_list()) for name in frame.columns]
         means_of = {name: self._walked(name, values)[1] for name, values in columns}
         self._means.update({name: means for name, means in means_of.items() if means})
@@ -230,13 +230,13 @@ class RecentDeviation(base.MiniBatchTransformer):
         FeatureError, FeatureTypeError, ParameterError
             As `learn_many` and `transform_one` do.
         """
-        frame, back = _template.frames.frame_of(X), dict[Hashable, Sequence[float]]()
+        frame, back = _batch.frames.frame_of(X), dict[Hashable, Sequence[float]]()
         for name in frame.columns:
             rows, means = self._walked(name, frame.get_column(name).to_list())
             if means:
                 back.update(zip(self._names(name), zip(*rows, strict=True), strict=True))
         _check_names(back, frame.columns)
-        return _template.frames.widened(frame, back)
+        return _batch.frames.with_columns(frame, back)
 
     # --- means ----------------------------------------------------------------------------------
 
@@ -263,17 +263,14 @@ class RecentDeviation(base.MiniBatchTransformer):
         """Return the deviations of a column's rows, and its means; None if it has no number."""
         means, some = self._means.get(name, self._fresh), False
         rows, none = list[tuple[float, ...]](), (math.nan,) * len(self.horizons)
-        for i, value in enumerate(values):
-            try:
+        with naming_row(rows.__len__):
+            for value in values:
                 number = _number(name, value)
-            except DriftError as error:
-                error.args = (f"row {i}: {error}",)
-                raise
-            if number is None:
-                rows.append(none)
-                continue
-            rows.append(_deviations(number, means))
-            means, some = self._with(means, number), True
+                if number is None:
+                    rows.append(none)
+                    continue
+                rows.append(_deviations(number, means))
+                means, some = self._with(means, number), True
         return rows, means if some else None
 
 

@@ -44,7 +44,7 @@ OWNERS = {
     "matplotlib": {"drift.experiments.plots"},
     "plotly": {"drift.experiments.comparison.report"},
     "narwhals": {
-        *("drift.models._template.batches", "drift.models._template.frames"),
+        *("drift.models._batch.batches", "drift.models._batch.frames"),
         "drift.streams.sources",
     },
     "pandas": {"drift.experiments.results"},
@@ -170,13 +170,26 @@ def test_no_file_imports_itself_through_others():
 
 
 def test_the_models_packages_import_downwards():
-    order = ["_template", "_tracker", "_state", "_linalg", "_store", "_base"]
+    order = ["_template", "_batch", "_tracker", "_state", "_linalg", "_store", "_base"]
     wrong = [
         f"{name} imports {other}"
         for name, others in all_imports().items()
         for other in others
         for above, below in combinations(order, 2)
         if name.startswith(f"drift.models.{below}") and other.startswith(f"drift.models.{above}")
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", ["drift.models._batch", "drift.models._template"])
+def test_a_packages_files_import_only_those_above_them_in_its_table(package):
+    text = ast.get_docstring(trees()[package])
+    order = [f"{package}.{name}" for name in re.findall(r"^``(\w+)``", text, re.MULTILINE)]
+    assert sorted(order) == sorted(name for name in trees() if name.startswith(f"{package}."))
+    wrong = [
+        f"{above} imports {below}"
+        for above, below in combinations(order, 2)
+        if below in all_imports()[above]
     ]
     assert not wrong
 

@@ -11,12 +11,24 @@ import pytest
 from drift.consumers import Example, JsonCodec
 from drift.errors import DriftError
 from drift.features import RecentDeviation
+from drift.kernels import Linear
 from drift.models import LBP, Tracker
+from drift.models._store import plain
+from drift.models._tracker.reference_core import TrackerCore
 from drift.streams import read_stream
+
+
+class Seven(float):
+    """A float, to compiled code and so to all, whatever its `__float__` says."""
+
+    def __float__(self):
+        return 7.0
+
 
 NUMBERS = {
     "int": (3, 3.0),
     "float": (2.5, 2.5),
+    "a float's subclass": (Seven(2.5), 2.5),
     "Decimal": (Decimal("2.5"), 2.5),
     "Fraction": (Fraction(5, 2), 2.5),
     "numpy float32": (np.float32(2.5), 2.5),
@@ -25,9 +37,17 @@ NUMBERS = {
 OTHERS = {
     "text": "3",
     "bytes": b"3",
+    "buffer of text": memoryview(b"3"),
+    "numpy text": np.str_("3"),
+    "array of text": np.array("3"),
     "complex": 1j,
-    "numpy moment": np.datetime64("2026-01-01"),
+    "numpy complex": np.complex128(3.0),
+    "numpy day": np.datetime64("2026-01-01"),
+    "numpy moment": np.datetime64("2026-01-01", "ns"),
     "numpy span": np.timedelta64(3, "s"),
+    "numpy span in nanoseconds": np.timedelta64(3, "ns"),
+    "numpy span of no unit": np.timedelta64(3),
+    "array of a span": np.array(np.timedelta64(3, "ns")),
     "list": [3.0],
 }
 
@@ -63,6 +83,23 @@ def test_what_is_no_number_is_none_at_every_door(name):
     with pytest.raises(DriftError):
         JsonCodec().encode(Example({"a": value}))
     assert RecentDeviation().transform_one({"a": value}) == {"a": value}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_number_is_none_in_plain_python(name):
+    plan = Tracker(50)._core.plan
+    for core in (plain.ColumnStore(Linear(), wide=True), TrackerCore(plan, "auto", 9)):
+        with pytest.raises(DriftError, match=r"^feature 'a' is "):
+            core.read({"a": OTHERS[name]})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_is_one_in_plain_python(name):
+    value, expected = NUMBERS[name]
+    store = plain.ColumnStore(Linear(), wide=True)
+    store.add({"a": expected}, 1.0)
+    store.read({"a": value})
+    assert store.score() == expected * expected
 
 
 def test_a_span_of_time_in_a_table_is_seconds():

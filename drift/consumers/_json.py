@@ -171,7 +171,8 @@ def plain(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
-        value = value.item()
+        # The item of a moment or a span in nanoseconds is an integer.
+        value = value if getattr(value.dtype, "kind", None) in {"m", "M"} else value.item()
     elif type(value) is not int and isinstance(value, Decimal | Real):
         value = number(value)
     if type(value) is int and not -(2**63) <= value < 2**64:

@@ -19,10 +19,10 @@ __all__ = ["ALMA2"]
 class ALMA2(KernelClassifier):
     """Approximate large margin algorithm with the Euclidean norm, ALMA_2.
 
-    It works on the normalised ``phi = k(x, .) / sqrt(k(x, x))``. An example whose margin
-    ``y f(x) / sqrt(k(x, x))`` is at most ``(1 - alpha) B / sqrt(k)``, ``k`` the number of updates
-    with this one, makes the hypothesis ``f + y C / sqrt(k) phi``, divided by its norm where that is
-    above 1.
+    It works on the normalised ``phi = k(x, .) / sqrt(k(x, x))``. Let ``n`` be the number of
+    updates, this one included. An example whose margin ``y f(x) / sqrt(k(x, x))`` is at most
+    ``(1 - alpha) B / sqrt(n)`` is an update: ``y C / sqrt(n) phi`` is added to ``f``. If the norm
+    of ``f`` is then above 1, ``f`` is divided by it.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ALMA2(KernelClassifier):
         Positive, the scale of the updates.
     tolerance
         The paper's ``eta``, at least 0: an update adds the projection ``P phi`` onto the span of
-        the supports, and no new support, where the error ``C / sqrt(k) ||phi - P phi||`` is at
+        the supports, and no new support, where the error ``C / sqrt(n) ||phi - P phi||`` is at
         most this. None: nothing is projected, and every update is a support.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
@@ -45,7 +45,7 @@ class ALMA2(KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that were added to the hypothesis: of mistakes and small margins.
+        Number of updates: mistakes, and examples with a small margin.
 
     Raises
     ------
@@ -61,14 +61,14 @@ class ALMA2(KernelClassifier):
     ``k(x, x) = 0``, ``phi`` is the zero vector: its margin is 0, so that it counts as an update,
     and adds no support.
 
-    With a `tolerance`, ``f + y C / sqrt(k) P phi`` is divided by its norm; the projection error is
+    With a `tolerance`, ``f + y C / sqrt(n) P phi`` is divided by its norm; the projection error is
     the one before the division. For ``m`` supports an update then takes O(m^2) time, and the factor
     of the supports' Gram matrix O(m^2) memory. Since updates shrink, ``m`` is at most
     ``(C / eta)^2``. Columns are always float64.
 
     The bound on the mistakes of that form ([2]_, theorem 7) holds where
     ``C^2 + 2 (1 - alpha) B C = 1`` and ``k(x, x) <= 1``, against hypotheses of norm 1 or less whose
-    margin is above `tolerance`. ``phi`` has the norm by construction. The defaults do not satisfy
+    margin is above `tolerance`. ``phi`` has norm 1 by construction. The defaults do not satisfy
     the equation; ``C = 0.895`` with the other two does.
 
     See Also
@@ -95,7 +95,7 @@ class ALMA2(KernelClassifier):
     (195, 73)
     """
 
-    _wide = True
+    _wide = True  # `_squared_norm` sums up scores, with their rounding errors
 
     def __init__(
         self,
@@ -137,14 +137,14 @@ class ALMA2(KernelClassifier):
         if length == 0.0:
             return
         rate = self._weight * self.C / math.sqrt(self.n_updates)
-        added = self._add(x, sign, rate, length)
+        added = self._add_or_project(x, sign, rate, length)
         margin = sign * score / length
         self._squared_norm += 2.0 * rate * margin + rate * rate * added
         if self._squared_norm > 1.0:
             self._supports.scale(1.0 / math.sqrt(self._squared_norm))
             self._squared_norm = 1.0
 
-    def _add(self, x: Features, sign: float, rate: float, length: float) -> float:
+    def _add_or_project(self, x: Features, sign: float, rate: float, length: float) -> float:
         """Add ``sign rate phi`` or its projection; return the squared norm of phi or P phi."""
         supports, coefficient = self._supports, sign * rate / length
         if self.tolerance is None:

@@ -33,7 +33,7 @@ class RBP(Drawing, KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------
@@ -42,8 +42,7 @@ class RBP(Drawing, KernelClassifier):
 
     Notes
     -----
-    The evicted support is drawn before the new one is added, as in figure 2 of the paper, so that
-    the new one stays.
+    The draw is among the old supports, as in figure 2 of the paper, so that the new one stays.
 
     References
     ----------
@@ -93,7 +92,7 @@ class LBP(KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------
@@ -145,7 +144,7 @@ class MRBP(Drawing, MulticlassKernelClassifier):
     n_mistakes : int
         Number of examples learnt whose label did not score above all others before the update.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Forgetron(KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------

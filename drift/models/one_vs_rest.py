@@ -193,7 +193,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             model._supports.add(x, coefficient)
         return model
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],

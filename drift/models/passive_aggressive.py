@@ -54,14 +54,12 @@ class PassiveAggressive(TwoOrMore):
     When a third kind of label comes, each of the two classes keeps half of the hypothesis, the
     negative class with the opposite sign.
 
-    On a full budget the support ``i`` with the smallest ``|alpha_i|`` goes (of several classes, the
-    norm of its coefficients; the newest stays, of equals the oldest goes). It is projected onto the
-    support ``j`` at the smallest angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to
-    ``alpha_j``. That costs a second kernel row an update, and pays: later supports correct the
-    evicted one, and are wrong without it. At a budget of 100 with the defaults the error in %
-    without merging, with it, and of `LBP` is 15.3, 4.1, 5.1 on ijcnn1; 37.7, 21.3, 24.3 on a9a;
-    35.7, 26.0, 29.1 on NOAA's weather; 3.6, 2.2, 2.5 on a spam corpus; 31.1, 18.3, 15.8 on RCV1
-    with seven shifts, where supports are nearly orthogonal (with `Linear` 28.2, 14.0, 14.2).
+    On a full budget the support ``i`` with the smallest ``|alpha_i|`` is evicted. With several
+    classes its size is the norm of its coefficients. The new support is never evicted; of equal
+    ones the oldest is. The evicted support is projected onto the support ``j`` at the smallest
+    angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to ``alpha_j``. That costs a second kernel
+    row an update. It pays: later supports correct the evicted one, and would be wrong without its
+    share.
 
     References
     ----------
@@ -124,11 +122,11 @@ class PassiveAggressive(TwoOrMore):
         return margin < 1.0 - rounding
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        loss, self_kernel = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
+        loss, squared_norm = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
         if rival >= 0:
             loss += float(scores[rival])
         most = self._weight * self.aggressiveness
-        tau = loss / self_kernel if loss < most * self_kernel else most
+        tau = loss / squared_norm if loss < most * squared_norm else most
         self._add(x, {k: tau, rival: -tau})
         if self._over_budget():
             slot = self._supports.smallest(self._prototypes.squared_norms())

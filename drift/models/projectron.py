@@ -45,7 +45,7 @@ class Projectron(KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that were added to the hypothesis, projected or not; here, of mistakes.
+        Number of examples that were added to the hypothesis, projected or not; here, the mistakes.
 
     Raises
     ------
@@ -133,8 +133,8 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that were added to the hypothesis, projected or not: of mistakes, and of
-        small margins that could be projected.
+        Number of examples that were added to the hypothesis, projected or not: mistakes, and small
+        margins that could be projected.
 
     Raises
     ------

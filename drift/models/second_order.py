@@ -115,7 +115,7 @@ class SOP(_SecondOrder):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------
@@ -174,7 +174,7 @@ class RBSOP(Drawing, _SecondOrder):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------
@@ -234,7 +234,7 @@ class LBSOP(_SecondOrder):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------

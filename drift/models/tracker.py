@@ -269,7 +269,7 @@ class Tracker(OnlineClassifier):
     def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
         return super()._score_of(x, ticket) if ticket else self._core.peek(x)
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],

@@ -6,13 +6,13 @@ import hashlib
 import math
 from array import array
 from collections import Counter
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from drift._checks import counted
+from drift._values import number
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def pairs_to_arrays(
     members: list[list[int]] = []
     for features, labels in pairs:
         for feature, value in features.items():
-            number = _number(feature, value)
-            if number:
-                data.append(number)
+            v = _number(feature, value)
+            if v:
+                data.append(v)
                 indices.append(columns.setdefault(feature, len(columns)))
         indptr.append(len(data))
         members.append([names.setdefault(label, len(names)) for label in _labels(labels)])
@@ -151,15 +151,18 @@ def topics_of(
 
 def _number(feature: Hashable, value: Any) -> float:
     """Value as a float; 0 for NaN, which means absent."""
-    if not isinstance(value, (Real, np.bool_)):
+    try:
+        v = number(value)
+    except OverflowError:
+        v = math.inf
+    except (TypeError, ValueError):
         raise FeatureTypeError(
             f"feature {feature!r} holds {value!r}, which is not a number: encode it first, "
             "for example with river.preprocessing.OneHotEncoder"
-        )
-    number = float(value)
-    if math.isinf(number):
+        ) from None
+    if math.isinf(v):
         raise FeatureError(f"feature {feature!r} is infinite: leave it out or clip it")
-    return 0.0 if math.isnan(number) else number
+    return 0.0 if math.isnan(v) else v
 
 
 def _labels(labels: object) -> list[str]:

@@ -217,6 +217,34 @@ def test_room_for_classes_follows_the_classes_and_not_the_supports():
     assert model._prototypes.matrix.shape[0] <= 4
 
 
+def test_a_margin_of_classes_alone_makes_small_margins_updates():
+    class Wider(MRBP):
+        _class_margin = 1.0
+
+    examples = [({"a": 1.0}, "x"), ({"b": 1.0}, "y"), ({"a": 0.5}, "x"), ({"a": 2.0}, "x")]
+    models = Wider(kernel=Linear()), Wider(kernel=Linear())
+    for x, y in examples:
+        models[0].learn_one(x, y)
+    models[1].learn_many(*zip(*examples, strict=True))
+    for model in models:
+        # 0 without another class; 0 against "x"; 0.5 - 0; (2 + 1) - (-1), which is above 1
+        assert (model.n_updates, model.n_mistakes) == (3, 2)
+
+
+def test_a_score_of_its_own_is_scored_in_batches_too():
+    class Opposite(MRBP):
+        def _score(self):
+            return -super()._score()
+
+    model = Opposite(kernel=Linear())
+    for x, y in [({"a": 1.0}, "x"), ({"b": 1.0}, "y")]:
+        model.learn_one(x, y)
+    assert model.predict_many([{"a": 1.0}, {"b": 1.0}]).tolist() == ["y", "x"]
+    mistakes = model.n_mistakes
+    model.learn_many([{"a": 1.0}, {"a": 0.0}], ["y", "y"])
+    assert model.n_mistakes == mistakes + 1  # the second, at 0
+
+
 def test_mira_by_hand():
     model = MIRA(0.0, kernel=Polynomial(degree=1, coef0=0.0))
     model.learn_one({"a": 1.0}, "x")  # with the unnamed class: tau = 1

@@ -26,6 +26,7 @@ from drift.kernels import RBF, Linear, Polynomial
 from drift.models import Perceptron, compiled
 from drift.models._base.rows import Row, Rows
 from drift.models._store import plain
+from drift.models._store.shared_supports import SharedStore, SharedSupports
 from drift.models._store.supports import SupportSet
 
 if compiled:
@@ -55,6 +56,11 @@ def in_row(x):
     """Return an example as the row of a matrix."""
     numbers, values = np.array(list(x), dtype=np.int32), np.array(list(x.values()), dtype=float)
     return Row(Rows(values, 2**31, np.array([0, len(x)], dtype=np.int64), numbers), 0)
+
+
+def sharing(kernel):
+    """The supports of one hypothesis of several."""
+    return SharedSupports(SharedStore(kernel, wide=True), None)
 
 
 class TwoStores(RuleBasedStateMachine):
@@ -431,14 +437,30 @@ def test_scaling_to_nothing_and_far_below():
     assert list(supports) == [({"a": 1.0}, 0.0), ({"b": 2.0}, 3.0)]
 
 
-def test_scaling_far_above():
-    supports = SupportSet(Linear())
+@pytest.mark.parametrize("make", [SupportSet, sharing], ids=["own", "shared"])
+def test_scaling_far_above(make):
+    supports = make(Linear())
     supports.read({"a": 1.0})
-    supports.add({"a": 1.0}, 1e-250)
-    for _ in range(5):
+    supports.add({"a": 1.0}, 1e-300)
+    for _ in range(6):  # their product is infinite
         supports.scale(1e60)
+    assert supports.score_of({"b": 2.0}) == 0.0
     supports.add({"b": 2.0}, 1e-200)
-    assert [a for _, a in supports] == [pytest.approx(1e50), pytest.approx(1e-200)]
+    assert [a for _, a in supports] == [pytest.approx(1e60), pytest.approx(1e-200)]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_the_newest_support_is_never_the_smallest(n):
+    for supports in (
+        SupportSet(Linear()),
+        sharing(Linear()),
+        plain.ColumnStore(Linear(), wide=True),
+    ):
+        if n:
+            supports.read({"a": 1.0})
+            supports.add({"a": 1.0}, 2.0)
+        with pytest.raises(IndexError, match="no support but the newest"):
+            supports.smallest()
 
 
 @needs_compiled

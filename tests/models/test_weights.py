@@ -229,7 +229,7 @@ def test_a_bad_weight_is_refused(name):
     for x, y in examples_of(name)[:30]:
         model.learn_one(x, y)
     before = pickle.dumps(model)
-    for w in (-1.0, math.nan, math.inf, "2", None, [2], 1j, 1e200, 1e-200):
+    for w in (-1.0, math.nan, math.inf, "2", None, [2], 1j, np.timedelta64(2), 1e200, 1e-200):
         with pytest.raises(ParameterError, match=r"^weight .*: give .* or 0 to pass"):
             model.learn_one({"f0": 1.0}, True, w)
         with pytest.raises(ParameterError, match=r"^row 1: weight .*: give .* or 0 to pass"):

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from drift._values import is_missing
-from drift.errors import LabelError
+from drift.errors import LabelError, naming_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,9 +61,8 @@ def check_classes(labels: Sequence[Label]) -> None:
     """Refuse a batch in which a label cannot name a class."""
     if {*map(type, labels)} <= {bool, int, str}:
         return
-    for i, label in enumerate(labels):
-        try:
+    i = 0
+    with naming_row(lambda: i):
+        for i, label in enumerate(labels):  # noqa: B007 - the error's row
             if label is not UNSEEN:
                 check_class(label)
-        except LabelError as error:
-            raise LabelError(f"row {i}: {error}") from None

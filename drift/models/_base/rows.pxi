@@ -1,7 +1,21 @@
-# How compiled code reads the rows of `drift.models._base.rows.Rows`; included by the store and the Tracker.
+# How compiled code reads a value, and the rows of `drift.models._base.rows.Rows`; included by the store
+# and the Tracker.
 #
-# The including file cimports cython, and what is used here of cpython.buffer, libc.stdint, libc.stdlib
-# and libc.string.
+# The including file imports numpy as np, and cimports cython and what is used here of cpython.buffer,
+# cpython.float, libc.stdint, libc.stdlib and libc.string.
+
+from drift._values import number as checked_number
+
+#: Types whose values are all numbers. `checked_number` would say the same of them, but slowly.
+cdef frozenset NUMBER_TYPES = frozenset([
+    bool, int, float, np.bool_, *[np.dtype(code).type for code in np.typecodes["AllInteger"] + np.typecodes["Float"]]
+])
+
+
+cdef inline double double_of(value) except? -1.0:
+    """A value of any type as a double; see `drift._values.number`."""
+    return PyFloat_AsDouble(value) if type(value) in NUMBER_TYPES else checked_number(value)
+
 
 @cython.final
 cdef class RowsView:

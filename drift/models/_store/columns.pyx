@@ -46,6 +46,8 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from array import array
 from operator import itemgetter
 
+import numpy as np
+
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of

@@ -272,6 +272,7 @@ cdef class Changes(Batches):
         """Slot of the smallest support, the newest excluded; of equals the oldest.
 
         `sizes` is a buffer of doubles by slot; without it the size is the coefficient's magnitude.
+        IndexError if there are fewer than two supports.
         """
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.weight if sizes is None else doubles(buffer, self.used)

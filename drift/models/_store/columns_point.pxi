@@ -313,8 +313,7 @@ cdef class Point(Slots):
         cdef int k
         cdef long serial = self.serial
         for name, value in kept:  # the store must not change during this loop
-            number = PyFloat_AsDouble(value)
-            looked_up.append((number, hash(name), self.find(name)))
+            looked_up.append((double_of(value), hash(name), self.find(name)))
         if serial != self.serial:
             raise RuntimeError(IN_USE)
         self.reserve_point(len(kept))

@@ -313,6 +313,8 @@ class ColumnStore:
         """Slot of the smallest support, the newest excluded; of equals the oldest."""
         values = self.weight if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
+        if not pairs:
+            raise IndexError("no support but the newest")
         smallest = min(size for _, size in pairs)
         return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
 

@@ -199,7 +199,7 @@ class SharedSupports(Part):
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
         self._factor *= c
-        if abs(self._factor) < 1e-100:  # before the weights overflow
+        if not 1e-100 < abs(self._factor) < 1e100:  # before the weights under- or overflow
             self.guard.keep(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
             self._shared.serial = -1
@@ -237,6 +237,8 @@ class SharedSupports(Part):
 
     def smallest(self) -> int:
         """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
+        if len(self._order) < 2:
+            raise IndexError("no support but the newest")
         slots = np.frombuffer(self._order, np.intc)[:-1]
         sizes = np.abs(self._shared.matrix[self._number, slots])
         return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])

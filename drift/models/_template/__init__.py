@@ -3,16 +3,15 @@
 ======================  ===========================================================================
 ``parameters``          Constructor parameters, which cannot be changed later.
 ``state``               What is stored of a model.
-``frames``              Data frames; knows no model.
-``distinct``            What is computed once for each distinct label of a batch.
-``batches``             Rows, labels and weights of a call; knows no model.
 ``contract``            `OnlineClassifier`: the public methods of every model.
 ``probabilities``       Probabilities from scores.
 ``wrapper``             How a model that wraps another is printed.
 ``scored``              `Scored`: models that predict by scores; the flags that a class may set.
 ``kernel_model``        `KernelModel`: scores from one list of supports.
-``binary``              `KernelClassifier`: two classes, with the ``binary_labels``.
-``multiclass``          `MulticlassKernelClassifier`: any classes, with their ``prototypes``.
+``binary_labels``       `BinaryLabels`: bool, 0/1 or -1/+1.
+``binary``              `KernelClassifier`: two classes.
+``prototypes``          `Prototypes`: a hypothesis for each class.
+``multiclass``          `MulticlassKernelClassifier`: any classes.
 ``two_or_more``         `TwoOrMore`: binary, and multiclass once a third class comes.
 ``draws``               `Drawing`, for algorithms that draw random integers.
 ``leave_one_out``       `LeaveOneOut`, for algorithms that evict the most redundant support.
@@ -21,21 +20,3 @@
 A file uses only files above it. ``binary`` and ``multiclass`` do not use each other. An update
 changes attributes of the model or of its parts, so that the guard can undo it.
 """
-
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from drift.models._template import batches as batches
-    from drift.models._template import frames as frames
-
-__all__ = ["batches", "frames"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import these on first use: scipy and narwhals take longer than everything else."""
-    if name not in __all__:
-        problem = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(problem, name=name, obj=sys.modules[__name__])
-    return import_module(f"{__name__}.{name}")

@@ -67,7 +67,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         super().__init__(kernel, budget)
         self._kind, self._labels = "any", (False, True)
 
-    # --- hooks ---------------------------------------------------------------------------------
+    # --- hooks that an algorithm overrides -----------------------------------------------------
 
     def _score(self) -> float:
         """Score the point; 0 is a mistake for both labels."""
@@ -80,6 +80,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     def _update(self, x: Features, sign: float, score: float) -> None:
         """Learn an example of the weight `_weight`, and stay within the budget."""
         self._supports.add(x, self._weight * sign)
+
+    # --- what hooks and wrappers use -----------------------------------------------------------
 
     def _expansion(self) -> NDArray[np.float64]:
         """Coefficients of the hypothesis as an array of one row, the oldest support first."""
@@ -141,7 +143,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
         ParameterError
             If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
-        # The usual case is one call of the store, without a guard. `type(w)` would take longer.
+        # The usual case is one call of the store, which takes the guard itself: no `_guard.run` is
+        # needed. `w.__class__` is faster than `type(w)`.
         if w.__class__ is float and w == 1.0 and self._score_is_sum:
             try:
                 sign = SIGNS[self._kind][y]
@@ -172,7 +175,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
 
     # --- many examples -------------------------------------------------------------------------
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
@@ -181,6 +184,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     ) -> bool:
         if not self._score_is_sum:
             return False
+        # Without signs, more than two classes come (`TwoOrMore`). Python learns the rows up to the
+        # third class; from then on this method is the multiclass template's.
         if labels is None or checked is not None:
             self._supports.learn_rows(rows, predictions, labels, checked, self)
         return True

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift.errors import LabelError
+from drift.errors import LabelError, naming_row
 from drift.models._base.labels import UNSEEN, check_class
-from drift.models._template.distinct import for_each
+from drift.models._batch.distinct import once_per_distinct
 from drift.models._template.probabilities import logistic
 
 if TYPE_CHECKING:
@@ -102,18 +102,16 @@ class BinaryLabels:
         def signs_of(distinct: Sequence[Label]) -> NDArray[np.int8]:
             nonlocal kind, pair
             signs = np.zeros(len(distinct), dtype=np.int8)
-            for k, label in enumerate(distinct):
-                if label is UNSEEN:
-                    continue
-                try:
+            k = 0
+            with naming_row(lambda: next(i for i, y in enumerate(labels) if y is distinct[k])):
+                for k, label in enumerate(distinct):
+                    if label is UNSEEN:
+                        continue
                     signs[k] = _sign_of(label, kind, pair)
-                except LabelError as error:
-                    row = next(i for i, other in enumerate(labels) if other is label)
-                    raise LabelError(f"row {row}: {error}") from None
-                kind, pair = _after(label, kind, pair)
+                    kind, pair = _after(label, kind, pair)
             return signs
 
-        return for_each(labels, signs_of)
+        return once_per_distinct(labels, signs_of)
 
     def _label_of(self, score: float) -> Label:
         return self._labels[score > 0.0]

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from river import base
 
 from drift._checks import counted, weight_of
-from drift.errors import DriftError, ParameterError
-from drift.models import _template
+from drift.errors import DriftError, ParameterError, naming_row
+from drift.models import _batch
 from drift.models._base.guard import alone
 from drift.models._base.labels import UNSEEN
 from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from drift.models._base.rows import Rows
+    from drift.models._batch.batches import Table
     from drift.models._store.built import Guard
-    from drift.models._template.batches import Table
     from drift.types import Features, Label
 
-__all__ = ["OnlineClassifier", "named_row"]
+__all__ = ["OnlineClassifier"]
 
 
 class OnlineClassifier(base.MiniBatchClassifier, Portable):
@@ -42,18 +41,18 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     #: Weight of the example that is being learnt, which hooks read and `_with_weight` sets.
     _weight: float = 1.0
-    #: The features of the last batch that was learnt. They are not stored, because a batch leaves
-    #: the same state as its rows one by one.
-    _features: range | frozenset[Hashable] = frozenset()
+    #: The columns of the last batch that was learnt. They are not stored, because a batch must
+    #: leave the same state as learning its rows one by one.
+    _last_columns: range | frozenset[Hashable] = frozenset()
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if not cls.__module__.startswith(__package__):  # an algorithm may lack a parameter of these
             fix_parameters(cls)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        state.pop("_features", None)
+        state.pop("_last_columns", None)
         return state
 
     # --- hooks ---------------------------------------------------------------------------------
@@ -79,15 +78,16 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def _learn(self, x: Features, y: Label) -> Label:
         """Learn an example, or refuse it. Return the prediction before the update."""
 
-    def _learn_only(self, x: Features, y: Label) -> Label:
+    def _learn_only(self, x: Features, y: Label) -> None:
         """Do what `_learn` does, when the prediction is not needed."""
-        return self._learn(x, y)
+        self._learn(x, y)
 
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         """Refuse a batch with a label that cannot be learnt after the labels before it.
 
-        The model does not change. `_run_rows` gets the result as `checked`.
+        `labels` has `UNSEEN` for rows of weight 0, which pass. The model does not change.
+        `_rows_compiled` gets the result as `checked`: anything, or None.
         """
 
     @abstractmethod
@@ -102,7 +102,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         """Value of `decision_function_one`, from a score; None if the model has no such value."""
         return None
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
@@ -249,11 +249,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Return the probability of each label.
 
-        It is the logistic function of a slope times the score, divided by the scores' running root
-        mean square; with several classes it is the softmax. Each example updates the slope by a
-        gradient step on the log loss. The slope is positive and there is no intercept, so that the
-        predicted label is the most probable one. `Tracker` mixes its members' probabilities
-        instead.
+        The score is divided by the running root mean square of the scores and multiplied by a
+        slope. The logistic function (the softmax for several classes) makes it a probability. Each
+        example updates the slope by a gradient step on the log loss. The slope is positive and
+        there is no intercept, so that the predicted label is the most probable one. `Tracker` mixes
+        its members' probabilities instead.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         LabelError, FeatureError, FeatureTypeError, ParameterError
             As by `learn_one`; the message names the row. ParameterError also if lengths differ.
         """
-        self._run(X, y, w, self._learn_only)
+        self._learn_batch(X, y, w, self._learn_only)
 
     @alone
     def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
@@ -367,7 +367,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         >>> Perceptron().predict_learn_many(X, [True, False, True])
         array([False,  True,  True])
         """
-        table, name, predictions = self._run(X, y, w, self._learn)
+        table, name, predictions = self._learn_batch(X, y, w, self._learn)
         return table.series(predictions, name)
 
     @alone
@@ -385,9 +385,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             Labels of the kind learnt.
         """
         table, predictions = self._table(X), list[Any]()
-        with named_row(predictions):
-            run = partial(self._run_rows, table.rows, predictions, None, None)
-            self._run_batch(table.rows, predictions, run, lambda _, x: self._predict(x))
+        with naming_row(predictions.__len__):
+            compiled = partial(self._rows_compiled, table.rows, predictions, None, None)
+            self._each_row(table.rows, predictions, compiled, lambda _, x: self._predict(x))
         return table.series(predictions)
 
     @alone
@@ -405,19 +405,19 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             A column for each label: the negative one first, or in the order of first examples.
         """
         table, scores = self._table(X), list[Any]()
-        with named_row(scores):
+        with naming_row(scores.__len__):
             self._score_rows(table.rows, scores)
         rows = [self._probabilities(score) for score in scores]
         labels = rows[0] if rows else self.predict_proba_one({})
         return table.frame({label: [row[label] for row in rows] for label in labels})
 
-    # --- how a batch runs -------------------------------------------------------------------------
+    # --- a batch, row by row -------------------------------------------------------------------
 
-    def _run(
-        self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Label]
+    def _learn_batch(
+        self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Any]
     ) -> tuple[Table, str | None, list[Label]]:
-        """Learn a batch. Return the batch, the name of `y`, and the prediction before each row."""
-        batches = _template.batches
+        """Learn a batch. Return the batch, the name of `y`, and what `learn` returned by row."""
+        batches = _batch.batches
         table, (labels, name) = batches.Table(X), batches.labels_of(y)
         if len(labels) != len(table):
             raise ParameterError(
@@ -426,16 +426,16 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         weights = batches.weights_of(w, len(table))
         if weights is not None:
             labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
-        self._refuse_others(table)
+        self._refuse_other_columns(table)
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
             table.check(self._read, self._safe_norm2)
             if weights is None:
-                run = partial(self._run_rows, table.rows, predictions, labels, checked)
-                self._run_batch(table.rows, predictions, run, lambda i, x: learn(x, labels[i]))
+                compiled = partial(self._rows_compiled, table.rows, predictions, labels, checked)
+                self._each_row(table.rows, predictions, compiled, lambda i, x: learn(x, labels[i]))
             else:
-                self._run_batch(
+                self._each_row(
                     table.rows,
                     predictions,
                     None,
@@ -444,48 +444,48 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         except DriftError as error:
             error.rows_learnt = len(predictions)
             raise
-        self._features = table.features or self._features
+        self._last_columns = table.features or self._last_columns
         return table, name, predictions
 
-    def _run_batch(
+    def _each_row(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
-        run: Callable[[], bool] | None,
-        step: Callable[[int, Features], Label],
+        compiled: Callable[[], bool] | None,
+        one: Callable[[int, Features], Label],
     ) -> None:
         """Append a prediction for each row.
 
-        `run` does rows in compiled code as far as it can, `step` the next one, and so on. `run` is
-        None if there is no compiled code for this batch.
+        `compiled` does rows as far as compiled code can, `one` the next one, and so on. `compiled`
+        is None if there is no compiled code for this batch.
         """
         n = len(rows)
-        while run is not None and len(predictions) < n:
-            if not run():
-                run = None
+        while compiled is not None and len(predictions) < n:
+            if not compiled():
+                compiled = None
             if (i := len(predictions)) < n:
-                predictions.append(step(i, rows[i]))
+                predictions.append(one(i, rows[i]))
         for i in range(len(predictions), n):
-            predictions.append(step(i, rows[i]))  # noqa: PERF401 - those before an error stay
+            predictions.append(one(i, rows[i]))  # noqa: PERF401 - those before an error stay
 
     def _table(self, X: Any) -> Table:
         """Return the examples of a batch to predict, or refuse them."""
-        table = _template.batches.Table(X)
-        self._refuse_others(table)
+        table = _batch.batches.Table(X)
+        self._refuse_other_columns(table)
         if self._counts_predictions:
             table.check(self._read, self._safe_norm2)
         return table
 
-    def _refuse_others(self, table: Table) -> None:
+    def _refuse_other_columns(self, table: Table) -> None:
         """Refuse an array after a data frame with names, and a data frame after an array.
 
         No feature of it was ever learnt, so that each row would be predicted as an empty example.
         Data frames may have different columns, as single examples may have different features.
         """
-        now, before = table.features, self._features
+        now, before = table.features, self._last_columns
         if not (now and before) or isinstance(now, range) is isinstance(before, range):
             return
-        if not _template.batches.in_common(now, before):
+        if not _in_common(now, before):
             raise ParameterError(
                 f"X has the features {_some(now)}, and the last batch learnt had {_some(before)}: "
                 "those of an array are the numbers of its columns; pass a data frame or an array, "
@@ -493,14 +493,14 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             )
 
 
-@contextmanager
-def named_row(done: Sequence[Any]) -> Iterator[None]:
-    """Name the row in an error's message. Its number is the number of rows done before it."""
-    try:
-        yield
-    except DriftError as error:
-        error.args = (f"row {len(done)}: {error}",)
-        raise
+def _in_common(one: range | frozenset[Hashable], other: range | frozenset[Hashable]) -> bool:
+    """Whether some column number of an array, given as a range, is among the names of a frame.
+
+    >>> _in_common(range(3), frozenset(["a", 2])), _in_common(range(3), frozenset(["0"]))
+    (True, False)
+    """
+    numbers, names = (one, other) if isinstance(one, range) else (other, one)
+    return any(isinstance(name, int) and name in numbers for name in names)
 
 
 def _some(features: range | frozenset[Hashable]) -> str:

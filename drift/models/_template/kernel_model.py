@@ -86,7 +86,7 @@ class KernelModel(Scored):
     # --- the supports ---------------------------------------------------------------------------
 
     def _over_budget(self, coming: int = 0) -> bool:
-        """Whether the supports, with as many more as are `coming`, exceed the budget, if any.
+        """Whether the supports, with `coming` more, exceed the budget, if any.
 
         `LBP` and others that always have a budget compare by themselves, because this call would
         take a twentieth of an update.
@@ -95,7 +95,11 @@ class KernelModel(Scored):
         return supports.budget is not None and supports.n_supports() + coming > supports.budget
 
     def _evict(self, i: int) -> int:
-        """Evict the `i`-th support, 0 being the oldest; return its slot."""
+        """Evict the `i`-th support, 0 being the oldest; return its slot.
+
+        Hooks for two classes may call the supports' `evict` itself, which saves a call. With
+        several classes this clears the support's coefficients, too.
+        """
         return self._supports.evict(i)
 
     def _expansion(self) -> NDArray[Any]:

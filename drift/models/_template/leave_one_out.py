@@ -18,7 +18,7 @@ __all__ = ["LeaveOneOut"]
 class LeaveOneOut(KernelModel):
     """Classifier that keeps the score of each support without its own term in the sum."""
 
-    _rest: Any = None  # a LeaveOneOutScores, from the first support on
+    _rest: LeaveOneOutScores = None  # type: ignore[assignment]  # until the first support
 
     @abstractmethod
     def _margins(self) -> Array:
@@ -53,7 +53,7 @@ class LeaveOneOut(KernelModel):
         return True
 
     def _refresh(self) -> None:
-        """Compute sums anew in which rounding errors have grown too large."""
+        """Compute those sums anew whose rounding errors have grown too large."""
         for slot in self._rest.stale():
             self._supports.read_support(self._rest.age_rank(slot))
             self._rest.refresh(slot, self._kernels())

@@ -43,28 +43,30 @@ class MulticlassKernelClassifier(KernelModel):
     """
 
     _multiclass = True
+    _scores_are_sums = True
     _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        overridden = cls.__dict__.keys()
-        unknown = {"_score", "_should_update_class"} & overridden
-        if unknown and "_class_margin" not in overridden:
+        overridden = cls.__dict__.keys()  # nothing is known of a hook that comes without its flag
+        if "_should_update_class" in overridden and "_class_margin" not in overridden:
             cls._class_margin = math.inf
+        if "_score" in overridden and "_scores_are_sums" not in overridden:
+            cls._scores_are_sums = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
         self._prototypes = Prototypes()
 
-    # --- hooks ---------------------------------------------------------------------------------
+    # --- hooks that an algorithm overrides -----------------------------------------------------
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        """Whether an example of class `k` changes the prototypes. By default mistakes do.
+        """Whether an example of class `k` changes the prototypes.
 
         `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
         the score of class `k` minus the rival's, and `rounding` bounds its error.
         """
-        return margin <= 0.0
+        return margin <= self._class_margin
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         """Learn an example of class `k`; `scores` has the score of each class."""
@@ -73,6 +75,8 @@ class MulticlassKernelClassifier(KernelModel):
     def _add_class(self, y: Label) -> None:
         """Make room for a class that appears for the first time."""
         self._prototypes.add(y)
+
+    # --- what hooks call -----------------------------------------------------------------------
 
     def _add(self, x: Features, coefficients: dict[int, float]) -> int:
         """Make the point a support, with coefficients by class index. Return its slot."""
@@ -111,21 +115,21 @@ class MulticlassKernelClassifier(KernelModel):
         self._calibration.learn_classes(scores, k, self._weight)
         return predicted
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        if self._class_margin == math.inf:
+        if not self._scores_are_sums or self._class_margin == math.inf:
             return False
-        classes = self._prototypes.classes(self._calibration, self._class_margin)
+        classes = self._prototypes.for_store(self._calibration, self._class_margin)
         self._supports.scan_classes(rows, predictions, labels, classes)
         return True
 
     def _score(self) -> Any:
-        return self._prototypes.scores(self._supports)
+        return self._prototypes.score_point(self._supports)
 
     # --- labels and scores ---------------------------------------------------------------------
 
@@ -149,4 +153,4 @@ class MulticlassKernelClassifier(KernelModel):
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         pairs = zip(self._supports, self._supports.slots, strict=True)
-        return [(x, self._prototypes.at(slot)) for (x, _), slot in pairs]
+        return [(x, self._prototypes.coefficients_of(slot)) for (x, _), slot in pairs]

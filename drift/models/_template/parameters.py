@@ -22,10 +22,11 @@ class _Fixed:
     def __set__(self, model: Any, value: object) -> None:
         known = vars(model)
         if self._name in known and known[self._name] is not value:
-            kind = type(model).__name__
+            class_name = type(model).__name__
             raise ParameterError(
-                f"{self._name} of a {kind} is fixed once the model is built: make another one, "
-                f"{kind}({self._name}={value!r:.80}) or model.clone({{{self._name!r}: ...}})"
+                f"{self._name} of a {class_name} is fixed once the model is built: make another "
+                f"one, {class_name}({self._name}={value!r:.80}) or "
+                f"model.clone({{{self._name!r}: ...}})"
             )
         known[self._name] = value
 
@@ -37,7 +38,7 @@ class _FixedOrDefault(_Fixed):
         super().__init__(name)
         self._default = default
 
-    def __get__(self, model: Any, kind: type) -> object:
+    def __get__(self, model: Any, owner: type) -> object:
         return self._default if model is None else vars(model).get(self._name, self._default)
 
 

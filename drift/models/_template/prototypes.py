@@ -62,7 +62,7 @@ class Prototypes(Coefficients):
         if len(self.labels) > room:
             self.make_room(max(len(self.labels), room + room // 2), 0)
 
-    def scores(self, supports: SupportSet) -> Array:
+    def score_point(self, supports: SupportSet) -> Array:
         """Score the point. Scores within rounding of the best are set to the best."""
         scores, self.roundings = self.score(supports.store, slice(len(self.labels)))
         if len(scores):
@@ -70,7 +70,7 @@ class Prototypes(Coefficients):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    def classes(self, calibration: Calibration, margin: float) -> Classes:
+    def for_store(self, calibration: Calibration, margin: float) -> Classes:
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
         return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True)
@@ -108,7 +108,7 @@ class Prototypes(Coefficients):
         squares: Array = np.square(self.matrix[: len(self.labels)]).sum(axis=0)
         return squares
 
-    def at(self, slot: int) -> dict[Label, float]:
+    def coefficients_of(self, slot: int) -> dict[Label, float]:
         """Coefficients of a support by label, without zeros."""
         column = self.matrix[: len(self.labels), slot].tolist()
         return {label: c for label, c in zip(self.labels, column, strict=True) if c}

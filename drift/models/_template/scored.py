@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.errors import naming_row
 from drift.models._base.guard import alone
-from drift.models._template.contract import OnlineClassifier, named_row
+from drift.models._template.contract import OnlineClassifier
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,15 +28,16 @@ class Scored(OnlineClassifier):
 
     =======================  ======================================================================
     ``_update_margin``       An example of two classes updates nothing if ``sign * score`` is above
-                             this. It is 0 by default, so that only mistakes update, and infinite in
-                             a class that overrides `_should_update` without it. `LBP` keeps the 0;
-                             `PassiveAggressive` sets 1.
-    ``_new_example_margin``  An example that equals no support updates nothing above this. It is
-                             `_update_margin` by default; in a `ROMMA` with `noise` it is lower.
+                             the `_update_margin`. It is 0 by default, so that only mistakes update,
+                             and infinite in a class that overrides `_should_update` without it.
+                             `LBP` keeps the 0; `PassiveAggressive` sets 1.
+    ``_new_example_margin``  The same for an example that equals no support. By default it is
+                             `_update_margin`; in a `ROMMA` with `noise` it is lower.
     ``_class_margin``        An example of several classes updates nothing if the score of its class
-                             exceeds the best other score by more than this. It is 0 by default, and
-                             infinite in a class that overrides `_should_update_class` or `_score`
-                             without it. `MRBP` keeps the 0; `PassiveAggressive` sets 1.
+                             exceeds the best other score by more than the `_class_margin`. It is 0
+                             by default, and infinite in a class that overrides
+                             `_should_update_class` without it. `MRBP` keeps the 0;
+                             `PassiveAggressive` sets 1.
     ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
                              this, because rounding errors would accumulate.
     ``_shares_supports``     The hooks use no more of ``self._supports`` than a `Hypothesis` has, so
@@ -50,15 +52,19 @@ class Scored(OnlineClassifier):
                              accepts it.
     ``_score_is_sum``        The score is ``sum_i coefficient_i k(x_i, x)``, so that compiled code
                              can compute it. A class that overrides `_score` has False.
+                             `TwoOrMore` alone changes it later, at the third class.
+    ``_scores_are_sums``     The same of several classes: each score is such a sum, over the class's
+                             own coefficients.
     =======================  ======================================================================
     """
 
     _update_margin: float = 0.0
     _class_margin: float = 0.0
-    _wide: ClassVar[bool] = False
-    _shares_supports: ClassVar[bool] = False
+    _wide: bool = False
+    _shares_supports: bool = False
     _has_binary_hooks: bool = False
     _score_is_sum: bool = False
+    _scores_are_sums: bool = False
 
     @property
     def _new_example_margin(self) -> float:
@@ -104,6 +110,6 @@ class Scored(OnlineClassifier):
             Values of `decision_function_one`. Classes are in the order of their first examples.
         """
         rows, decisions = self._table(X).rows, list[Any]()
-        with named_row(decisions):
+        with naming_row(decisions.__len__):
             self._decide_rows(rows, decisions)
         return np.array(decisions, dtype=np.float64)

@@ -96,8 +96,9 @@ class Portable(Stored):
         """
         model = codec.from_bytes(data)
         if not isinstance(model, cls):
-            kind = type(model).__name__
+            class_name = type(model).__name__
             raise CheckpointError(
-                f"these are the bytes of {kind}, not of {cls.__name__}: use {kind}.from_bytes"
+                f"these are the bytes of {class_name}, not of {cls.__name__}: use "
+                f"{class_name}.from_bytes"
             )
         return model

@@ -34,10 +34,12 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     Raises
     ------
     TypeError
-        If a class overrides a method that both templates have and this class chooses.
+        If a class overrides a method for which this class chooses between the two templates.
     """
 
-    _class_margin = 0.0  # as the template's, whose `_score` this class calls
+    # `__init_subclass__` would make it False, as this class overrides `_score`; but that calls the
+    # templates' own.
+    _scores_are_sums = True
 
     #: False from the third class on. An attribute is read faster than a property; it follows from
     #: the prototypes, and is not stored.
@@ -101,14 +103,14 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     def _evict(self, i: int) -> int:
         return self._mode._evict(self, i)
 
-    def _run_rows(
+    def _rows_compiled(
         self,
         rows: Rows | list[Features],
         predictions: list[Label],
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        return self._mode._run_rows(self, rows, predictions, labels, checked)
+        return self._mode._rows_compiled(self, rows, predictions, labels, checked)
 
     def _check_labels(self, labels: Sequence[Label]) -> NDArray[np.int8] | None:
         """Return the labels' signs; None if the batch has more than two classes.

@@ -202,7 +202,7 @@ cdef class Dense(Scale):
         features_read = []
         for name, value in list(features.items()):
             j = drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
-            features_read.append((j, name, NAN if value is None else PyFloat_AsDouble(value)))
+            features_read.append((j, name, NAN if value is None else double_of(value)))
         self.new_values = {name: v for j, name, v in features_read if j < 0 and v == v}
         for k in range(len(self.names)):
             t.raw[k] = DRIFT_ABSENT
@@ -424,7 +424,7 @@ cdef class Sparse(Scale):
         """Read names and values that may run the caller's code; return how many have a value."""
         cdef DriftTracker *t = &self.state.t
         cdef int n = 0
-        pairs = [(hash_of(name), NAN if value is None else PyFloat_AsDouble(value)) for name, value in list(features.items())]
+        pairs = [(hash_of(name), NAN if value is None else double_of(value)) for name, value in list(features.items())]
         self.reserve(<int>len(pairs))
         for hashed, v in pairs:
             if v == v and v != 0.0:

@@ -16,7 +16,7 @@ from narwhals.exceptions import DuplicateError
 from river.utils import dataframe
 
 from drift.errors import FeatureTypeError, LabelError, ParameterError, one_line
-from drift.models._template.distinct import for_each
+from drift.models._batch.distinct import once_per_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["Frame", "column_of", "frame_of", "widened"]
+__all__ = ["Frame", "column_of", "frame_of", "with_columns"]
 
 
 def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
@@ -42,7 +42,7 @@ def frame_of(X: Any, others: str = "") -> nw.DataFrame[Any]:
         raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
 
 
-def widened(frame: nw.DataFrame[Any], columns: Mapping[Any, Sequence[float]]) -> Any:
+def with_columns(frame: nw.DataFrame[Any], columns: Mapping[Any, Sequence[float]]) -> Any:
     """Return the frame with added columns, as a data frame of its own library."""
     added = []
     for name, values in columns.items():
@@ -98,7 +98,7 @@ class Frame:
         if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes):
             self.matrix = X.to_numpy() if len(dtypes) == 1 else X.to_numpy(np.float64)
         elif all("Sparse" in str(dtype) for dtype in dtypes):
-            coo = all(dtype.fill_value == 0 for dtype in dtypes)  # or there is no such matrix
+            coo = all(dtype.fill_value == 0 for dtype in dtypes)  # to_coo needs the fill value 0
             self.matrix = X.sparse.to_coo() if coo else X.to_numpy(np.float64)
 
     def _read_polars(self) -> None:
@@ -150,7 +150,7 @@ class Frame:
             if given.dtype.kind in "iu":  # True beside 2 is the class 1
                 column = [value if value is None else int(value) for value in values]
             elif given.dtype != object:
-                column = list(values)  # null is None here
+                column = list(values)  # the library writes None as null
             elif frame.implementation.is_pyarrow():
                 return column  # labels of several kinds, for which Arrow has no type
         return dataframe.to_native_series(column, name=name, like=frame)
@@ -158,7 +158,7 @@ class Frame:
     def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
         """Return some values a row as a data frame."""
         frame, names = self.wrapped, dict[str, "Label"]()
-        if not frame.implementation.is_pandas_like():  # whose columns have any names
+        if not frame.implementation.is_pandas_like():  # pandas columns may have any names
             for label in columns:
                 if (other := names.setdefault(str(label), label)) is not label:
                     raise LabelError(
@@ -174,15 +174,15 @@ def column_of(values: Sequence[Label]) -> NDArray[Any]:
 
     What was predicted before any 0 or 1 was learnt, False, goes with them as a 0.
     """
-    return for_each(values, _column_of)
+    return once_per_distinct(values, _column_of)
 
 
 def _column_of(values: Sequence[Label]) -> NDArray[Any]:
-    kinds = {type(value) for value in values}
-    if not kinds:
+    types = {type(value) for value in values}
+    if not types:
         return np.empty(0, dtype=bool)
-    whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
-    if whole or (len(kinds) == 1 and issubclass(kinds.pop(), (float, str, np.generic))):
+    whole = all(issubclass(one, (int, np.integer, np.bool_)) for one in types)
+    if whole or (len(types) == 1 and issubclass(types.pop(), (float, str, np.generic))):
         return np.array(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -12,17 +12,17 @@ import numpy as np
 
 from drift._checks import counted, weight_of
 from drift._values import is_missing
-from drift.errors import DriftError, FeatureTypeError, LabelError, ParameterError
+from drift.errors import FeatureTypeError, LabelError, ParameterError, naming_row
 from drift.models._base.rows import Rows
+from drift.models._batch.frames import Frame, column_of
 from drift.models._store import built
-from drift.models._template.frames import Frame, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from drift.types import Features, Label
 
-__all__ = ["Table", "in_common", "labels_of", "rows_of", "weights_of"]
+__all__ = ["Table", "labels_of", "rows_of", "weights_of"]
 
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
@@ -42,19 +42,6 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
         np.ascontiguousarray(csr.indices, dtype=np.int32),
         names,
     )
-
-
-def in_common(one: range | frozenset[Hashable], other: range | frozenset[Hashable]) -> bool:
-    """Whether some column number of an array, given as a range, is among the names of a frame.
-
-    Examples
-    --------
-    >>> from drift.models._template.batches import in_common
-    >>> in_common(range(3), frozenset(["a", 2])), in_common(range(3), frozenset(["0"]))
-    (True, False)
-    """
-    numbers, names = (one, other) if isinstance(one, range) else (other, one)
-    return any(isinstance(name, int) and name in numbers for name in names)
 
 
 class Table:
@@ -108,12 +95,10 @@ class Table:
 
         It never refuses a row of plain numbers whose sum of squares is at most `largest`.
         """
-        for i in built.rows_to_check(self.rows, largest):
-            try:
+        i = 0
+        with naming_row(lambda: i):
+            for i in built.rows_to_check(self.rows, largest):
                 read(self.rows[i])
-            except DriftError as error:
-                error.args = (f"row {i}: {error}",)
-                raise
 
     def series(self, values: Sequence[Label], name: str | None = None) -> Any:
         """Return one value a row, as a Series of the library that came in or as an array."""
@@ -180,12 +165,10 @@ def weights_of(w: Any, rows: int) -> list[float] | None:
     values, _ = _listed(w, "weights")
     if len(values) != rows:
         raise ParameterError(f"X has {counted(rows, 'row')} and w {counted(len(values), 'weight')}")
-    weights = []
-    for i, value in enumerate(values):
-        try:
-            weights.append(weight_of(value))
-        except ParameterError as error:
-            raise ParameterError(f"row {i}: {error}") from None
+    weights: list[float] = []
+    with naming_row(weights.__len__):
+        for value in values:
+            weights.append(weight_of(value))  # noqa: PERF401 - their number names the row
     return weights
 
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["for_each"]
+__all__ = ["once_per_distinct"]
 
 
-def for_each(
+def once_per_distinct(
     labels: Sequence[Any], values_of: Callable[[Sequence[Any]], NDArray[Any]]
 ) -> NDArray[Any]:
     """Return ``values_of(labels)``, from a call with the distinct objects where they are few.
@@ -26,8 +26,10 @@ def for_each(
     Examples
     --------
     >>> import numpy as np
-    >>> from drift.models._template.distinct import for_each
-    >>> for_each([True, False, True], lambda labels: np.array([print(y) or y for y in labels]))
+    >>> from drift.models._batch.distinct import once_per_distinct
+    >>> once_per_distinct(
+    ...     [True, False, True], lambda labels: np.array([print(y) or y for y in labels])
+    ... )
     True
     False
     array([ True, False,  True])
