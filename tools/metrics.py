@@ -19,6 +19,7 @@ A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * 
 `model` (its class), `group` and `topic`, with models of keys also `partition`; `drift_lag` and
 `drift_lag_seconds` always have `partition`, and rows for the topic of late labels;
 `drift_alarms_total` also has `measure`. Exponential weights span some 10,000 examples.
+[`drift serve`](serving.md#requests) has metrics of its own.
 
 | metric | type | meaning |
 |---|---|---|
@@ -26,10 +27,11 @@ A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * 
 ALERTS = """
 ## Alerts
 
-Those of [alerts.yml](../deploy/alerts.yml); `<...>` is a label of the metric:
+Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
+metric. [Operations](operations.md#outages-and-lost-messages) says what a worker does meanwhile.
 
-| alert | fires when | for | what to know |
-|---|---|---|---|
+| alert | severity | fires when | for | what to know |
+|---|---|---|---|---|
 """
 
 
@@ -44,12 +46,17 @@ def page() -> str:
     rules = re.sub(r'"?{{ \$labels\.(\w+) }}', r"`<\1>`", rules)
     rules = rules.replace("`:`", ":").replace('."\n', ".\n")
     alerts = [
-        f"| `{name}` | {what} | {(re.findall('for: (.*)', rule) or [''])[0]} | {more} |"
+        f"| `{name}` | {_found('severity: (.*)}', rule)} | {what} | {_found('for: (.*)', rule)} "
+        f"| {more} |"
         for name, rule, what, more in re.findall(
             r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n", rules, re.DOTALL
         )
     ]
     return HEAD + "\n".join(rows) + "\n" + ALERTS + "\n".join(alerts) + "\n"
+
+
+def _found(pattern: str, rule: str) -> str:
+    return (re.findall(pattern, rule) or [""])[0]
 
 
 if __name__ == "__main__":

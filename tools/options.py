@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drift._options import declared
+from drift.cli._kafka import REFUSED
 from drift.cli._learning import Learning
 from drift.cli._settings import ServeOptions
-from drift.consumers.codec import JsonCodec
+from drift.consumers.client import consumer, producer
+from drift.consumers.client.topics import known_options
+from drift.consumers.codec import UNSAVED, JsonCodec
+from drift.consumers.options import WorkerOptions
 from drift.consumers.registry import SchemaCodec
 
 if TYPE_CHECKING:
@@ -25,7 +29,11 @@ HEAD = """\
 Written by `python tools/options.py`. A row is a key of the `--config` file. `drift consume` and
 `drift serve` take it on the command line, too: `checkpoint_seconds` as `--checkpoint-seconds`,
 which overrides the file. Where the command line calls it otherwise, the row says how. Those of
-`[codec]` are in the file only.
+`[codec]` but `key` are in the file only.
+
+Keys marked * decide what is learnt: beside old checkpoints another value is
+[refused](checkpoints.md#change-the-model), with late labels also of `max_jump`. All others may
+change at each start.
 
 A duration is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
 """
@@ -56,8 +64,25 @@ KAFKA = """
 ## `[kafka]`, `[consumer]`, `[producer]`
 
 Options of [kafka-python](https://kafka-python.readthedocs.io): for all clients, for the consumer,
-for the producer. Each is also a variable of the environment with the prefix `DRIFT_KAFKA_`.
+for the producer. Each is also a variable of the environment with the prefix `DRIFT_KAFKA_`, but
+for those that are refused. They are the worker's own, or take objects of Python:
+
+{refused}.
+
+`sasl_oauth_token_provider` and `ssl_context` take a text, `module:function`. These have other
+defaults than kafka-python's:
+
+| option | clients | kafka-python | drift |
+|---|---|---|---|
+{defaults}
+
+A worker that reads late labels always has `isolation_level = "read_committed"`.
 """
+#: What makes checkpoints those of another log or model.
+IDENTITY = {
+    *("topic", "group", "partition", "labels", "prior"),
+    *("model", "budget", "kernel", "seed"),
+}
 
 
 def page() -> str:
@@ -72,7 +97,29 @@ def page() -> str:
         rows = [row(one, table) for one in options]
         heading = "| key | takes | default | meaning |\n|---|---|---|---|"
         parts.append("\n".join([f"## `[{table}]`\n\n{about}\n\n{heading}", *rows]) + "\n")
-    return "\n".join(parts) + KAFKA
+    refused = ", ".join(f"`{name}`" for name in sorted(REFUSED))
+    return "\n".join(parts) + KAFKA.format(refused=refused, defaults="\n".join(defaults()))
+
+
+def defaults() -> Iterable[str]:
+    """Yield the rows of the options that have other defaults than kafka-python's."""
+    known = known_options()
+    for clients, ours, theirs in (
+        ("all consumers", consumer.DEFAULTS, known["consumer"]),
+        ("workers, `drift serve`", consumer.WORKER_DEFAULTS, known["consumer"]),
+        ("producers", producer.DEFAULTS, known["producer"]),
+    ):
+        for name, value in ours.items():
+            if name not in REFUSED and value != theirs[name]:
+                yield f"| `{name}` | {clients} | `{theirs[name]}` | `{value}` |"
+
+
+def is_fixed(one: Option, table: str) -> bool:
+    """Whether checkpoints with another value are refused."""
+    if table == "codec":
+        return one.key == "key" or one.key not in UNSAVED | {"registry", "schema_id"}
+    late = WorkerOptions(topic="t", group="g", labels="l").settings()
+    return one.name in IDENTITY or (one.name != "max_jump" and f"labels.{one.name}" in late)
 
 
 def row(one: Option, table: str) -> str:
@@ -80,6 +127,8 @@ def row(one: Option, table: str) -> str:
     key = "class" if (table, one.key) == ("model", "model") else one.key
     spelt = "" if key == one.name or table in {"codec", "model"} else f" (`{one.flag}`)"
     spelt = " (by its place)" if one.argument else spelt
+    spelt = " (`--keyed`)" if (table, one.key) == ("codec", "key") else spelt
+    spelt += " *" * is_fixed(one, table)
     takes = "duration" if one.duration else KINDS.get(one.kind, "text")
     takes = " or ".join(f"`{choice}`" for choice in one.choices) or takes
     takes = f"list of {takes}s" if one.many else takes

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from drift.cli._log import Secrets
 
-__all__ = ["PREFIX", "kafka_options"]
+__all__ = ["PREFIX", "REFUSED", "kafka_options"]
 
 PREFIX = "DRIFT_KAFKA_"
 #: Options that users cannot set, and why.
-_REFUSED = dict.fromkeys(
+REFUSED = dict.fromkeys(
     (
         "acks",
         "auto_commit_interval_ms",
@@ -183,8 +183,8 @@ def _read(name: str, text: str, defaults: _Options) -> Any:
 
 def _checked(where: str, name: str, value: Any, defaults: _Options) -> Any:
     """Return what a client is given for a value, or refuse it by where it stands."""
-    if name in _REFUSED:
-        raise ParameterError(f"{where} {_REFUSED[name]}: leave it out")
+    if name in REFUSED:
+        raise ParameterError(f"{where} {REFUSED[name]}: leave it out")
     _check_type(where, name, value, _types(name, defaults))
     least = int(name in _POSITIVE)
     if type(value) in {int, float} and not value >= least:

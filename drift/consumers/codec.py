@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Headers
     from drift.types import Features, Label
 
-__all__ = ["Codec", "Example", "JsonCodec", "schema_id"]
+__all__ = ["UNSAVED", "Codec", "Example", "JsonCodec", "schema_id"]
 
 MAX_DEPTH = 64
 _NUMBERS = {float, int, bool}
@@ -80,7 +80,7 @@ _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
 _WHOLE = 2.0**53
 #: Options that decide which messages are refused, which may change, and the key.
-_ELSE = {"require_label", "classes", "max_bytes", "key", "skip"}
+UNSAVED = {"require_label", "classes", "max_bytes", "key", "skip"}
 _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 
 
@@ -301,7 +301,7 @@ class JsonCodec:
         found = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name not in _ELSE and (value or None) != (field.default or None):
+            if field.name not in UNSAVED and (value or None) != (field.default or None):
                 is_list = isinstance(value, Sequence) and not isinstance(value, str)
                 found[field.name] = [*value] if is_list else value
         return found

@@ -249,7 +249,8 @@ _HELP = {
     "blind": "Mistakes whose prediction was null, as no label was known; only errors count them",
     **{f"windowed_{name}": f"{text}, last 1,000 examples" for name, text in _MEASURES.items()},
     **{
-        f"faded_{name}": f"{text}, exponentially weighted"
+        # Those of labels are faded only where one of them is positive.
+        f"faded_{name}": f"{text.partition(', or')[0]}, exponentially weighted"
         for name, text in _MEASURES.items()
         if name in FADED
     },
@@ -258,7 +259,7 @@ _HELP = {
     "updates": "Examples that changed the model",
     "learn_seconds": "Time spent predicting and learning",
     "checkpoint_age_seconds": "Age of the newest checkpoint",
-    "jumps": "Timestamps ignored as too far ahead (max_jump)",
+    "jumps": "Timestamps not taken, as they jump more than max_jump forward or back",
     "dead_letters": "Messages sent to the dead letter topic",
     "skipped": "Messages left out by skip in [codec]",
     "pending": "Late labels: features that wait for their label",

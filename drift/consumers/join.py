@@ -90,7 +90,7 @@ class JoinOptions:
 
     max_age: float = _option("How long features wait for a label.", _DAY, least=0, duration=True)
     grace: float = _option("How long a label waits for its features.", 60.0, least=0, duration=True)
-    pending: int = _option("Most features that wait.", 100_000, least=1)
+    pending: int = _option("Most features that wait, most labels, and most ids.", 100_000, least=1)
     pending_bytes: int = _option(
         "Most bytes of features that wait, of labels, and of ids.", 64 << 20, least=1
     )

@@ -82,7 +82,8 @@ class _TopicOptions:
         duration=True,
     )
     probabilities: bool = option(
-        "Measure probabilities, too, where no predictions are sent.", default=True
+        "Measure log loss, AUC and calibration where no predictions are sent; false saves time.",
+        default=True,
     )
     top_probabilities: int = option(
         "Most probabilities in a prediction, and most scores, the largest.", 100, least=0

@@ -72,13 +72,13 @@ CLUSTER = SimpleNamespace(partitions_for_topic={"f": {0, 1}, "l": {0, 1, 2}}.get
 class Member:
     """A worker of a group: what it tells the leader is as kafka-python has it."""
 
-    def __init__(self, name, instance=None, partition=None):
-        self.name, self.instance = name, instance
+    def __init__(self, name, instance=None, partition=None, topics=("f", "l")):
+        self.name, self.instance, self.topics = name, instance, topics
         self.assignor = LeadAssignor(partition)
         self.has = []
 
     def joined(self):
-        metadata = self.assignor.metadata(["f", "l"])
+        metadata = self.assignor.metadata(set(self.topics))
         return SimpleNamespace(
             member_id=self.name, group_instance_id=self.instance, metadata=metadata
         )
@@ -139,3 +139,24 @@ def test_of_static_members_the_first_by_name_starts():
 def test_of_one_partition_it_is_that_of_both_topics():
     members = [Member(name, partition=1) for name in "ab"]
     assert agree(members, 1).has == [("f", 1), ("l", 1)]
+
+
+@pytest.mark.parametrize(
+    ("other", "wanted"),
+    [
+        (Member("b", topics=["orders"]), "orders"),
+        (Member("b", topics=["l", "orders"]), "l and orders"),
+        (Member("b", partition=1), "partition 1 of f and l"),
+    ],
+)
+def test_a_member_that_is_to_read_something_else_says_so(other, wanted, caplog):
+    members = [Member("a"), Member("c"), other]
+    assert agree(members, 1).name == "a"
+    [warning] = caplog.messages
+    assert f"the group reads f and l, this one is to read {wanted}: nothing is read" in warning
+
+
+def test_members_that_are_to_read_the_same_warn_of_nothing(caplog):
+    for generation in (1, 2):
+        agree([Member("a"), Member("b", topics=["l", "f"])], generation)
+    assert caplog.messages == []

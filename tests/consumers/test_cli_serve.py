@@ -41,7 +41,7 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_answer(broker,
         )
         (tmp_path / name).chmod(0o700)
     (tmp_path / "empty").mkdir()
-    broker.create_topic("payments")  # as a broker makes it that may
+    broker.create_topic("scores")  # as a broker makes it that may
     version = ".".join(map(str, API_VERSION))
     environment = os.environ | {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
@@ -49,8 +49,8 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_answer(broker,
         "BROKER": broker.address,
         "DRIFT_KAFKA_API_VERSION": version,
     }
-    producer = first.replace("-t payments", f"-t payments -C api_version={version}")
-    script = producer.replace("drift serve payments", f"drift serve payments --port {port}")
+    producer = first.replace("-t scores", f"-t scores -C api_version={version}")
+    script = producer.replace("drift serve scores", f"drift serve scores --port {port}")
     command = ["bash", "-c", f"{script}\necho\n{second}\necho\n"]
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(

@@ -83,9 +83,10 @@ class Broker(tool.Broker):
 class Prometheus:
     """Prometheus with the rules and settings of `deploy`, asked over HTTP."""
 
-    def __init__(self, folder, targets):
+    def __init__(self, folder, *targets):
         settings = (DEPLOY / "prometheus.yml").read_text("utf-8")
-        settings = re.sub(r"targets: .*", f"targets: {targets}", settings, count=1)  # workers
+        addresses = ([f"127.0.0.1:{port}" for port in ports] for ports in targets)
+        settings = re.sub(r"targets: .*", lambda _: f"targets: {next(addresses)}", settings)
         (folder / "prometheus.yml").write_text(hastened(settings), encoding="utf-8")
         rules = (DEPLOY / "alerts.yml").read_text("utf-8")
         (folder / "alerts.yml").write_text(hastened(rules), encoding="utf-8")
@@ -123,7 +124,10 @@ class Prometheus:
 
 
 class Workers:
-    """Two workers with the settings of `deploy`, one of late labels, one of models of keys."""
+    """Two workers with the settings of `deploy`, one of late labels, one of models of keys.
+
+    And predictions over HTTP, of the model of the first two.
+    """
 
     def __init__(self, folder, address):
         self.slow, self.checkpoints = folder / "slow", folder / "checkpoints"
@@ -136,15 +140,16 @@ class Workers:
         keyed = folder / "keyed.toml"  # keys have no shadow
         keyed.write_text(text, encoding="utf-8")
         self.address, self.folder = address, folder
-        self.ports = tool.free_ports(4)
+        self.ports = tool.free_ports(5)
         self.processes = [
             self.start(0),
             self.start(1),
             self.start(2, "clicks", **LATE),
             self.start(3, "payments", config=keyed, group="keyed", keyed="id"),
+            self.start(4, command="serve", port=self.ports[4]),
         ]
 
-    def start(self, number, topic="orders", **others):
+    def start(self, number, topic="orders", command="consume", **others):
         kafka = {
             "BOOTSTRAP_SERVERS": self.address,
             "GROUP_INSTANCE_ID": f"worker-{number}",
@@ -159,14 +164,14 @@ class Workers:
             "budget": 20,
             "checkpoints": self.checkpoints / topic,
             "checkpoint-seconds": 0.3,
-            "metrics-port": self.ports[number],
-            "metrics-address": "127.0.0.1",
             **others,
         }
+        if command == "consume":
+            options |= {"metrics-port": self.ports[number], "metrics-address": "127.0.0.1"}
         environment = {f"DRIFT_KAFKA_{name}": str(value) for name, value in kafka.items()}
         code = f"from tests.deploy.slow import stalling; stalling({str(self.stalled)!r})"
         return started(
-            [sys.executable, "-c", code, "consume", topic]
+            [sys.executable, "-c", code, command, topic]
             + [text for name, value in options.items() for text in (f"--{name}", str(value))],
             self.folder / f"worker-{number}.log",
             {**os.environ, **environment, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -224,7 +229,8 @@ def workers(broker, tmp_path):
 
 @pytest.fixture
 def prometheus(workers, tmp_path):
-    prometheus = Prometheus(tmp_path, [f"127.0.0.1:{port}" for port in workers.ports])
+    *learning, serving = workers.ports
+    prometheus = Prometheus(tmp_path, learning, [serving])
     yield prometheus
     prometheus.process.kill()
     prometheus.process.wait(30)
@@ -348,13 +354,17 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     workers.slow.unlink()
     alerts.resolve()
 
-    workers.processes[0].kill()
-    alerts.fire("DriftWorkerDown")
-    workers.processes.append(workers.start(0))
+    for number in (0, 4):
+        workers.processes[number].kill()
+    alerts.fire("DriftWorkerDown", "DriftServeDown")
+    workers.processes += [
+        workers.start(0),
+        workers.start(4, command="serve", port=workers.ports[4]),
+    ]
     alerts.resolve()
 
     broker.stop(kill=True)
-    alerts.fire("DriftBrokerAway")
+    alerts.fire("DriftBrokerAway", "DriftServeStale")
     broker.start()
     alerts.resolve()
 

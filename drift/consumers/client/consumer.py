@@ -41,12 +41,38 @@ if TYPE_CHECKING:
 
     from drift.consumers.records import Message, TopicPartition
 
-__all__ = ["GroupConsumer", "LeadAssignor", "LoneConsumer", "connect", "identity", "read"]
+__all__ = [
+    "DEFAULTS",
+    "WORKER_DEFAULTS",
+    "GroupConsumer",
+    "LeadAssignor",
+    "LoneConsumer",
+    "connect",
+    "identity",
+    "read",
+]
 
 log = logging.getLogger("drift.consumers")
 
 #: Seconds to wait for metadata, and for offsets.
 _METADATA, _OFFSETS = 2, 10
+#: What consumers have instead of kafka-python's defaults, unless it is given.
+DEFAULTS: dict[str, Any] = {
+    **workarounds.RECONNECT,
+    **workarounds.CONSUMER,
+    # Messages of aborted transactions are no examples.
+    "isolation_level": "read_committed",
+    # A broker that creates topics on request gives them one partition.
+    "allow_auto_create_topics": False,
+}
+#: And those of workers.
+WORKER_DEFAULTS: dict[str, Any] = {
+    "max_poll_records": 500,
+    # Partitions that are added are seen within a minute, and not within five.
+    "metadata_max_age_ms": 60_000,
+    # Partitions are read side by side: large fetches of one keep others from theirs.
+    "max_partition_fetch_bytes": 256 << 10,
+}
 
 
 def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> Any:
@@ -60,18 +86,7 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
         Bytes of the largest record that is read out of a compressed batch.
     """
     with making_clients(options):
-        made = kafka.KafkaConsumer(
-            **{
-                **workarounds.RECONNECT,
-                **workarounds.CONSUMER,
-                # Messages of aborted transactions are no examples.
-                "isolation_level": "read_committed",
-                # A broker that creates topics on request gives them one partition.
-                "allow_auto_create_topics": False,
-                **options,
-                "enable_auto_commit": False,
-            }
-        )
+        made = kafka.KafkaConsumer(**{**DEFAULTS, **options, "enable_auto_commit": False})
     made.drift_fetches = workarounds.patch(made, largest)
     return made
 
@@ -104,6 +119,8 @@ def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
     """Assigns all partitions to one member for as long as it stays; the others are standbys.
 
+    Each member is told what the one reads, and warns if it wants to read something else.
+
     Parameters
     ----------
     partition
@@ -115,12 +132,13 @@ class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
     def __init__(self, partition: int | None = None) -> None:
         self._partition = partition
         self._led = 0  # the generation in which this member last had them
+        self._wanted = ""  # what this member is to read
 
     def assign(self, cluster: Any, members: Any) -> Any:
         """Assign everything to the member that had it last, else to the first by its instance."""
 
         def rank(member: Any) -> tuple[int, str, str]:
-            led = int(bytes(member.metadata.user_data or b"") or 0)
+            led, _ = _read_user_data(member)
             return -led, member.group_instance_id or "", member.member_id
 
         first = min(members, key=rank)
@@ -129,20 +147,38 @@ class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
             (topic, [n for n in numbers if self._partition in {None, n}])
             for topic, numbers in made[first.member_id].assigned_partitions
         ]
+        _, read = _read_user_data(first)
         return {
             member.member_id: ConsumerProtocolAssignment(
-                self.version, topics if member is first else [], b""
+                self.version, topics if member is first else [], read.encode()
             )
             for member in members
         }
 
     def metadata(self, topics: Any) -> Any:
         """Send the group's leader the generation in which this member had the partitions."""
-        return ConsumerProtocolSubscription(self.version, list(topics), b"%d" % self._led)
+        self._wanted = " and ".join(sorted(topics))
+        if self._partition is not None:
+            self._wanted = f"partition {self._partition} of {self._wanted}"
+        told = f"{self._led} {self._wanted}".encode()
+        return ConsumerProtocolSubscription(self.version, list(topics), told)
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Store the generation in which this member has them."""
         self._led = generation if assignment.partitions() else 0
+        read = bytes(assignment.user_data or b"").decode()
+        if read != self._wanted:
+            log.warning(
+                "the active worker of the group reads %s, this one is to read %s: nothing is read "
+                "here while that one stays. Give this one its own group and checkpoint folder",
+                *(read, self._wanted),
+            )
+
+
+def _read_user_data(member: Any) -> tuple[int, str]:
+    """Return what a member of `LeadAssignor` has told: when it led, and what it is to read."""
+    led, _, read = bytes(member.metadata.user_data or b"").decode().partition(" ")
+    return int(led or 0), read
 
 
 class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
@@ -193,11 +229,7 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         self._subscribed = self._waiting = False
         self._largest = largest
         self._options = {
-            "max_poll_records": 500,
-            # Partitions that are added are seen within a minute, and not within five.
-            "metadata_max_age_ms": 60_000,
-            # Partitions are read side by side: large fetches of one keep others from theirs.
-            "max_partition_fetch_bytes": 256 << 10,
+            **WORKER_DEFAULTS,
             "partition_assignment_strategy": [
                 CooperativeStickyAssignor() if shared else LeadAssignor(partition)
             ],

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from drift.consumers.client.batches import Batch
     from drift.consumers.records import Outgoing
 
-__all__ = ["Producer", "UnsentError"]
+__all__ = ["DEFAULTS", "Producer", "UnsentError"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -45,6 +45,16 @@ _UNANSWERED = 10_000
 _BATCH = 512 << 10
 #: Seconds until a batch expires and to wait for the broker's answers; and while the worker stops.
 _PATIENCE, _HURRY = 60.0, 5.0
+#: What producers have instead of kafka-python's defaults, unless it is given.
+DEFAULTS: dict[str, Any] = {
+    **workarounds.RECONNECT,
+    "acks": "all",
+    "enable_idempotence": True,
+    "delivery_timeout_ms": int(1000 * _PATIENCE),
+    # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+    "linger_ms": 20,
+    "batch_size": _BATCH,
+}
 #: Seconds to wait for a topic that the broker may create.
 _TOPIC = 10.0
 
@@ -77,15 +87,11 @@ class Producer:
         self._waiting = 0  # records in them
         self._counts: dict[str, int] = {}  # partitions by topic
         self.confirmed = 0
-        given = {"linger_ms": 20, "request_timeout_ms": 30_000, **options}
+        given = {**DEFAULTS, "request_timeout_ms": 30_000, **options}
         shortest = given["linger_ms"] + given["request_timeout_ms"] + 1
         self._options = {
-            **workarounds.RECONNECT,
-            "acks": "all",
-            "enable_idempotence": True,
-            "delivery_timeout_ms": max(int(1000 * _PATIENCE), shortest),
-            "linger_ms": given["linger_ms"],
-            # All of 20 ms in one batch: each is a request, and a thread that wants the GIL.
+            **DEFAULTS,
+            "delivery_timeout_ms": max(DEFAULTS["delivery_timeout_ms"], shortest),
             "batch_size": min(_BATCH, options.get("max_request_size", _BATCH)),
             **options,
         }
