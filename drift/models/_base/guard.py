@@ -117,7 +117,7 @@ class Guard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._log: list[partial[None]] | None = None  # calls that roll back the current update
-        self._contents: dict[int, Any] = {}  # content before the update, by id
+        self._contents: dict[int, Any] = {}  # of what has joined the update, by id
         self._deferred: list[Callable[[], Any]] = []
 
     def acquire(self) -> None:
