@@ -12,6 +12,7 @@ import signal
 import sys
 import traceback
 import warnings
+from collections import OrderedDict, defaultdict, deque
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -27,6 +28,8 @@ from test_multiclass import CASES as MULTICLASS
 import drift.models
 from drift.errors import FeatureError
 from drift.models import LBP, Averaged, Forgetron, OneVsRest, Tracker
+from drift.models._base.guard import Part
+from drift.models._store import built
 
 pytestmark = [
     pytest.mark.usefixtures("tolerance"),
@@ -335,3 +338,22 @@ def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name, tolerance
             assert 0 in reached or (name in TRACKERS and y != "third")  # which may need none
 
     check_alone(check)
+
+
+class Holder(Part):
+    def __init__(self, value):
+        self.n = 0
+        self.value = value
+
+    def change(self):
+        self.n += 1
+
+
+@pytest.mark.parametrize(
+    "value", [deque(), bytearray(), defaultdict(int), OrderedDict(), np.zeros(2).view(np.recarray)]
+)
+def test_a_container_that_no_guard_copies_is_refused_before_it_changes(value):
+    part = Holder(value)
+    with pytest.raises(TypeError, match=rf"type {type(value).__name__}, .* use a list"):
+        built.Guard().update(part, part.change)
+    assert part.n == 0

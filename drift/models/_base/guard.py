@@ -32,8 +32,8 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 class Part:
     """Part of a model whose attributes an update may change.
 
-    Lists, dicts, sets and arrays are copied before an update, so that they may be changed in place,
-    unless `_kept` names the attribute.
+    Lists, dicts, sets and arrays are copied before an update, unless `_kept` names the attribute.
+    So an update may change them in place. `kind_of` refuses other containers.
     """
 
     #: Attributes not copied before an update, which replaces them or calls `Guard.keep` first.
@@ -57,7 +57,7 @@ class Part:
 class Kind(IntEnum):
     """How a guard saves an attribute's value."""
 
-    VALUE = 0  # immutable, or no state of the model
+    VALUE = 0  # immutable, or not changed by an update
     PART = 1
     CONTAINER = 2  # of values, or a list of parts
     SELF_UNDOING = 3  # undoes its own changes
@@ -81,14 +81,29 @@ def undoes_itself(cls: _Class) -> _Class:
 
 @cache
 def kind_of(cls: type[Any]) -> Kind:
-    """Return how a guard saves values of a type."""
+    """Return how a guard saves values of a type.
+
+    Raises
+    ------
+    TypeError
+        It is another kind of container, in which the guard could not undo changes.
+    """
     if issubclass(cls, Part):
         return Kind.PART
     if cls in _self_undoing:
         return Kind.SELF_UNDOING
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    arrays = {"array.array", "numpy.ndarray"}  # by name, to import neither
-    return Kind.CONTAINER if cls in {list, dict, set} or name in arrays else Kind.VALUE
+    containers = {"builtins.list", "builtins.dict", "builtins.set", "array.array", "numpy.ndarray"}
+    others = {"builtins.bytearray", "collections.deque"}
+    # By name, to import neither numpy nor array.
+    own, *bases = [f"{base.__module__}.{base.__qualname__}" for base in cls.__mro__]
+    if own in containers:
+        return Kind.CONTAINER
+    if own in others or not (containers | others).isdisjoint(bases):
+        raise TypeError(
+            f"a model has an attribute of type {cls.__qualname__}, and no failed update could undo "
+            "a change in it: use a list, dict, set, array or numpy array"
+        )
+    return Kind.VALUE
 
 
 def copied(value: Any) -> Any:
@@ -102,7 +117,7 @@ class Guard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._log: list[partial[None]] | None = None  # calls that roll back the current update
-        self._contents: dict[int, Any] = {}  # content before the update, by id
+        self._contents: dict[int, Any] = {}  # of what has joined the update, by id
         self._deferred: list[Callable[[], Any]] = []
 
     def acquire(self) -> None:

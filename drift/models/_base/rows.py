@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DISTINCT", "INDEXED_WIDTH", "Row", "Rows", "coded", "rows_to_check"]
 
-#: Rows of at most this many columns get a table from their columns to the model's, of a few bytes a
-#: column. The columns of wider rows, such as hashes to 2^31, are looked up by name.
+#: For arrays of at most this many columns, the store has a table from the array's columns to its
+#: own, of 4 bytes each. Columns of wider arrays, such as hashes to 2^31, are looked up by name.
 INDEXED_WIDTH = 1 << 20
 
-#: Objects up to which `coded` numbers them.
+#: `coded` gives up if there are more distinct objects than this.
 DISTINCT = 16
 
 
@@ -25,7 +25,8 @@ class Rows:
     Parameters
     ----------
     values
-        A 2-d array of float64 or float32 with any strides, or a row's values after another's.
+        A 2-d array of float64 or float32 with any strides. Of a sparse matrix, a 1-d array of
+        float64: the values of the first row, then those of the second, and so on.
     width
         Number of columns.
     indptr, indices
@@ -106,7 +107,7 @@ class Row(Mapping[Hashable, float]):
 
 
 def rows_to_check(rows: Rows | list[Any], largest: float) -> list[int]:
-    """Return the indices of the rows that a model might refuse; they may name other rows, too.
+    """Return the indices of the rows that a model might refuse. Some of these rows may be fine.
 
     They leave out rows whose values, without NaN, have a sum of squares of at most `largest`. They
     leave out only dicts of floats; compiled code also leaves out dicts with ints and bools whose

@@ -2,9 +2,11 @@
 
 __all__ = ["DENSE", "FAR", "LANES", "SAME", "SPARSE", "VANISHES"]
 
-#: ``gamma |x|^2`` above which, in double, the RBF needs exact distances.
+#: Where ``gamma |x|^2`` exceeds this, ``|a|^2 + |b|^2 - 2 <a, b>`` is only rounding error, in
+#: float64 columns. So the RBF sums squared differences there.
 FAR = 2.0**36
-#: A support within this share of ``|x|^2``, by squared distance, may be the same example.
+#: A support and the point may be the same example if their squared distance is at most
+#: ``SAME |x|^2``.
 SAME = 2.0**-16
 #: Magnitudes up to this are 0 in float32.
 VANISHES = 2.0**-150

@@ -25,10 +25,10 @@ class Learner(Protocol):
 
     @property
     def _update_margin(self) -> float:
-        """An example above this margin is no update. `learn_rows` reads it once for all rows."""
+        """An example with a margin above this causes no update. `learn_rows` reads it once."""
 
     def _would_adopt(self, y: Label) -> bool:
-        """Whether this label changes what the model predicts; asked before an update starts."""
+        """Whether the model would predict another kind of labels after it learnt `y`: `_adopt`."""
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         """Whether the example read last changes the hypothesis."""
