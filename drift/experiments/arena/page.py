@@ -25,8 +25,8 @@ the first 20,000 rows of a stream, on Electricity over all 45,312. Models have t
 they are called tuned; with late labels the {OWN} has `late=True`.
 
 On *development* streams constants of the {OWN} were chosen, or its results were seen. On
-*held-out* streams none was chosen: expect their errors on your data. Both lists were fixed before
-their first runs."""
+*held-out* streams none was chosen: expect such leads, not greater ones. Both lists were fixed
+before their first runs."""
 _NOT_HELD_OUT = f"""\
 **No held-out stream is on this page yet.** All errors are of streams on which the {OWN} was
 developed, and flatter it."""
@@ -41,23 +41,31 @@ _ABOUT_GAPS = f"""\
 The *best other* is the model that has the lowest error on a stream, chosen in hindsight among all
 models with their defaults, except {OWN}s of another size. The {OWN} is *ahead* or *behind* where
 their errors differ by half a point or more. *Lead*: the median over the streams, in points."""
+_ABOUT_STRONG = f"""\
+Strong rivals, which are forests, bagging and boosting, ended on {{ran}} of {{n}} held-out streams:
+{{each}}. On these {{ran}}, labels at once, the {OWN} is ahead on {{ahead}}, level on {{level}} and
+behind on {{behind}}. On the others the best other is chosen among weaker models."""
 _ABOUT_LOSSES = """\
 On these streams the best other is better by a tenth of a point or more:"""
 _ABOUT_TUNED = """\
 Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
 _ABOUT_ERRORS = f"""\
 *Of*: how many models the best other was chosen among; it is not the same everywhere, as some take
-long. The columns behind are of some models, each of which stands for its kind. A dash: not run.
-*Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of the {OWN} and the best
-other."""
+long. drift's own models are among them, which the README leaves out. The columns behind are of some
+models, each of which stands for its kind. A dash: not run. *Limit*: out of time. *Failed*: ended by
+an error. Bold: the lower error of the {OWN} and the best other."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
-[One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in pandas:
+[One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in pandas,
+in percent and without the grids, whose names have an `@`:
 
 ```py
-runs = pandas.read_parquet("docs/arena-runs.parquet").query("delay.isna()")
-runs.pivot_table("error", "stream", "model")
+runs = pandas.read_parquet("docs/arena-runs.parquet")
+runs = runs[runs["delay"].isna() & ~runs["model"].str.contains("@")]
+100 * runs.pivot_table("error", "stream", "model")
 ```
+
+With late labels take `runs["delay"] == "1000"` and the column `error_after_delay`.
 
 `drift arena --models NAME --page docs/arena.md` adds a model's runs to it and to this page."""
 _ABOUT_MEANS = """\
@@ -65,17 +73,24 @@ Of the errors above. A table has the models that ended well on at least half of 
 delay. All its means are over the same streams, those on which each of these models ended well, and
 which stand above it. Columns do not compare: errors at once are of all rows."""
 _ABOUT_PAIRS = """\
-Streams of one source count once. Errors are means over the streams that both have run on. *Median*:
-of the differences of errors, in points, negative if the {own} is better."""
+Real streams of one source count once, generated ones each, though some share a generator. Errors
+are means over the streams that both have run on. *Median*: of the differences of errors, in points,
+negative if the {own} is better."""
 _ABOUT_TEST = """\
-*Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. There is none
-for development streams, where it would prove nothing."""
+*Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. A dash: over
+so few streams it cannot be below 0.05. There is none for development streams, where it would prove
+nothing."""
 _ABOUT_COSTS = """\
 Mean errors, geometric mean times and memory, labels at once. Only runs whose time was taken on one
-machine count, so these are few streams."""
+machine count, so a table may have fewer streams than those above, or be missing."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error, labels at once, on whole streams in [River's benchmarks]({SOURCE}).
 River's Electricity is not comparable, as it has two columns more."""
+#: Beside those that are ensembles by `Family.ensemble`: models that win on most tables.
+_STRONG = [
+    *(name for name, family in MODELS.items() if family.ensemble),
+    *("retrained boosting", "MOA SGBT", "MOA ARF", "MOA SRP"),
+]
 _TITLES = {
     "held-out": "Held-out streams",
     "real": "Real development streams",
@@ -161,6 +176,7 @@ def losses(standings: Standings) -> str:
         Of all streams, or of some.
     """
     rows, all_gaps = [], standings.gaps()
+    strong = _strong(standings, all_gaps)
     for kind in KINDS:
         for delay in standings.delays:
             gaps = [
@@ -169,18 +185,36 @@ def losses(standings: Standings) -> str:
                 if row["delay"] == delay and STREAMS[row["stream"]].kind == kind
             ]
             if gaps:
-                ahead, behind = (sum(sign * g >= 0.005 for g in gaps) for sign in (-1, 1))
-                counts = [len(gaps), ahead, len(gaps) - ahead - behind, behind]
+                counts = [len(gaps), *_ahead_level_behind(gaps)]
                 lead = f"{-100 * np.median(gaps):.2f}"
                 rows.append([_TITLES[kind].lower(), _when(delay), *counts, lead])
     headings = ["streams", "labels", "number", "ahead", "level", "behind", "lead"]
-    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}", _table(headings, rows, texts=[1])]
+    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}", _table(headings, rows, texts=[1]), *strong]
     for about, lost in (
         (_ABOUT_LOSSES, standings.losses()),
         (_ABOUT_TUNED, standings.losses(tuned=True)),
     ):
         parts += [about, _lost(lost)] if lost else []
     return "\n\n".join(parts if rows else parts[:1])
+
+
+def _ahead_level_behind(gaps: Sequence[float]) -> list[int]:
+    ahead, behind = (sum(sign * gap >= 0.005 for gap in gaps) for sign in (-1, 1))
+    return [ahead, len(gaps) - ahead - behind, behind]
+
+
+def _strong(standings: Standings, gaps: Iterable[Record]) -> list[str]:
+    """Return the paragraph that says where strong rivals have ended, if streams are held out."""
+    heldout = standings.of_kind("held-out")
+    ended = {m: [s for s in heldout if standings.error(s, m) is not None] for m in _STRONG}
+    ran = {stream for streams in ended.values() for stream in streams}
+    if not heldout:
+        return []
+    theirs = [row["gap"] for row in gaps if row["stream"] in ran and row["delay"] is None]
+    ahead, level, behind = _ahead_level_behind(theirs)
+    each = ", ".join(f"{m} on {len(streams)}" for m, streams in ended.items() if streams) or "none"
+    counts = {"ahead": ahead, "level": level, "behind": behind}
+    return [_ABOUT_STRONG.format(ran=len(ran), n=len(heldout), each=each, **counts)]
 
 
 def _lost(losses: Iterable[Record]) -> str:
@@ -264,7 +298,8 @@ def _pairs(standings: Standings, kind: str) -> str:
         [
             *(row["other"], row["n"], _percent(row["error"]), _percent(row["theirs"])),
             *(f"{100 * row['median_difference']:+.2f}", row["wins"], row["losses"]),
-            *([f"{row['holm']:.2g}"] if heldout else []),
+            # Of n differences the test's smallest p-value is 2 / 2^n.
+            *([f"{row['holm']:.2g}" if 2 ** (1 - row["n"]) < 0.05 else "-"] if heldout else []),
         ]
         for row in standings.pairs(kind)
     ]
