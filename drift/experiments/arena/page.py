@@ -78,7 +78,7 @@ are means over the streams that both have run on. *Median*: of the differences o
 negative if the {own} is better."""
 _ABOUT_TEST = """\
 *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. A dash: over
-so few streams it cannot be below 0.05. There is none for development streams, where it would prove
+so few streams it cannot be below 0.05. Development streams have no p-values, as these would prove
 nothing."""
 _ABOUT_COSTS = """\
 Mean errors, geometric mean times and memory, labels at once. Only runs whose time was taken on one
