@@ -362,6 +362,9 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
         workers.start(4, command="serve", port=workers.ports[4]),
     ]
     alerts.resolve()
+    # One that is starting ends without a broker, and one that is ready goes on.
+    for query, value in (("sum(drift_ready)", 3), ("sum(drift_serve_ready)", 1)):
+        until(lambda q=query, v=value: prometheus.values(q) == [v], lambda q=query: q)
 
     broker.stop(kill=True)
     alerts.fire("DriftBrokerAway", "DriftServeStale")
