@@ -119,7 +119,8 @@ def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
     """Assigns all partitions to one member for as long as it stays; the others are standbys.
 
-    Each member is told what the one reads, and warns if it wants to read something else.
+    The assignment says what the active member reads. A member that wants to read something else
+    warns.
 
     Parameters
     ----------

@@ -51,9 +51,9 @@ _ABOUT_TUNED = """\
 Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
 _ABOUT_ERRORS = f"""\
 *Of*: how many models the best other was chosen among; it is not the same everywhere, as some take
-long. drift's own models are among them, which the README leaves out. The columns behind are of some
-models, each of which stands for its kind. A dash: not run. *Limit*: out of time. *Failed*: ended by
-an error. Bold: the lower error of the {OWN} and the best other."""
+long. drift's own models are among them; the README leaves them out. Each further column shows one
+model of its kind. A dash: not run. *Limit*: out of time. *Failed*: ended by an error.
+Bold: the lower error of the {OWN} and the best other."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
 [One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in pandas,
@@ -152,7 +152,7 @@ def _by_kind(
 def _table(
     headings: Sequence[str], rows: Iterable[Sequence[Any]], texts: Sequence[int] = ()
 ) -> str:
-    """Return a table whose first column is of texts, as those are of which `texts` has numbers."""
+    """Return a table. The first column and those at the positions `texts` are texts."""
     rules = ["---" if k == 0 or k in texts else "---:" for k in range(len(headings))]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (headings, rules, *rows))
 

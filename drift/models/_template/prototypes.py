@@ -18,7 +18,7 @@ __all__ = ["Prototypes"]
 
 
 class Prototypes(Coefficients):
-    """Coefficients by class and slot. A class of which nothing was learnt scores 0.
+    """Coefficients by class and slot. A class without examples scores 0.
 
     A class index counts the classes in the order of their first examples. `k` is the index of an
     example's class.

@@ -325,8 +325,8 @@ static void drift_histogram(const DriftFit *fit, const int32_t *rows, int n, Dri
     }
 }
 
-/* Whether a split's gain comes near the best one, of which `least` is a little less, the parent's part included; without
-   divisions, which take long. */
+/* Whether a split's gain comes near the best one. `least` is a little less than the best gain plus the parent's part.
+   Multiplications replace the divisions, because divisions take long. */
 static DRIFT_INLINE int drift_is_near(double left_g, double left_h, double g, double h, double least) {
     double right_g = g - left_g, right_h = h - left_h, left_w = left_h + DRIFT_RIDGE, right_w = right_h + DRIFT_RIDGE;
     return (left_h >= DRIFT_RIDGE) & (right_h >= DRIFT_RIDGE) & (left_g * left_g * right_w + right_g * right_g * left_w >= left_w * right_w * least);
