@@ -132,16 +132,16 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             Features, label and weight, as for the model.
         """
         if w.__class__ is float and w == 1.0:
-            self._learn_only(x, y)  # an update, which needs no other guard
+            self._learn(x, y)  # an update, which needs no other guard
         else:
             super().learn_one(x, y, w)
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         predicted = self.predict_one(x)
-        self._learn_only(x, y)
+        self._learn(x, y)
         return predicted
 
-    def _learn_only(self, x: Features, y: Label) -> None:
+    def _learn(self, x: Features, y: Label) -> None:
         self._guard.update(self, self._follow_example, x, y)
 
     def _follow_example(self, x: Features, y: Label) -> None:

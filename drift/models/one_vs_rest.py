@@ -134,7 +134,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         for model in self.models.values():
             model._share_guard(self._guard)
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         check_class(y)
         self._read(x)
         scores = self._score()

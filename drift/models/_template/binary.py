@@ -161,7 +161,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
                 return
         super().learn_one(x, y, w)
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         labels, sign = self._labels, self._sign(y)
         if self._score_is_sum:
             score = self._supports.learn(x, y, sign, self)

@@ -75,12 +75,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         """Score the point, for predictions and updates."""
 
     @abstractmethod
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         """Learn an example, or refuse it. Return the prediction before the update."""
 
-    def _learn_only(self, x: Features, y: Label) -> None:
-        """Do what `_learn` does, when the prediction is not needed."""
-        self._learn(x, y)
+    def _learn(self, x: Features, y: Label) -> None:
+        """Learn an example, or refuse it. Overridden where the prediction would take extra time."""
+        self._predict_learn(x, y)
 
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
@@ -201,11 +201,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         if w.__class__ is float and w == 1.0:  # `type(w)` would take longer
             self._guard.run(self._learn, x, y)
         else:
-            self._guard.run(self._learn_weighted, x, y, weight_of(w))
+            self._guard.run(self._predict_learn_weighted, x, y, weight_of(w))
 
-    def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
+    def _predict_learn_weighted(self, x: Features, y: Label, w: float) -> Label:
         """Learn an example with a weight. Return the prediction before the update."""
-        label: Label = self._with_weight(w, self._learn, x, y) if w else self._predict(x)
+        label: Label = self._with_weight(w, self._predict_learn, x, y) if w else self._predict(x)
         return label
 
     def _with_weight(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
@@ -342,7 +342,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         LabelError, FeatureError, FeatureTypeError, ParameterError
             As by `learn_one`; the message names the row. ParameterError also if lengths differ.
         """
-        self._learn_batch(X, y, w, self._learn_only)
+        self._learn_batch(X, y, w, self._learn)
 
     @alone
     def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
@@ -367,7 +367,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         >>> Perceptron().predict_learn_many(X, [True, False, True])
         array([False,  True,  True])
         """
-        table, name, predictions = self._learn_batch(X, y, w, self._learn)
+        table, name, predictions = self._learn_batch(X, y, w, self._predict_learn)
         return table.series(predictions, name)
 
     @alone
@@ -439,7 +439,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
                     table.rows,
                     predictions,
                     None,
-                    lambda i, x: self._learn_weighted(x, labels[i], weights[i]),
+                    lambda i, x: self._predict_learn_weighted(x, labels[i], weights[i]),
                 )
         except DriftError as error:
             error.rows_learnt = len(predictions)

@@ -92,7 +92,7 @@ class MulticlassKernelClassifier(KernelModel):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         check_class(y)
         predicted: Label = self._guard.update(self, self._step_class, x, y)
         return predicted

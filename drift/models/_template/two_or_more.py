@@ -123,9 +123,9 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         check_classes(labels)
         return None
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         if self._prototypes is not None or self._has_sign(y):
-            return self._mode._learn(self, x, y)
+            return self._mode._predict_learn(self, x, y)
         check_class(y)
         return self._guard.update(self, self._learn_third_class, x, y)
 
