@@ -138,12 +138,12 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         tau = tau[: len(scores)]
         coefficients = dict(enumerate(tau.tolist()))
         if self.cache == "unbounded":
-            self._add(x, coefficients)
+            self._add_support(x, coefficients)
             return
         kernels = self._kernels(len(tau))
         if self._over_budget(coming=1):
             self._evict_most_redundant()
-        slot = self._add(x, coefficients)
+        slot = self._add_support(x, coefficients)
         self._insert(slot, kernels, tau)
         more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
         if more:

@@ -47,7 +47,7 @@ class LeaveOneOut(KernelModel):
         i = self._rest.age_rank(slot)
         self._supports.read_support(i)
         kernels = self._kernels()
-        self._evict(i)
+        self._evict_support(i)
         self._rest.remove(slot, kernels)
         self._refresh()
         return True

@@ -79,16 +79,22 @@ class MulticlassKernelClassifier(KernelModel):
 
     # --- what hooks call -----------------------------------------------------------------------
 
-    def _add(self, x: Features, coefficients: dict[int, float]) -> int:
-        """Make the point a support, with coefficients by class index. Return its slot."""
+    def _add_support(self, x: Features, coefficients: dict[int, float]) -> int:
+        """Make the point the newest support, with coefficients by class index; return its slot."""
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
 
-    def _evict(self, i: int) -> int:
-        slot = super()._evict(i)
+    def _evict_support(self, i: int) -> int:
+        slot = super()._evict_support(i)
         self._prototypes.clear(self._supports.store, slot)
         return slot
+
+    def _merge_support(self, slot: int, target: int, share: float) -> None:
+        """Evict a support and add a share of its coefficients to another's."""
+        self._supports.merge(slot, target, share)
+        self._prototypes.merge(self._supports.store, slot, target, share)
+        self._prototypes.clear(self._supports.store, slot)
 
     # --- one example ---------------------------------------------------------------------------
 

@@ -100,8 +100,8 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         return self._mode._pairs(self)
 
-    def _evict(self, i: int) -> int:
-        return self._mode._evict(self, i)
+    def _evict_support(self, i: int) -> int:
+        return self._mode._evict_support(self, i)
 
     def _rows_compiled(
         self,
