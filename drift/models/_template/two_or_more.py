@@ -37,12 +37,10 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         If a class overrides a method for which this class chooses between the two templates.
     """
 
-    # `__init_subclass__` would make it False, as this class overrides `_score`; but that calls the
-    # templates' own.
-    _scores_are_sums = True
-
-    #: False from the third class on. An attribute is read faster than a property; it follows from
-    #: the prototypes, and is not stored.
+    # The templates would make both False, because `_score` is overridden; but it calls theirs.
+    _class_scores_are_sums = True
+    #: Whether the model is binary: False from the third class on. It is not stored, as it follows
+    #: from the prototypes. It is no property, as an attribute is read faster.
     _score_is_sum = True
     #: None while the model is binary.
     _prototypes: Any = None
