@@ -218,7 +218,7 @@ def note_what_is_learnt(model, classes):
     if isinstance(model, StructuredProjectron):
         hook = "_rival"
     elif isinstance(model, Averaged):
-        hook = "_follow_example"
+        hook = "_learn_and_calibrate"
     elif notes_changes_alone(model, classes):
         hook = "_should_update"
     learn, learnt = getattr(model, hook), []
