@@ -94,11 +94,11 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self._sums = 0.0 * self._held
         self._serials = list(model._supports.serials)
         self._weights: Any = None  # coefficients of the average, by class index and slot
-        self._binary = self._prototypes is None
+        self._binary = self._prototypes is None  # whether the sums are of one hypothesis
 
     @property
-    def _two(self) -> KernelClassifier:
-        """The model, where it has hooks for two classes."""
+    def _binary_model(self) -> KernelClassifier:
+        """The model, as one with hooks for two classes."""
         assert isinstance(self.model, KernelClassifier)  # noqa: S101
         return self.model
 
@@ -132,39 +132,41 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             Features, label and weight, as for the model.
         """
         if w.__class__ is float and w == 1.0:
-            self._learn_only(x, y)  # an update, which needs no other guard
+            self._learn(x, y)  # an update, which needs no other guard
         else:
             super().learn_one(x, y, w)
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         predicted = self.predict_one(x)
-        self._learn_only(x, y)
+        self._learn(x, y)
         return predicted
 
-    def _learn_only(self, x: Features, y: Label) -> None:
-        self._guard.update(self, self._follow_example, x, y)
+    def _learn(self, x: Features, y: Label) -> None:
+        self._guard.update(self, self._learn_and_calibrate, x, y)
 
-    def _follow_example(self, x: Features, y: Label) -> None:
-        """Let the model learn an example; every sixteenth also updates the calibration."""
+    def _learn_and_calibrate(self, x: Features, y: Label) -> None:
+        """Let the model learn an example, and the calibration every sixteenth example."""
         scores = None
-        if int(self._n_examples) % 16 == 0:  # the average's score costs as much as a prediction
+        if int(self._n_examples) % 16 == 0:  # the average's score takes as long as a prediction
             self._read(x)
             scores = self._score()
-        self._follow_one(self.model.learn_one, x, y, self._weight)
+        self._learn_and_average(self.model.learn_one, x, y, self._weight)
         classes = self._prototypes
         if isinstance(scores, float) and classes is None:
-            self._calibration.learn(scores, self._two._sign(y), self._weight)
+            self._calibration.learn(scores, self._binary_model._sign(y), self._weight)
         elif isinstance(scores, Sized) and classes and classes.index_of(y) < len(scores):
             self._calibration.learn_classes(scores, classes.index_of(y), self._weight)
 
     def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
-        learn, example = self.model._with_weight, (self._weight, self._two._learn_sign, x, sign)
-        score: float = self._guard.update(self, self._follow_one, learn, *example)
+        learn, weight = self._binary_model._learn_sign, self._weight
+        score: float = self._guard.update(
+            self, self._learn_and_average, self.model._with_weight, weight, learn, x, sign
+        )
         return score
 
-    def _follow_one(self, learn: Callable[..., Any], *example: Any) -> Any:
-        """Let the model learn an example, and count its hypothesis."""
+    def _learn_and_average(self, learn: Callable[..., Any], *example: Any) -> Any:
+        """Let the model learn an example, and count the hypothesis that predicted it."""
         updates = self.model.n_updates
         result = learn(*example)
         self._n_examples += self._weight
@@ -173,11 +175,11 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         if self.model.n_updates != updates:
             self._sums = self._sums + self._since * self._held
             self._since = 0
-            self._follow()
+            self._carry_sums_over()
         return result
 
-    def _follow(self) -> None:
-        """Bring the sums into the form of the model's new hypothesis."""
+    def _carry_sums_over(self) -> None:
+        """Give each support of the model's new hypothesis its sum so far, 0 for new ones."""
         before, now = self._serials, list(self.model._supports.serials)
         self._held = self.model._expansion()
         sums = self._sums
@@ -233,7 +235,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         scaled = score * self._calibration.scale
         if self._prototypes is not None:
             return softmax(self._prototypes.labels, scaled)
-        return logistic(self._two._labels, scaled)
+        return logistic(self._binary_model._labels, scaled)
 
     @property
     def n_mistakes(self) -> int:

@@ -181,6 +181,6 @@ class MRBP(Drawing, MulticlassKernelClassifier):
         self._start_draws(self.seed)
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        self._add(x, {k: self._weight, rival: -self._weight})
+        self._add_support(x, {k: self._weight, rival: -self._weight})
         if self._supports.n_supports() > self.budget:
-            self._evict(self._draw(self.budget))
+            self._evict_support(self._draw(self.budget))

@@ -35,11 +35,11 @@ class _CachePerceptron(LeaveOneOut, KernelClassifier):
         return sign * score <= self.margin + self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        kernels = self._kernels()
+        kernels = self._kernels_by_slot()
         if self._over_budget(coming=1):
             self._evict_most_redundant()
         coefficient = self._weight * sign
-        self._insert(self._supports.add(x, coefficient), kernels, coefficient)
+        self._record(self._supports.add(x, coefficient), kernels, coefficient)
 
     def _margins(self) -> Any:
         return (np.sign(self._rest.coefficients) * self._rest.values)[:, 0]

@@ -60,20 +60,23 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
 
     Notes
     -----
-    Where ``tau = 0`` nothing is stored, except the first support, which gets 1 for its class and
-    shares -1 among the others. The supports' margins are maintained: O(k m) memory and time, for
-    ``k`` classes and ``m`` supports, and a kernel row for each support added or evicted. Columns
-    are float64 whatever `column_type` is.
+    An example with ``tau = 0`` is not stored, unless it is the first one. The first one gets 1 for
+    its class, and -1 in equal shares for the others.
 
-    With weights ``tau_r`` is at most ``w`` for the example's class, instead of 1.
+    The model keeps the supports' margins. For ``k`` classes and ``m`` supports that takes O(k m)
+    memory and, for each support added or evicted, O(k m) time and a kernel row. Columns are float64
+    whatever `column_type` is.
 
-    **The fixed cache keeps noise.** A noisy example has the smallest margin, is evicted last and
-    fills the cache, as in `CKS`: 36.3 % error at a budget of 100 on the first 10,000
-    examples of a9a, where the majority class has 23.8, `MRBP` 24.1 and ``PassiveAggressive(0.02,
-    budget=100)`` 16.9. Use that one unless labels are clean and classes separable.
+    With the weight ``w``, the coefficient of the example's class is at most ``w`` instead of 1.
 
-    On the paper's data `distill_margin` = `margin` / 2 gives the cache sizes of its figure 4, and
-    None larger ones.
+    **The fixed cache keeps noise.** Noisy examples have the smallest margins, so they are evicted
+    last and fill the cache, as in `CKS`. On the first 10,000 examples of a9a, at a budget of 100,
+    the error is 36.3 %. The majority class has 23.8, `MRBP` 24.1, and
+    ``PassiveAggressive(0.02, budget=100)`` 16.9. Use `PassiveAggressive` unless labels are clean
+    and classes separable.
+
+    On the paper's data, a `distill_margin` of ``margin / 2`` gives the cache sizes of figure 4;
+    None gives larger caches.
 
     References
     ----------
@@ -127,24 +130,24 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         return self.margin
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        # If the margin is exactly reached, tau is 0: nothing to store, except as the first support.
+        # If the margin is exactly reached, tau is 0: only the first support is stored then.
         below = margin < self.margin - rounding or not len(self._supports)
         return below and self._supports.self_kernel() > 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        rivals = scores if rival >= 0 else np.append(scores, 0.0)
-        self_kernel = self._supports.self_kernel()
-        tau = smallest_change(k, rivals, self.margin, self_kernel, self._weight)
-        tau = tau[: len(scores)]
+        n_classes, self_kernel = len(scores), self._supports.self_kernel()
+        if rival < 0:  # a single class competes with the score 0
+            scores = np.append(scores, 0.0)
+        tau = smallest_change(k, scores, self.margin, self_kernel, self._weight)[:n_classes]
         coefficients = dict(enumerate(tau.tolist()))
         if self.cache == "unbounded":
-            self._add(x, coefficients)
+            self._add_support(x, coefficients)
             return
-        kernels = self._kernels(len(tau))
+        kernels = self._kernels_by_slot(n_classes)
         if self._over_budget(coming=1):
             self._evict_most_redundant()
-        slot = self._add(x, coefficients)
-        self._insert(slot, kernels, tau)
+        slot = self._add_support(x, coefficients)
+        self._record(slot, kernels, tau)
         more = len(self._rest.sizes) - (0 if self._class_of is None else len(self._class_of))
         if more:
             classes = [] if self._class_of is None else self._class_of
@@ -184,8 +187,8 @@ def smallest_change(
     Returns
     -------
     ndarray of shape (n_classes,)
-        ``tau``; `weight` for class `k` and equal shares of its opposite for the others where it
-        would be 0.
+        ``tau``. Where it would be 0: `weight` for class `k`, and ``-weight`` in equal shares for
+        the others.
 
     Examples
     --------
@@ -193,29 +196,32 @@ def smallest_change(
     >>> smallest_change(0, np.array([0.0, 1.0, -9.0]), margin=0.0, self_kernel=1.0)
     array([ 0.5, -0.5,  0. ])
     """
-    # With d_r by how much f_r / k(x, x) is below the best rival's, and the level t: tau_r is
-    # -max(0, t - d_r), and tau_k = min(w, d_k - t) is the sum of the others. All are differences of
-    # scores, so that no weight is lost beside a score, and no score beside a weight.
+    # Let d_r be how far f_r / k(x, x) is below the best rival's (`below`), and d_k how far class k
+    # is below it, the margin subtracted (`gap`). The solution has a level t: each rival's tau_r is
+    # -max(0, t - d_r), and tau_k = min(weight, d_k - t) is minus their sum. Only differences of
+    # scores occur. So a small weight is not lost beside a large score, nor a small score beside a
+    # large weight.
     own = scores[k] - margin
     rivals = np.delete(scores, k)
     best = rivals.max()
     gap, below = (best - own) / self_kernel, (best - rivals) / self_kernel
     if gap <= 0.0:
-        return _with(k, weight, np.full(len(rivals), -weight / len(rivals)))
+        return _tau(k, weight, np.full(len(rivals), -weight / len(rivals)))
     ascending = np.sort(below)
     sums, counts = np.cumsum(ascending), np.arange(1, len(rivals) + 1)
 
     def level(levels: Array) -> float:
-        return float(levels[np.flatnonzero(ascending < levels)[-1]])  # of the best, 0 is below its
+        # The first always counts: its distance is 0, because it is the best rival's.
+        return float(levels[np.flatnonzero(ascending < levels)[-1]])
 
     t = level((sums + gap) / (counts + 1))
     own_change = gap - t
     if own_change > weight:
         t, own_change = level((sums + weight) / counts), weight
-    return _with(k, own_change, np.minimum(below - t, 0.0))
+    return _tau(k, own_change, np.minimum(below - t, 0.0))
 
 
-def _with(k: int, own: float, others: Array) -> Array:
-    """Return all classes' coefficients, from class `k`'s own and the others'."""
-    tau: Array = np.insert(others, k, own)
+def _tau(k: int, own: float, rivals: Array) -> Array:
+    """Coefficients by class index, from class `k`'s own and its rivals'."""
+    tau: Array = np.insert(rivals, k, own)
     return tau

@@ -134,23 +134,25 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         for model in self.models.values():
             model._share_guard(self._guard)
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         check_class(y)
         self._read(x)
         scores = self._score()
         predicted = self._label_of(scores)
         if y in self.models:
-            self._learn_classes(x, y, scores)
+            self._learn_known_class(x, y, scores)
         else:
             self._guard.update(self, self._learn_new_class, x, y)
         return predicted
 
     def _learn_new_class(self, x: Features, y: Label) -> None:
+        """Learn the first example of a class, within an update."""
         self.models[y] = self._new_model()
         self._read(x)
-        self._learn_classes(x, y, self._score())
+        self._learn_known_class(x, y, self._score())
 
-    def _learn_classes(self, x: Features, y: Label, scores: Any) -> None:
+    def _learn_known_class(self, x: Features, y: Label, scores: Any) -> None:
+        """Learn an example by the models that it may change, within an update if there are any."""
         signs = [1.0 if label == y else -1.0 for label in self.models]
         k = signs.index(1.0)
         rivals = [score for c, score in enumerate(scores.tolist()) if c != k]
@@ -158,12 +160,12 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         mistake = bool(scores[k] <= max(rivals, default=0.0))
         examples = zip(self.models.values(), signs, scores.tolist(), strict=True)
         changing = [(model, sign) for model, sign, score in examples if not sign * score > margin]
-        if mistake or changing:  # the others would do nothing
-            self._guard.update(self, self._change, x, changing, scores, k, int(mistake))
+        if mistake or changing:
+            self._guard.update(self, self._update_models, x, changing, scores, k, int(mistake))
         else:
             self._calibration.learn_classes(scores, k, self._weight)
 
-    def _change(
+    def _update_models(
         self,
         x: Features,
         changing: list[tuple[KernelClassifier, float]],
@@ -171,6 +173,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         k: int,
         n_mistakes: int,
     ) -> None:
+        """Count a mistake, if any, and let each model learn the example with its sign."""
         self._calibration.learn_classes(scores, k, self._weight)
         self.n_mistakes += n_mistakes
         for model, sign in changing:

@@ -111,9 +111,8 @@ class PassiveAggressive(TwoOrMore):
         return sign * score < 1.0 - self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        loss, self_kernel = 1.0 - sign * score, self._supports.self_kernel()
-        most = self._weight * self.aggressiveness
-        self._supports.add(x, sign * (loss / self_kernel if loss < most * self_kernel else most))
+        coefficient = self._coefficient(1.0 - sign * score, self._supports.self_kernel())
+        self._supports.add(x, sign * coefficient)
         if self._over_budget():
             slot = self._supports.smallest()
             self._supports.merge(slot, *self._supports.nearest(slot))
@@ -122,15 +121,16 @@ class PassiveAggressive(TwoOrMore):
         return margin < 1.0 - rounding
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        loss, squared_norm = 1.0 - float(scores[k]), 2.0 * self._supports.self_kernel()
+        loss = 1.0 - float(scores[k])
         if rival >= 0:
             loss += float(scores[rival])
-        most = self._weight * self.aggressiveness
-        tau = loss / squared_norm if loss < most * squared_norm else most
-        self._add(x, {k: tau, rival: -tau})
+        coefficient = self._coefficient(loss, 2.0 * self._supports.self_kernel())
+        self._add_support(x, {k: coefficient, rival: -coefficient})
         if self._over_budget():
             slot = self._supports.smallest(self._prototypes.squared_norms())
-            target, share = self._supports.nearest(slot)
-            self._supports.merge(slot, target, share)
-            self._prototypes.merge(self._supports.store, slot, target, share)
-            self._prototypes.clear(self._supports.store, slot)
+            self._merge_support(slot, *self._supports.nearest(slot))
+
+    def _coefficient(self, loss: float, squared_norm: float) -> float:
+        """The smallest coefficient that makes the loss 0, up to the largest one allowed."""
+        largest = self._weight * self.aggressiveness
+        return loss / squared_norm if loss < largest * squared_norm else largest

@@ -242,7 +242,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         fresh = {c: part for c, part in parts.items() if part.squared_error > 0.0}
         w = self._weight
         self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, w)
-        slot = self._add(x, {c: w if c == k else -w for c in fresh})
+        slot = self._add_support(x, {c: w if c == k else -w for c in fresh})
         for c, part in fresh.items():
             self._spans[c].insert(slot, part, self._guard)
 

@@ -243,7 +243,7 @@ class Tracker(OnlineClassifier):
         >>> [model.predict_learn_one({"rain": 1.0}, y) for y in ("wet", "wet", "dry")]
         [None, 'wet', 'wet']
         """
-        label: Label = self._guard.run(self._learn_weighted, x, y, weight_of(w))
+        label: Label = self._guard.run(self._predict_learn_weighted, x, y, weight_of(w))
         return label
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:
@@ -251,10 +251,10 @@ class Tracker(OnlineClassifier):
         number = self._core.predict(x)
         return None if number < 0 else self._core.classes[number]
 
-    def _learn(self, x: Features, y: Label) -> Label:
-        return self._learn_weighted(x, y, 1.0)
+    def _predict_learn(self, x: Features, y: Label) -> Label:
+        return self._predict_learn_weighted(x, y, 1.0)
 
-    def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
+    def _predict_learn_weighted(self, x: Features, y: Label, w: float) -> Label:
         core = self._core
         number = core.learn(x, y, min(w, LARGEST_PARAMETER)) if w else core.predict(x, ticket=False)
         return None if number < 0 else self._core.classes[number]

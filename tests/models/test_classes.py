@@ -120,8 +120,8 @@ def test_a_batch_is_the_loop(name, kernel, kind):
 def test_rows_that_no_class_learns_are_skipped(name):
     X, y = batch("clusters")
     model, learnt = MODELS[name](None), []
-    learn = model._learn
-    model._learn = lambda x, y: learnt.append(1) or learn(x, y)
+    learn = model._predict_learn
+    model._predict_learn = lambda x, y: learnt.append(1) or learn(x, y)
     model.learn_many(X, y)
     learnt.clear()
     model.learn_many(X + 0.01, y)

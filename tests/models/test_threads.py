@@ -214,11 +214,11 @@ def note_what_is_learnt(model, classes):
 
     Noted by a hook that runs while other threads are kept out.
     """
-    hook = "_learn"
+    hook = "_predict_learn"
     if isinstance(model, StructuredProjectron):
         hook = "_rival"
     elif isinstance(model, Averaged):
-        hook = "_follow_example"
+        hook = "_learn_and_calibrate"
     elif notes_changes_alone(model, classes):
         hook = "_should_update"
     learn, learnt = getattr(model, hook), []
@@ -342,16 +342,16 @@ def test_another_thread_is_kept_out_between_rows_that_are_skipped():
     y = [int(k) for k in X.argmax(axis=1)]
     model = OneVsRest(Perceptron())
     model.learn_many(X[:30], y[:30])
-    learn, errors = model._learn, []
+    learn, errors = model._predict_learn, []
 
     def slow(x, label):
         errors.append(in_thread(lambda: model.learn_one({0: 1.0}, "new")))
         return learn(x, label)
 
     supports = model.n_supports
-    model._learn = slow
+    model._predict_learn = slow
     model.learn_many(X[30:], y[30:])
-    del model._learn
+    del model._predict_learn
     assert errors
     assert {str(error) for error in errors} == {IN_USE}
     assert "new" not in model.models

@@ -1,6 +1,7 @@
 """Batches of examples as users pass them. Nothing here knows a model.
 
 ============  =====================================================================================
+``columns``   Whether a batch has the same kind of columns as the last one.
 ``distinct``  What is computed once for each distinct label of a batch.
 ``frames``    Data frames of any library.
 ``batches``   Rows, labels and weights of a call, and results in the form that came in.

@@ -20,6 +20,7 @@ from drift.models._store import built
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from drift.models._batch.columns import Columns
     from drift.types import Features, Label
 
 __all__ = ["Table", "labels_of", "rows_of", "weights_of"]
@@ -82,8 +83,8 @@ class Table:
         return len(self.rows)
 
     @property
-    def features(self) -> range | frozenset[Hashable]:
-        """The features of a data frame or array with rows; nothing of dicts, which differ."""
+    def columns(self) -> Columns:
+        """The columns of a data frame or array that has rows; none of dicts, which may differ."""
         if not len(self):
             return frozenset()
         if self._frame is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from drift.models._template.binary_labels import SIGNS, BinaryLabels
 from drift.models._template.kernel_model import KernelModel
-from drift.models._template.scored import comes_without
+from drift.models._template.scored import overrides_without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
     """
 
     _has_binary_hooks = True
-    _update_margin: float = 0.0
+    _update_margin: float = 0.0  # of `_should_update` below, see `overrides_without`
     _score_is_sum = True
 
     def __init_subclass__(cls) -> None:
@@ -64,9 +64,9 @@ class KernelClassifier(BinaryLabels, KernelModel):
                 f"{cls.__name__} overrides _step, which compiled code takes by itself: override "
                 "_should_update or _update instead"
             )
-        if comes_without(cls, "_should_update", "_update_margin"):
+        if overrides_without(cls, "_should_update", "_update_margin"):
             cls._update_margin = math.inf
-        if comes_without(cls, "_score", "_score_is_sum"):
+        if overrides_without(cls, "_score", "_score_is_sum"):
             cls._score_is_sum = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
@@ -161,7 +161,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
                 return
         super().learn_one(x, y, w)
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         labels, sign = self._labels, self._sign(y)
         if self._score_is_sum:
             score = self._supports.learn(x, y, sign, self)

@@ -18,14 +18,16 @@ from drift.errors import DriftError, ParameterError, naming_row
 from drift.models import _batch
 from drift.models._base.guard import alone
 from drift.models._base.labels import UNSEEN
+from drift.models._batch.columns import refuse_other_columns
 from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     from drift.models._base.rows import Rows
     from drift.models._batch.batches import Table
+    from drift.models._batch.columns import Columns
     from drift.models._store.built import Guard
     from drift.types import Features, Label
 
@@ -43,7 +45,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     _weight: float = 1.0
     #: The columns of the last batch that was learnt. They are not stored, because a batch must
     #: leave the same state as learning its rows one by one.
-    _last_columns: range | frozenset[Hashable] = frozenset()
+    _last_columns: Columns = frozenset()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -75,12 +77,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         """Score the point, for predictions and updates."""
 
     @abstractmethod
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         """Learn an example, or refuse it. Return the prediction before the update."""
 
-    def _learn_only(self, x: Features, y: Label) -> None:
-        """Do what `_learn` does, when the prediction is not needed."""
-        self._learn(x, y)
+    def _learn(self, x: Features, y: Label) -> None:
+        """Learn an example, or refuse it. Overridden where the prediction would take extra time."""
+        self._predict_learn(x, y)
 
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
@@ -201,11 +203,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         if w.__class__ is float and w == 1.0:  # `type(w)` would take longer
             self._guard.run(self._learn, x, y)
         else:
-            self._guard.run(self._learn_weighted, x, y, weight_of(w))
+            self._guard.run(self._predict_learn_weighted, x, y, weight_of(w))
 
-    def _learn_weighted(self, x: Features, y: Label, w: float) -> Label:
+    def _predict_learn_weighted(self, x: Features, y: Label, w: float) -> Label:
         """Learn an example with a weight. Return the prediction before the update."""
-        label: Label = self._with_weight(w, self._learn, x, y) if w else self._predict(x)
+        label: Label = self._with_weight(w, self._predict_learn, x, y) if w else self._predict(x)
         return label
 
     def _with_weight(self, w: float, learn: Callable[..., Any], *example: Any) -> Any:
@@ -342,7 +344,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         LabelError, FeatureError, FeatureTypeError, ParameterError
             As by `learn_one`; the message names the row. ParameterError also if lengths differ.
         """
-        self._learn_batch(X, y, w, self._learn_only)
+        self._learn_batch(X, y, w, self._learn)
 
     @alone
     def predict_learn_many(self, X: Any, y: Any, w: Any = None) -> Any:
@@ -367,7 +369,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         >>> Perceptron().predict_learn_many(X, [True, False, True])
         array([False,  True,  True])
         """
-        table, name, predictions = self._learn_batch(X, y, w, self._learn)
+        table, name, predictions = self._learn_batch(X, y, w, self._predict_learn)
         return table.series(predictions, name)
 
     @alone
@@ -426,7 +428,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         weights = batches.weights_of(w, len(table))
         if weights is not None:
             labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
-        self._refuse_other_columns(table)
+        refuse_other_columns(table.columns, self._last_columns)
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
@@ -439,12 +441,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
                     table.rows,
                     predictions,
                     None,
-                    lambda i, x: self._learn_weighted(x, labels[i], weights[i]),
+                    lambda i, x: self._predict_learn_weighted(x, labels[i], weights[i]),
                 )
         except DriftError as error:
             error.rows_learnt = len(predictions)
             raise
-        self._last_columns = table.features or self._last_columns
+        self._last_columns = table.columns or self._last_columns
         return table, name, predictions
 
     def _each_row(
@@ -471,41 +473,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def _table(self, X: Any) -> Table:
         """Return the examples of a batch to predict, or refuse them."""
         table = _batch.batches.Table(X)
-        self._refuse_other_columns(table)
+        refuse_other_columns(table.columns, self._last_columns)
         if self._counts_predictions:
             table.check(self._read, self._safe_norm2)
         return table
-
-    def _refuse_other_columns(self, table: Table) -> None:
-        """Refuse an array after a data frame with names, and a data frame after an array.
-
-        No feature of it was ever learnt, so that each row would be predicted as an empty example.
-        Data frames may have different columns, as single examples may have different features.
-        """
-        now, before = table.features, self._last_columns
-        if not (now and before) or isinstance(now, range) is isinstance(before, range):
-            return
-        if not _in_common(now, before):
-            raise ParameterError(
-                f"X has the features {_some(now)}, and the last batch learnt had {_some(before)}: "
-                "those of an array are the numbers of its columns; pass a data frame or an array, "
-                "but the same"
-            )
-
-
-def _in_common(one: range | frozenset[Hashable], other: range | frozenset[Hashable]) -> bool:
-    """Whether some column number of an array, given as a range, is among the names of a frame.
-
-    >>> _in_common(range(3), frozenset(["a", 2])), _in_common(range(3), frozenset(["0"]))
-    (True, False)
-    """
-    numbers, names = (one, other) if isinstance(one, range) else (other, one)
-    return any(isinstance(name, int) and name in numbers for name in names)
-
-
-def _some(features: range | frozenset[Hashable]) -> str:
-    """Name a few of the features, for an error message."""
-    if isinstance(features, range):
-        return f"0 to {len(features) - 1}" if len(features) > 1 else "0"
-    few = sorted(map(repr, features))[:3]
-    return ", ".join([*few, "..."] if len(features) > len(few) else few)

@@ -94,11 +94,11 @@ class KernelModel(Scored):
         supports = self._supports
         return supports.budget is not None and supports.n_supports() + coming > supports.budget
 
-    def _evict(self, i: int) -> int:
+    def _evict_support(self, i: int) -> int:
         """Evict the `i`-th support, 0 being the oldest; return its slot.
 
-        Hooks for two classes may call the supports' `evict` itself, which saves a call. With
-        several classes this clears the support's coefficients, too.
+        Hooks for several classes must use this, which also clears the classes' coefficients. Hooks
+        for two classes may call the supports' own `evict`, which saves a call.
         """
         return self._supports.evict(i)
 

@@ -16,38 +16,44 @@ __all__ = ["LeaveOneOut"]
 
 
 class LeaveOneOut(KernelModel):
-    """Classifier that keeps the score of each support without its own term in the sum."""
+    """Classifier that knows the score of each support without the support's own term.
 
-    _rest: LeaveOneOutScores = None  # type: ignore[assignment]  # until the first support
+    An update calls `_kernels_by_slot` first. Then it evicts, if it must, by
+    `_evict_most_redundant`. Then it adds the support and calls `_record`.
+    """
+
+    #: Those scores, the rest of each support's sum; None before the first support.
+    _rest: LeaveOneOutScores = None  # type: ignore[assignment]
 
     @abstractmethod
     def _margins(self) -> Array:
-        """Margin of each support without its own term, by slot; free slots may have any value."""
+        """Margin of each support's score in `_rest`, by slot; free slots may have any value."""
 
-    def _kernels(self, n_scores: int = 1) -> Array:
-        """Kernel between the point and each slot; makes room for `n_scores` scores an example."""
+    def _kernels_by_slot(self, n_scores: int = 1) -> Array:
+        """Make room for an example's scores, and return the point's kernel with each slot."""
         if self._rest is None:
             self._rest = LeaveOneOutScores(n_scores, self._supports.tie)
         self._rest.widen(n_scores)
         return self._supports.kernels(len(self._rest.sizes))
 
-    def _insert(self, slot: int, kernels: Array, coefficients: Any) -> None:
-        """Record a new support, its kernel with each slot, and its coefficients."""
+    def _record(self, slot: int, kernels: Array, coefficients: Any) -> None:
+        """Record the support just added, its kernel with each slot, and its coefficients."""
         self._rest.insert(slot, kernels, coefficients)
         self._refresh()
 
     def _evict_most_redundant(self, least: float = -math.inf) -> bool:
-        """Evict the support of largest margin without its own term, if that is at least `least`.
+        """Evict the support with the largest of the `_margins`, if that is at least `least`.
 
-        Returns whether a support was evicted.
+        Return whether a support was evicted. Another support than the example may then be the
+        point.
         """
         slot = self._rest.oldest_of_largest(self._margins(), least)
         if slot is None:
             return False
         i = self._rest.age_rank(slot)
         self._supports.read_support(i)
-        kernels = self._kernels()
-        self._evict(i)
+        kernels = self._kernels_by_slot()
+        self._evict_support(i)
         self._rest.remove(slot, kernels)
         self._refresh()
         return True
@@ -56,4 +62,4 @@ class LeaveOneOut(KernelModel):
         """Compute those sums anew whose rounding errors have grown too large."""
         for slot in self._rest.stale():
             self._supports.read_support(self._rest.age_rank(slot))
-            self._rest.refresh(slot, self._kernels())
+            self._rest.refresh(slot, self._kernels_by_slot())

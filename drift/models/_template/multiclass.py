@@ -9,7 +9,7 @@ from drift.models._base.labels import check_class, check_classes
 from drift.models._template.kernel_model import KernelModel
 from drift.models._template.probabilities import softmax
 from drift.models._template.prototypes import Prototypes
-from drift.models._template.scored import comes_without
+from drift.models._template.scored import overrides_without
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -44,16 +44,16 @@ class MulticlassKernelClassifier(KernelModel):
     """
 
     _multiclass = True
-    _class_margin: float = 0.0
-    _scores_are_sums = True
+    _class_margin: float = 0.0  # of `_should_update_class` below, see `overrides_without`
+    _class_scores_are_sums = True
     _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if comes_without(cls, "_should_update_class", "_class_margin"):
+        if overrides_without(cls, "_should_update_class", "_class_margin"):
             cls._class_margin = math.inf
-        if comes_without(cls, "_score", "_scores_are_sums"):
-            cls._scores_are_sums = False
+        if overrides_without(cls, "_score", "_class_scores_are_sums"):
+            cls._class_scores_are_sums = False
 
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
@@ -79,20 +79,26 @@ class MulticlassKernelClassifier(KernelModel):
 
     # --- what hooks call -----------------------------------------------------------------------
 
-    def _add(self, x: Features, coefficients: dict[int, float]) -> int:
-        """Make the point a support, with coefficients by class index. Return its slot."""
+    def _add_support(self, x: Features, coefficients: dict[int, float]) -> int:
+        """Make the point the newest support, with coefficients by class index; return its slot."""
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
 
-    def _evict(self, i: int) -> int:
-        slot = super()._evict(i)
+    def _evict_support(self, i: int) -> int:
+        slot = super()._evict_support(i)
         self._prototypes.clear(self._supports.store, slot)
         return slot
 
+    def _merge_support(self, slot: int, target: int, share: float) -> None:
+        """Evict a support and add a share of its coefficients to another's."""
+        self._supports.merge(slot, target, share)
+        self._prototypes.merge(self._supports.store, slot, target, share)
+        self._prototypes.clear(self._supports.store, slot)
+
     # --- one example ---------------------------------------------------------------------------
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         check_class(y)
         predicted: Label = self._guard.update(self, self._step_class, x, y)
         return predicted
@@ -123,7 +129,7 @@ class MulticlassKernelClassifier(KernelModel):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        if not self._scores_are_sums or self._class_margin == math.inf:
+        if not self._class_scores_are_sums or self._class_margin == math.inf:
             return False
         classes = self._prototypes.for_store(self._calibration, self._class_margin)
         self._supports.scan_classes(rows, predictions, labels, classes)

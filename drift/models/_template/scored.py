@@ -17,55 +17,56 @@ if TYPE_CHECKING:
     from drift.models._store.built import Calibration
     from drift.types import Features
 
-__all__ = ["Scored", "comes_without"]
+__all__ = ["Scored", "overrides_without"]
 
 
-def comes_without(model: type, hook: str, flag: str) -> bool:
-    """Whether the class that overrides a hook leaves its flag as it was.
+def overrides_without(algorithm: type, hook: str, flag: str) -> bool:
+    """Whether an algorithm overrides a hook, but not the flag that says what the hook does.
 
-    Then nothing is known of the hook, and a template sets the safe value. The class may be a base,
-    such as a mixin: the nearest base that has either counts.
+    A template then sets the flag to the value that is safe for any hook. Hook and flag may come
+    from a base, such as a mixin: what counts is the first class in the order of inheritance that
+    has either.
     """
-    nearest = next(base for base in model.__mro__ if hook in vars(base) or flag in vars(base))
-    return flag not in vars(nearest)
+    first = next(base for base in algorithm.__mro__ if hook in vars(base) or flag in vars(base))
+    return flag not in vars(first)
 
 
 class Scored(OnlineClassifier):
     """A model that predicts by the sign of a score, or by the largest of several.
 
-    A class may set these flags, as attributes or properties. They depend on parameters alone, not
-    on what was learnt, because a batch reads them once:
+    An algorithm may set these flags, as attributes or properties. They depend on parameters alone,
+    not on what was learnt, because a batch reads them once:
 
-    =======================  ======================================================================
-    ``_update_margin``       With two classes, an example triggers no update if ``sign * score`` is
-                             above this. It is 0 by default, so that only mistakes update, and
-                             infinite in a class that overrides `_should_update` without it.
-                             `LBP` keeps the 0; `PassiveAggressive` sets 1.
+    =======================  =======================================================================
+    ``_update_margin``       With two classes, an example causes no update if ``sign * score`` is
+                             above this. 0 by default, so that only mistakes update: `LBP`. Infinite
+                             where `_should_update` is overridden without it. 1 in
+                             `PassiveAggressive`.
     ``_new_example_margin``  The same for an example that equals no support. By default it is
-                             `_update_margin`; in a `ROMMA` with `noise` it is lower.
-    ``_class_margin``        With several classes, an example triggers no update if the score of its
-                             class exceeds the best other score by more than this. It is 0 by
-                             default, and infinite in a class that overrides `_should_update_class`
-                             without it. `MRBP` keeps the 0;
-                             `PassiveAggressive` sets 1.
+                             `_update_margin`. It is lower in a `ROMMA` with `noise`.
+    ``_class_margin``        With several classes, an example causes no update if the score of its
+                             class exceeds the best other score by more than this. 0 by default:
+                             `MRBP`. Infinite where `_should_update_class` is overridden without it.
+                             1 in `PassiveAggressive`.
     ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
                              this, because rounding errors would accumulate.
     ``_shares_supports``     The hooks use no more of ``self._supports`` than a `Hypothesis` has, so
                              that `OneVsRest` can use one store for all classes. `LBP` sets this.
-    =======================  ======================================================================
+    =======================  =======================================================================
 
     The templates set the others:
 
-    =======================  ======================================================================
-    ``_multiclass``          The model learns more than two classes. River reads this.
-    ``_has_binary_hooks``    The model has the hooks of `KernelClassifier`, so that `OneVsRest`
-                             accepts it.
-    ``_score_is_sum``        The score is ``sum_i coefficient_i k(x_i, x)``, so that compiled code
-                             can compute it. A class that overrides `_score` has False.
-                             `TwoOrMore` alone changes it later, at the third class.
-    ``_scores_are_sums``     The same of several classes: each score is such a sum, over the class's
-                             own coefficients.
-    =======================  ======================================================================
+    ==========================  ====================================================================
+    ``_multiclass``             The model learns more than two classes. River reads this.
+    ``_has_binary_hooks``       The model has the hooks of `KernelClassifier`, so that `OneVsRest`
+                                accepts it.
+    ``_score_is_sum``           With two classes, the score is ``sum_i coefficient_i k(x_i, x)``, so
+                                that compiled code can compute it and take the whole step. False
+                                where `_score` is overridden. `TwoOrMore` makes it False at the
+                                third class; no other flag changes.
+    ``_class_scores_are_sums``  With several classes, each score is such a sum over the class's
+                                coefficients. False where `_score` is overridden.
+    ==========================  ====================================================================
     """
 
     _update_margin: float = 0.0
@@ -74,7 +75,7 @@ class Scored(OnlineClassifier):
     _shares_supports: bool = False
     _has_binary_hooks: bool = False
     _score_is_sum: bool = False
-    _scores_are_sums: bool = False
+    _class_scores_are_sums: bool = False
 
     @property
     def _new_example_margin(self) -> float:

@@ -37,12 +37,10 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         If a class overrides a method for which this class chooses between the two templates.
     """
 
-    # `__init_subclass__` would make it False, as this class overrides `_score`; but that calls the
-    # templates' own.
-    _scores_are_sums = True
-
-    #: False from the third class on. An attribute is read faster than a property; it follows from
-    #: the prototypes, and is not stored.
+    # The templates would make both False, because `_score` is overridden; but it calls theirs.
+    _class_scores_are_sums = True
+    #: Whether the model is binary: False from the third class on. It is not stored, as it follows
+    #: from the prototypes. It is no property, as an attribute is read faster.
     _score_is_sum = True
     #: None while the model is binary.
     _prototypes: Any = None
@@ -100,8 +98,8 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
         return self._mode._pairs(self)
 
-    def _evict(self, i: int) -> int:
-        return self._mode._evict(self, i)
+    def _evict_support(self, i: int) -> int:
+        return self._mode._evict_support(self, i)
 
     def _rows_compiled(
         self,
@@ -123,9 +121,9 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         check_classes(labels)
         return None
 
-    def _learn(self, x: Features, y: Label) -> Label:
+    def _predict_learn(self, x: Features, y: Label) -> Label:
         if self._prototypes is not None or self._has_sign(y):
-            return self._mode._learn(self, x, y)
+            return self._mode._predict_learn(self, x, y)
         check_class(y)
         return self._guard.update(self, self._learn_third_class, x, y)
 
