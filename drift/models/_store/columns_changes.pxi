@@ -57,7 +57,7 @@ cdef class Changes(Batches):
         """Add `x`, the example read last, as a support; return its slot."""
         cdef int slot, k
         cdef int32_t *features
-        cdef list kept = None
+        cdef list owned = None
         cdef dict fresh = {}  # created before names are borrowed
         self.check_reader()
         if not self.current or (self.n_unknown and not self.by_index):
@@ -66,7 +66,7 @@ cdef class Changes(Batches):
             self.read(x)  # names read before may be gone
             if not (self.plain or self.by_index):
                 self.start_point()
-                kept = self.read_any(x)
+                owned = self.read_any(x)
         reserve(&self.added, 1)
         reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:

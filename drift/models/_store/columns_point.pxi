@@ -306,28 +306,28 @@ cdef class Point(Slots):
 
     cdef list read_any(self, dict features):
         """Make the point, running the caller's code if need be; return a list that keeps its names alive."""
-        cdef list kept = list(features.items())
+        cdef list owned = list(features.items())
         cdef list looked_up = []
         cdef Reading reading
         cdef double v
         cdef int k
         cdef long serial = self.serial
-        for name, value in kept:  # the store must not change during this loop
+        for name, value in owned:  # the store must not change during this loop
             looked_up.append((double_of(value), hash(name), self.find(name)))
         if serial != self.serial:
             raise RuntimeError(IN_USE)
-        self.reserve_point(len(kept))
-        self.n_given = <int>len(kept)
+        self.reserve_point(len(owned))
+        self.n_given = <int>len(owned)
         reading = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0)
         for k in range(self.n_given):
             v = looked_up[k][0]
-            self.given[k].name = <PyObject *>(<tuple>kept[k])[0]
+            self.given[k].name = <PyObject *>(<tuple>owned[k])[0]
             self.given[k].value = v
             self.given[k].hash = looked_up[k][1]
             if v == v and v != 0.0:
                 take(&reading, k, looked_up[k][2], v)
         self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
-        return kept
+        return owned
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
         """Read a row of an array after `read_header`, unless it is the point already."""

@@ -37,7 +37,7 @@ class SharedStore(Coefficients):
         Use float64 columns even if `column_type` is float32.
     """
 
-    _kept = frozenset({"matrix", "users", "example", "scores"})
+    _not_copied = frozenset({"matrix", "users", "example", "scores"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
         self.store = built.ColumnStore(kernel, wide or built.column_type() == "float64")
@@ -200,7 +200,7 @@ class SharedSupports(Part):
         """Multiply every coefficient by a number, in constant time."""
         self._factor *= c
         if not 1e-100 < abs(self._factor) < 1e100:  # before the weights under- or overflow
-            self.guard.keep(self._shared.matrix[self._number])
+            self.guard.save(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
             self._shared.serial = -1
             self._factor = 1.0
@@ -211,22 +211,22 @@ class SharedSupports(Part):
         if shared.slot < 0:
             shared.slot = shared.store.add(x, 0.0)
             shared.widen()
-        self._keep(shared.slot)
+        self._save(shared.slot)
         shared.users[shared.slot] += 1
         shared.matrix[self._number, shared.slot] = coefficient / self._factor
         self._order.append(shared.slot)
         return shared.slot
 
-    def _keep(self, slot: int) -> None:
+    def _save(self, slot: int) -> None:
         guard = self._shared.store.guard
-        guard.keep(self._shared.users, slot)
-        guard.keep(self._shared.matrix, slot)
+        guard.save(self._shared.users, slot)
+        guard.save(self._shared.matrix, slot)
         self._shared.serial = -1
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support; return its slot."""
         shared, slot = self._shared, self._order.pop(i)
-        self._keep(slot)
+        self._save(slot)
         shared.matrix[self._number, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:

@@ -33,7 +33,7 @@ class Prototypes(Coefficients):
         Bounds on the rounding errors of the last scores.
     """
 
-    _kept = frozenset({"matrix", "roundings"})
+    _not_copied = frozenset({"matrix", "roundings"})
 
     def __init__(self) -> None:
         self.labels: list[Label] = []
@@ -98,7 +98,7 @@ class Prototypes(Coefficients):
     def put(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
         """Set the coefficients of a new support, by class index; -1 stands for no class."""
         self.make_room(len(self.labels), supports.capacity)
-        supports.guard.keep(self.matrix, slot)
+        supports.guard.save(self.matrix, slot)
         for c, coefficient in coefficients.items():
             if c >= 0:
                 self.matrix[c, slot] = coefficient
