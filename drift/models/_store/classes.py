@@ -14,8 +14,8 @@ class Classes(NamedTuple):
     ----------
     index_of
         Index of each class by its label, in order.
-    weights
-        Coefficients, a row for each class, as for `ColumnStore.class_scores`.
+    coefficients
+        A row for each class, as for `ColumnStore.class_scores`.
     factors
         Factor of each class's score; doubles.
     calibration
@@ -30,7 +30,7 @@ class Classes(NamedTuple):
     """
 
     index_of: dict[Any, int]
-    weights: Any
+    coefficients: Any
     factors: Any
     calibration: Any
     margin: float

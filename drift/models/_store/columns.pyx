@@ -136,7 +136,7 @@ cdef class ColumnStore(Changes):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.weight[slot] for slot in range(self.used)]),
+            "weight": array("d", [self.unscaled[slot] for slot in range(self.used)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.used)]),
             "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
         }
@@ -170,12 +170,12 @@ cdef class ColumnStore(Changes):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
-            self.weight[slot] = state["weight"][slot]
+            self.unscaled[slot] = state["weight"][slot]
             self.squared[slot] = state["squared"][slot]
             self.cosine_factor[slot] = self.cosine_factor_of(self.squared[slot])
             self.scale[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+            self.unscaled[slot] = self.scale[slot] = self.squared[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)

@@ -117,30 +117,30 @@ cdef class Batches(Scores):
             predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(0)
 
-    def class_scores(self, weights, scores, roundings):
+    def class_scores(self, coefficients, scores, roundings):
         """Score the point under several sets of coefficients, from the same kernel values.
 
-        `weights` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
+        `coefficients` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
         wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
         bound on each error.
         """
-        cdef Buffer weight = buffer_of(weights), score = buffer_of(scores, PyBUF_WRITABLE)
+        cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
         cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
         cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
-        if not self.score_classes(weight, count, doubles(score, count), doubles(rounding, count)):
+        if not self.score_classes(by_class, count, doubles(score, count), doubles(rounding, count)):
             raise self.overflow()
 
-    cdef bint score_classes(self, Buffer weights, int count, double *score, double *rounding) except -1:
+    cdef bint score_classes(self, Buffer by_class, int count, double *score, double *rounding) except -1:
         """Score the point under `count` sets of coefficients; False on overflow."""
         cdef int c, n = self.compute_kernels()
-        cdef const double *weight = <double *>weights.view.buf
-        cdef Py_ssize_t width = weights.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+        cdef const double *coefficients = <double *>by_class.view.buf
+        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
         cdef bint finite = True
         if count and width < n:
             raise ValueError(f"{count} classes of {n} slots and room for {width}")
         for c in range(count):
-            score[c] = drift_weighted_sum(weight + c * width, self.kernels, n, self.tie, rounding + c)
+            score[c] = drift_score_of_kernels(coefficients + c * width, self.kernels, n, self.tie, rounding + c)
             finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
         return finite
 
@@ -159,7 +159,7 @@ cdef class Batches(Scores):
             A `drift.models._store.classes.Classes`.
         """
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer weight = buffer_of(classes.weights), factor = buffer_of(classes.factors)
+        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
         cdef int i, c, k, n = <int>len(rows), count = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
@@ -173,7 +173,7 @@ cdef class Batches(Scores):
         for i in range(<int>len(predictions), n):
             k = -1 if labels is None else index_of.get(labels[i], count)
             self.read_next(rows, view, i)
-            if not self.score_classes(weight, count, scores, scores + count):
+            if not self.score_classes(by_class, count, scores, scores + count):
                 break
             if k < 0:
                 k = best_class(scores, factors, count)

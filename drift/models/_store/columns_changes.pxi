@@ -7,7 +7,7 @@ cdef struct Evicted:
     # A support that an update has evicted; its position among those from before the update, or -1.
     int slot, position
     int64_t serial
-    double weight
+    double unscaled  # its coefficient divided by the store's `factor`
 
 
 cdef class Changes(Batches):
@@ -18,15 +18,15 @@ cdef class Changes(Batches):
     cdef int n_old  # so many supports, the first of the order, were there before
     cdef int64_t old_added
     cdef double old_factor
-    cdef bint weights_kept  # whether `old_weight` is valid: a coefficient of a remaining support has changed
-    cdef double *old_weight
+    cdef bint coefficients_saved  # whether `old_unscaled` is valid: a coefficient of a remaining support has changed
+    cdef double *old_unscaled
     cdef int old_room
     cdef Stack added  # slots
     cdef Evicted *evicted
     cdef int n_evicted, evicted_room
 
     def __dealloc__(self):
-        free(self.added.items); free(self.evicted); free(self.old_weight)
+        free(self.added.items); free(self.evicted); free(self.old_unscaled)
 
     cdef Py_ssize_t log_bytes(self) noexcept:
         return self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
@@ -89,7 +89,7 @@ cdef class Changes(Batches):
             self.put(self.sorted.ids[k], slot, self.sorted.values[k])
         if self.n_unknown:
             self.put_unknown(slot, fresh)
-        self.weight[slot] = coefficient / self.factor
+        self.unscaled[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.squared[slot] = self.point_squared
         self.cosine_factor[slot] = self.point_cosine_factor
@@ -144,7 +144,7 @@ cdef class Changes(Batches):
             self.evicted_room = 2 * self.evicted_room + 8
         self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
-        evicted.slot, evicted.weight, evicted.serial = slot, self.weight[slot], self.serials[i]
+        evicted.slot, evicted.unscaled, evicted.serial = slot, self.unscaled[slot], self.serials[i]
         evicted.position = i if i < self.n_old else -1
         self.n_old -= i < self.n_old
         self.n_evicted += 1
@@ -152,7 +152,7 @@ cdef class Changes(Batches):
         self.size -= 1
         memmove(&self.order[i], &self.order[i + 1], (self.size - i) * sizeof(int32_t))
         memmove(&self.serials[i], &self.serials[i + 1], (self.size - i) * sizeof(int64_t))
-        self.weight[slot] = 0.0
+        self.unscaled[slot] = 0.0
         if not self.logging:
             problem = self.finish()
             if problem is not None:
@@ -182,7 +182,7 @@ cdef class Changes(Batches):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+        self.unscaled[slot] = self.scale[slot] = self.squared[slot] = 0.0
         self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
@@ -190,14 +190,14 @@ cdef class Changes(Batches):
 
     def coefficient(self, int slot):
         """Coefficient of a support."""
-        return self.factor * self.weight[slot]
+        return self.factor * self.unscaled[slot]
 
     def set_coefficients(self, values):
         """Set the coefficient of each slot, from a buffer like that of `add_coefficients`."""
         cdef Buffer buffer = buffer_of(values)
-        self.keep_weights()
+        self.save_coefficients()
         if self.used:
-            memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
+            memcpy(self.unscaled, doubles(buffer, self.used), self.used * sizeof(double))
         self.factor = 1.0
         self.clear_free()
         self.scored = False
@@ -211,7 +211,7 @@ cdef class Changes(Batches):
         cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
         for slot in range(self.used):
-            by_slot[slot] = self.factor * self.weight[slot]
+            by_slot[slot] = self.factor * self.unscaled[slot]
         return self.used
 
     def add_coefficients(self, values):
@@ -223,9 +223,9 @@ cdef class Changes(Batches):
         cdef Buffer buffer = buffer_of(values)
         cdef double *by_slot = doubles(buffer, self.used)
         cdef int slot
-        self.keep_weights()
+        self.save_coefficients()
         for slot in range(self.used):
-            self.weight[slot] = self.sum_or_zero(self.weight[slot], by_slot[slot] / self.factor)
+            self.unscaled[slot] = self.sum_or_zero(self.unscaled[slot], by_slot[slot] / self.factor)
         self.clear_free()
         self.scored = False
 
@@ -233,22 +233,22 @@ cdef class Changes(Batches):
         """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):
-            self.weight[self.free_slots.items[k]] = 0.0
+            self.unscaled[self.free_slots.items[k]] = 0.0
         for k in range(self.n_evicted):
-            self.weight[self.evicted[k].slot] = 0.0
+            self.unscaled[self.evicted[k].slot] = 0.0
 
-    cdef int keep_weights(self) except -1:
+    cdef int save_coefficients(self) except -1:
         """Log all coefficients, before one of a remaining support changes."""
         cdef int k
-        if not self.logging or self.weights_kept or not self.used:
+        if not self.logging or self.coefficients_saved or not self.used:
             return 0
         if self.old_room < self.capacity:
-            self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
+            self.old_unscaled = <double *>grown(self.old_unscaled, self.capacity * sizeof(double))
             self.old_room = self.capacity
-        memcpy(self.old_weight, self.weight, self.used * sizeof(double))
+        memcpy(self.old_unscaled, self.unscaled, self.used * sizeof(double))
         for k in range(self.n_evicted):
-            self.old_weight[self.evicted[k].slot] = self.evicted[k].weight
-        self.weights_kept = True
+            self.old_unscaled[self.evicted[k].slot] = self.evicted[k].unscaled
+        self.coefficients_saved = True
         return 0
 
     cdef inline double sum_or_zero(self, double a, double b) noexcept:
@@ -259,10 +259,10 @@ cdef class Changes(Batches):
         """Multiply every coefficient by `c`, in constant time."""
         cdef int slot
         self.factor *= c
-        if not 1e-100 < fabs(self.factor) < 1e100:  # before weights under- or overflow
-            self.keep_weights()
+        if not 1e-100 < fabs(self.factor) < 1e100:  # before coefficients under- or overflow
+            self.save_coefficients()
             for slot in range(self.used):
-                self.weight[slot] *= self.factor
+                self.unscaled[slot] *= self.factor
             self.factor = 1.0
             self.scored = False
 
@@ -275,7 +275,7 @@ cdef class Changes(Batches):
         IndexError if there are fewer than two supports.
         """
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
-        cdef const double *size = self.weight if sizes is None else doubles(buffer, self.used)
+        cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.used)
         cdef double least = INFINITY
         cdef int k
         for k in range(self.size - 1):
@@ -318,8 +318,8 @@ cdef class Changes(Batches):
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
-            self.keep_weights()
-            self.weight[target] = self.sum_or_zero(self.weight[target], share * self.weight[slot])
+            self.save_coefficients()
+            self.unscaled[target] = self.sum_or_zero(self.unscaled[target], share * self.unscaled[slot])
         self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------
@@ -331,7 +331,7 @@ cdef class Changes(Batches):
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
         self.fewest_free = self.free_columns.size
         self.named.size = self.converted.size = self.added.size = self.n_evicted = 0
-        self.weights_kept = False
+        self.coefficients_saved = False
         self.calibration.start(); self.logging = True
 
     def undo(self):
@@ -341,15 +341,15 @@ cdef class Changes(Batches):
         self.size = self.n_old
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.weight[evicted.slot] = evicted.weight
+            self.unscaled[evicted.slot] = evicted.unscaled
             j = evicted.position
             if j >= 0:
                 memmove(&self.order[j + 1], &self.order[j], (self.size - j) * sizeof(int32_t))
                 memmove(&self.serials[j + 1], &self.serials[j], (self.size - j) * sizeof(int64_t))
                 self.order[j], self.serials[j] = evicted.slot, evicted.serial
                 self.size += 1
-        if self.weights_kept:
-            memcpy(self.weight, self.old_weight, self.old_used * sizeof(double))
+        if self.coefficients_saved:
+            memcpy(self.unscaled, self.old_unscaled, self.old_used * sizeof(double))
         self.n_evicted = 0
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]

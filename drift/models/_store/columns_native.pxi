@@ -61,7 +61,7 @@ cdef extern from *:
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
     void drift_prefetch_rest(const DriftColumn *) nogil
-    double drift_weighted_sum(const double *, const double *, int, double, double *) nogil
+    double drift_score_of_kernels(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
     void drift_polynomial(double *, const double *, double, int, int) nogil
     void drift_rbf(double *, const double *, double, double, int) nogil

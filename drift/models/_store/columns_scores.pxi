@@ -22,10 +22,10 @@ cdef class Scores(Point):
         cdef int n
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
-            self.last_score = drift_score(self.wide, self.weight, self.dots, self.scale, self.point_scale, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding)
+            self.last_score = drift_score(self.wide, self.unscaled, self.dots, self.scale, self.point_scale, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding)
         else:
             n = self.compute_kernels()
-            self.last_score = drift_weighted_sum(self.weight, self.kernels, n, self.tie, &self.last_rounding)
+            self.last_score = drift_score_of_kernels(self.unscaled, self.kernels, n, self.tie, &self.last_rounding)
         return 0
 
     cdef int compute_kernels(self) except -1:

@@ -39,13 +39,13 @@ cdef class Slots:
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
     cdef Py_ssize_t header_width
 
-    # The slots. A free one has weight, scale and |x|^2 0, and no features.
+    # The slots. A free one has coefficient, scale and |x|^2 0, and no features.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
     cdef int used  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
     cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
-    cdef double *weight  # the coefficient divided by `factor`, so that scaling all takes constant time
+    cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
     cdef double factor
     cdef double *scale  # what the slot's values are multiplied by
     cdef double *squared  # |x|^2
@@ -103,7 +103,7 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
+        drift_free(self.unscaled); drift_free(self.scale); drift_free(self.squared)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
 
@@ -293,7 +293,7 @@ cdef class Slots:
         self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
-        self.weight = <double *>grown_aligned(self.weight, before, after, sizeof(double))
+        self.unscaled = <double *>grown_aligned(self.unscaled, before, after, sizeof(double))
         self.scale = <double *>grown_aligned(self.scale, before, after, sizeof(double))
         self.squared = <double *>grown_aligned(self.squared, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))

@@ -32,7 +32,7 @@ cdef class Window:
         return self.first <= i < self.first + self.size and slots == self.slots
 
     cdef void change(self, int slot) noexcept:
-        """Record a new support in a slot. Sums of a free slot are never used, since its weight is 0."""
+        """Record a new support in a slot. Sums of a free slot are never used, since its coefficient is 0."""
         cdef int k, block = slot // DRIFT_LANES * DRIFT_LANES
         for k in range(self.n_changed):
             if self.changed[k] == block:

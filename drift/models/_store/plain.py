@@ -57,7 +57,7 @@ class ColumnStore:
         self.free_columns: list[int] = []
         # The slots. Each list of columns is replaced, never changed.
         self.features: list[list[int]] = []  # columns in which the slot has a value
-        self.weight: list[float] = []  # the coefficient
+        self._coefficients: list[float] = []
         self.squared: list[float] = []  # |x|^2; -1 in a free slot
         self.free_squared = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
         self.free_slots: list[int] = []
@@ -110,7 +110,7 @@ class ColumnStore:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         point = self.point, self.unknown
         if self._last is None or self._last[0] != point:
-            terms = [w * k for w, k in zip(self.weight, self._kernels(), strict=True)]
+            terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._rounding = self._sum(terms)
             self._last = (point, score)
         return self._last[1]
@@ -126,11 +126,11 @@ class ColumnStore:
         rounding = self.tie * math.fsum(map(abs, terms))
         return 0.0 if abs(score) <= rounding else score, rounding
 
-    def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None:
+    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
         """Score the point under several sets of coefficients; see the compiled store."""
         kernels = self._kernels()
         for c in range(len(scores)):
-            terms = [w * k for w, k in zip(weights[c].tolist(), kernels, strict=False)]
+            terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
 
     def scan_classes(
@@ -141,7 +141,7 @@ class ColumnStore:
         classes: Classes,
     ) -> None:
         """Append predictions of rows up to the next update; see the compiled store."""
-        index_of, weights, factors, calibration, margin, rivals, supports_may_update = classes
+        index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes
         if labels is None:
             margin, rivals, supports_may_update = 0.0, True, False
         class_labels = list(index_of)
@@ -149,7 +149,7 @@ class ColumnStore:
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
             try:
-                self.class_scores(weights, scores, errors)
+                self.class_scores(coefficients, scores, errors)
             except FeatureError:
                 break  # raised again when the row is learnt
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
@@ -273,13 +273,13 @@ class ColumnStore:
         else:
             slot = len(self.features)
             self.features.append([])
-            self.weight.append(0.0)
+            self._coefficients.append(0.0)
             self.squared.append(-1.0)
         self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
             self.columns[j] = self.columns[j] | {slot: value / divisor if self.normalize else value}
-        self.weight[slot] = coefficient
+        self._coefficients[slot] = coefficient
         self.squared[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
         self.n_added += 1
         self.order.append(slot)
@@ -304,14 +304,14 @@ class ColumnStore:
                 self.names[j] = None
                 self.free_columns.append(j)
         self.features[slot] = []
-        self.weight[slot] = 0.0
+        self._coefficients[slot] = 0.0
         self.squared[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
         return slot
 
     def smallest(self, sizes: Any = None) -> int:
         """Slot of the smallest support, the newest excluded; of equals the oldest."""
-        values = self.weight if sizes is None else sizes
+        values = self._coefficients if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
@@ -333,7 +333,7 @@ class ColumnStore:
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
-            self.weight[target] = sum_or_zero(self.weight[target], share * self.weight[slot])
+            self._coefficients[target] = sum_or_zero(self._coefficients[target], share * self._coefficients[slot])
         self.evict_slot(slot)
 
     def n_supports(self) -> int:
@@ -366,32 +366,32 @@ class ColumnStore:
 
     def coefficient(self, slot: int) -> float:
         """Coefficient of a support."""
-        return self.weight[slot]
+        return self._coefficients[slot]
 
     def set_coefficients(self, values: Any) -> None:
         """Set the coefficient of each slot."""
-        self.weight = [float(value) for value, _ in zip(values, self.weight, strict=False)]
+        self._coefficients = [float(value) for value, _ in zip(values, self._coefficients, strict=False)]
         for slot in self.free_slots:
-            self.weight[slot] = 0.0
+            self._coefficients[slot] = 0.0
         self._last = None
 
     def coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        for slot, weight in enumerate(self.weight):
-            out[slot] = weight
-        return len(self.weight)
+        for slot, coefficient in enumerate(self._coefficients):
+            out[slot] = coefficient
+        return len(self._coefficients)
 
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
-        for slot, before in enumerate(self.weight):
-            self.weight[slot] = sum_or_zero(before, float(values[slot]))
+        for slot, before in enumerate(self._coefficients):
+            self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
-            self.weight[slot] = 0.0
+            self._coefficients[slot] = 0.0
         self._last = None
 
     def scale_all(self, c: float) -> None:
         """Multiply every coefficient by `c`."""
-        self.weight = [c * weight for weight in self.weight]
+        self._coefficients = [c * before for before in self._coefficients]
         self._last = None
 
     def support(self, slot: int) -> dict[Hashable, float]:
@@ -449,7 +449,7 @@ class ColumnStore:
             "sizes": array("i", map(len, self.features)),
             "ids": ids,
             "values": values,
-            "weight": array("d", self.weight),
+            "weight": array("d", self._coefficients),
             "scale": scales,
             "squared": squared,
         }
@@ -465,7 +465,7 @@ class ColumnStore:
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
-        self.weight = [state["factor"] * weight for weight in state["weight"]]
+        self._coefficients = [state["factor"] * unscaled for unscaled in state["weight"]]
         self.squared = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
@@ -495,13 +495,13 @@ def prefix_votes(
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
-    for slot, coefficient, weight in zip(chosen, coefficients, survived[1:], strict=True):
+    for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)
         score = 0.0 if abs(total) <= tie * magnitude else total
-        vote += weight * (score if averaged else float(score > 0.0) - float(score < 0.0))
-        vote_magnitude += weight * magnitude
+        vote += votes * (score if averaged else float(score > 0.0) - float(score < 0.0))
+        vote_magnitude += votes * magnitude
     return (0.0 if averaged and abs(vote) <= tie * vote_magnitude else vote), score
 
 

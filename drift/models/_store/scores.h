@@ -14,16 +14,16 @@ enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 }
 
 /* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
    magnitudes, counts as a tie and is returned as 0. POINTERS declares pointers to the block of slots
-   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `weight`, `n`, `tie` and
+   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `coefficients`, `n`, `tie` and
    `rounding` of the function around it, and returns from that function. */
 #define DRIFT_SUM(POINTERS, KERNEL)                                                                 \
     do {                                                                                            \
         double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
         for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
-            const double *__restrict w = weight + first;                                            \
+            const double *__restrict coefficient = coefficients + first;                            \
             POINTERS;                                                                               \
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {                           \
-                double term = w[lane] * (KERNEL);                                                   \
+                double term = coefficient[lane] * (KERNEL);                                         \
                 sum[lane] += term;                                                                  \
                 size[lane] += fabs(term);                                                           \
             }                                                                                       \
@@ -37,7 +37,7 @@ enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 }
         return fabs(sum[0]) <= *rounding ? 0.0 : sum[0];                                            \
     } while (0)
 
-DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *kernels, int n, double tie,
+DRIFT_CLONES static double drift_score_of_kernels(const double *coefficients, const double *kernels, int n, double tie,
                                              double *rounding) {
     DRIFT_SUM(const double *__restrict k = kernels + first, k[lane]);
 }
@@ -120,7 +120,7 @@ DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict kernels, con
 }
 
 /* Score under (<a, b> + c * cosine_factor) ** degree; the linear kernel is degree 1 with c = 0. */
-DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *dots, const double *scale,
+DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *coefficients, const REAL *dots, const double *scale,
                                                   double point, const double *cosine_factor, double c, int n,
                                                   int degree, double tie, double *rounding) {
 #define DRIFT_POINTERS                                                                              \

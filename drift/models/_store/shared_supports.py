@@ -199,7 +199,7 @@ class SharedSupports(Part):
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
         self._factor *= c
-        if not 1e-100 < abs(self._factor) < 1e100:  # before the weights under- or overflow
+        if not 1e-100 < abs(self._factor) < 1e100:  # before coefficients under- or overflow
             self.guard.save(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
             self._shared.serial = -1
