@@ -37,7 +37,7 @@ class ColumnStore:
     guard: Guard
     calibration: Calibration
     n_added: int
-    serial: int
+    n_read: int
     kernel: Kernel
     wide: bool
     tie: float

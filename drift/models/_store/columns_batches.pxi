@@ -1,28 +1,28 @@
 # Computations for many rows of a batch, or for many classes, in one call.
 
-cdef bint is_no_update(
+cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int count, int k, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `k` causes no update, beyond rounding; see `drift.models._store.classes`."""
+    """Whether an example of class `k` may cause an update: rounding counts as if it did; see `Classes`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= k < count:
-        return False
+        return True
     if not rivals:
         for c in range(count):
             sign = factors[c] if c == k else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
-                return False
-        return True
+                return True
+        return False
     for c in range(count):
         largest = max(largest, fabs(factors[c]) * errors[c])
     least = factors[k] * scores[k] - margin - 4.0 * largest
     if count == 1:
-        return least > 0.0
+        return not least > 0.0
     for c in range(count):
         if c != k and not least > factors[c] * scores[c]:
-            return False
-    return True
+            return True
+    return False
 
 
 cdef int best_class(const double *scores, const double *factors, int count) noexcept:
@@ -177,7 +177,7 @@ cdef class Batches(Scores):
                 break
             if k < 0:
                 k = best_class(scores, factors, count)
-            if not is_no_update(scores, scores + count, factors, count, k, margin, rivals):
+            if may_update(scores, scores + count, factors, count, k, margin, rivals):
                 break
             if supports_may_update and self.may_be_support():
                 break

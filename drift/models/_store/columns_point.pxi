@@ -61,7 +61,7 @@ cdef class Point(Slots):
     cdef bint by_index  # it is a row of an array
     cdef object row_names  # of the array's columns; None for numbers
     cdef unsigned long reader  # the thread that read it
-    cdef readonly long serial  # number of points read
+    cdef readonly int64_t n_read  # number of points read
 
     # The point: a term for each feature that a support has.
     cdef Terms terms  # in the order read
@@ -141,7 +141,7 @@ cdef class Point(Slots):
         self.window_row = -1
         self.plain = self.by_index = False
         self.row_names = None
-        self.serial += 1
+        self.n_read += 1
         self.scored = self.filled = self.current = self.ordered = False
         return 0
 
@@ -311,10 +311,10 @@ cdef class Point(Slots):
         cdef Reading reading
         cdef double v
         cdef int k
-        cdef long serial = self.serial
+        cdef int64_t n_read = self.n_read
         for name, value in owned:  # the store must not change during this loop
             looked_up.append((double_of(value), hash(name), self.find(name)))
-        if serial != self.serial:
+        if n_read != self.n_read:
             raise RuntimeError(IN_USE)
         self.reserve_point(len(owned))
         self.n_given = <int>len(owned)
@@ -363,9 +363,9 @@ cdef class Point(Slots):
         cdef Given *given
         cdef double v
         cdef int k, j, index, n = 0
-        cdef long serial
+        cdef int64_t n_read
         self.start_point()
-        serial = self.serial
+        n_read = self.n_read
         self.reserve_point(view.count)
         self.by_index, self.row_names = True, self.header
         reading, given = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0), self.given
@@ -381,7 +381,7 @@ cdef class Point(Slots):
                 DRIFT_PREFETCH(&self.columns[j])
             take(&reading, n, j, v)
             n += 1
-        if serial != self.serial:  # changed by a name's __eq__
+        if n_read != self.n_read:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
         self.n_given = n
         if not self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost):

@@ -103,14 +103,14 @@ cdef class Scores(Point):
     cdef int apply_kernel(self, dots, norms, other, double *out) except -1:
         """Write a user's kernel values by slot."""
         cdef int n = self.used
-        cdef long serial = self.serial
+        cdef int64_t n_read = self.n_read
         cdef Buffer buffer
         result = np.ascontiguousarray(self.kernel(dots, norms, other), dtype=np.float64)
         if result.shape != (n,):
             raise ParameterError(
                 f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
             )
-        if serial != self.serial or n != self.used:
+        if n_read != self.n_read or n != self.used:
             raise RuntimeError(IN_USE)
         buffer = buffer_of(result)
         if n:

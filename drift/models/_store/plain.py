@@ -68,7 +68,7 @@ class ColumnStore:
         # The point.
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)  # its terms, and |x|^2
         self.unknown = 0.0  # sum of squares of its new features
-        self.serial = 0  # number of points read
+        self.n_read = 0  # number of points read
         self._last: tuple[Any, float] | None = None  # the point scored last, and its score
         self._rounding = 0.0  # bound on that score's error
 
@@ -80,7 +80,7 @@ class ColumnStore:
 
     def read(self, x: Features) -> None:
         """Read an example as the point of `score` and `self_kernel`."""
-        self.serial += 1
+        self.n_read += 1
         features = as_dict(x)
         try:
             # Most values are floats: to call `number` for each would take longer than the rest.
@@ -99,7 +99,7 @@ class ColumnStore:
 
     def read_support(self, slot: int) -> None:
         """Read a support as the point."""
-        self.serial += 1
+        self.n_read += 1
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
             self.squared[slot],
@@ -155,8 +155,9 @@ class ColumnStore:
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             k = best if labels is None else index_of.get(labels[i], len(pairs))
-            is_no_update = _is_no_update(pairs, k, margin, rivals=rivals)
-            if not is_no_update or (supports_may_update and self._may_be_support()):
+            if _may_update(pairs, k, margin, rivals=rivals):
+                break
+            if supports_may_update and self._may_be_support():
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], k, 1.0)
@@ -510,15 +511,13 @@ def _power_of_two(squared: float) -> float:
     return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
 
 
-def _is_no_update(
-    scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool
-) -> bool:
-    """Whether an example of class `k` causes no update, from scores and error bounds."""
+def _may_update(scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool) -> bool:
+    """Whether an example of class `k` may cause an update, from scores and error bounds."""
     if not 0 <= k < len(scores):
-        return False
+        return True
     if not rivals:
         signed = ((s if c == k else -s, error) for c, (s, error) in enumerate(scores))
-        return all(s - error > margin for s, error in signed)
+        return not all(s - error > margin for s, error in signed)
     least = scores[k][0] - margin - 4.0 * max(error for _, error in scores)
     others = [s for c, (s, _) in enumerate(scores) if c != k] or [0.0]
-    return all(least > s for s in others)
+    return not all(least > s for s in others)

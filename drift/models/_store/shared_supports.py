@@ -46,8 +46,8 @@ class SharedStore(Coefficients):
         self._forget_example()
 
     def _forget_example(self) -> None:
-        #: Serial number of the point that the attributes below describe; -1 if its scores changed.
-        self.serial = -1
+        #: The store's `n_read` at the point that the attributes below describe; -1 once its scores change.
+        self.n_read = -1
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
@@ -64,16 +64,16 @@ class SharedStore(Coefficients):
     def join(self) -> int:
         """Make room for one more hypothesis; return its index."""
         self.make_room(len(self.matrix) + 1, 0)
-        self.serial = -1
+        self.n_read = -1
         return len(self.matrix) - 1
 
     def read(self, x: Features) -> None:
         """Read an example as the point of all hypotheses; all score it before any learns it."""
         self.example = None
         self.store.read(x)
-        if self.store.serial != self.serial:
+        if self.store.n_read != self.n_read:
             self._forget_example()
-            self.serial = self.store.serial
+            self.n_read = self.store.n_read
             self.example_kernel = self.store.self_kernel()
         self.example = x
 
@@ -202,7 +202,7 @@ class SharedSupports(Part):
         if not 1e-100 < abs(self._factor) < 1e100:  # before coefficients under- or overflow
             self.guard.save(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
-            self._shared.serial = -1
+            self._shared.n_read = -1
             self._factor = 1.0
 
     def add(self, x: Features, coefficient: float) -> int:
@@ -221,7 +221,7 @@ class SharedSupports(Part):
         guard = self._shared.store.guard
         guard.save(self._shared.users, slot)
         guard.save(self._shared.matrix, slot)
-        self._shared.serial = -1
+        self._shared.n_read = -1
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support; return its slot."""
