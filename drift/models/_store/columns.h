@@ -95,17 +95,17 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
         }                                                                                           \
         for (int i = 0; i < n; i++) acc[i] += SUM;                                                  \
     }
-DRIFT_AXPY(drift_axpy16, 16, DRIFT_EIGHT(0) + DRIFT_EIGHT(8))
-DRIFT_AXPY(drift_axpy8, 8, DRIFT_EIGHT(0))
-DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
+DRIFT_AXPY(drift_axpy16_pairwise, 16, DRIFT_EIGHT(0) + DRIFT_EIGHT(8))
+DRIFT_AXPY(drift_axpy8_pairwise, 8, DRIFT_EIGHT(0))
+DRIFT_AXPY(drift_axpy4_pairwise, 4, DRIFT_FOUR(0))
 #undef DRIFT_AXPY
 #undef DRIFT_EIGHT
 #undef DRIFT_FOUR
 #undef DRIFT_TWO
 
 /* Few dense columns: four at a time, added one by one. */
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int from,
-                                                int n) {
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy4_in_order)(REAL *__restrict acc, const REAL *const *c,
+                                                         const REAL *u, int from, int n) {
     const REAL *__restrict c0 = c[0] + from, *__restrict c1 = c[1] + from;
     const REAL *__restrict c2 = c[2] + from, *__restrict c3 = c[3] + from;
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
@@ -127,18 +127,18 @@ static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dens
                                              int k, int from, int n) {
     int padded = (count + 3) & ~3;
     if (count < DRIFT_MANY) {
-        DRIFT_NAME(drift_axpy1)(acc, dense + k, values + k, from, n);
+        DRIFT_NAME(drift_axpy4_in_order)(acc, dense + k, values + k, from, n);
         return k + 4;
     }
     if (padded - k >= 16) {
-        DRIFT_NAME(drift_axpy16)(acc, dense + k, values + k, from, n);
+        DRIFT_NAME(drift_axpy16_pairwise)(acc, dense + k, values + k, from, n);
         return k + 16;
     }
     if (padded - k >= 8) {
-        DRIFT_NAME(drift_axpy8)(acc, dense + k, values + k, from, n);
+        DRIFT_NAME(drift_axpy8_pairwise)(acc, dense + k, values + k, from, n);
         return k + 8;
     }
-    DRIFT_NAME(drift_axpy4)(acc, dense + k, values + k, from, n);
+    DRIFT_NAME(drift_axpy4_pairwise)(acc, dense + k, values + k, from, n);
     return k + 4;
 }
 
@@ -315,7 +315,7 @@ static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
     }
 }
 
-static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) {
+static int DRIFT_NAME(drift_grow_dense)(DriftColumn *c, int before, int after) {
     void *block = drift_grow(c->block, (size_t)before * sizeof(REAL), (size_t)after * sizeof(REAL));
     if (!block) return -1;
     c->block = block;

@@ -44,13 +44,13 @@ cdef class Batches(Scores):
             self.read((<list>rows)[i])
             return 0
         self.read_row_at(view, i)
-        if self.count * column_bytes < DRIFT_WORTH or i == view.size - 1:
+        if self.count * column_bytes < DRIFT_WINDOW_BYTES or i == view.size - 1:
             return 0
         if self.window_row == i and self.window.covers(i, self.padded()):
             return 0
         for k in range(self.count):
             n_dense += drift_is_dense(&self.columns[self.terms.ids[k]])
-        if n_dense * column_bytes >= DRIFT_WORTH:
+        if n_dense * column_bytes >= DRIFT_WINDOW_BYTES:
             self.open_window(view, i)
             self.read_row_at(view, i)
         return 0

@@ -35,16 +35,16 @@ cdef class Scores(Point):
         if self.filled:
             return n
         self.compute_dots()
-        drift_widen(self.wide, self.kernels, self.dots, self.scale, self.point_scale, n)
+        drift_unscale(self.wide, self.kernels, self.dots, self.scale, self.point_scale, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared > self.far else []
             if self.wide:
-                drift_rbf_exact(self.kernels, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_double(self.kernels, self.squared, self.point_squared, self.gamma, n)
             else:
-                drift_rbf(self.kernels, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_float(self.kernels, self.squared, self.point_squared, self.gamma, n)
             for slot in near:
                 self.kernels[<int>slot] = exp(-self.gamma * self.distance(slot))
         else:

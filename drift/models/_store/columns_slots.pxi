@@ -307,7 +307,7 @@ cdef class Slots:
                 reserve(&self.converted, 1)
                 self.make_dense(j, False)
                 self.log_conversion(j, True)
-            elif drift_widen_dense(self.wide, &self.columns[j], before, after):
+            elif drift_grow_dense(self.wide, &self.columns[j], before, after):
                 raise MemoryError(NO_MEMORY)
         fresh = after - before
         memset(self.features + before, 0, fresh * sizeof(void *))

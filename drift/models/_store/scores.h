@@ -103,19 +103,19 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
 static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,
                                    1.0 / 7, 1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
 
-DRIFT_CLONES static void drift_rbf(double *kernels, const double *squared, double point, double gamma, int n) {
+DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *squared, double point, double gamma, int n) {
     DRIFT_EXP(8)
 }
 
-DRIFT_CLONES static void drift_rbf_exact(double *kernels, const double *squared, double point, double gamma, int n) {
+DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *squared, double point, double gamma, int n) {
     DRIFT_EXP(14)
 }
 
 #endif
 
 /* kernels[slot] = <support in slot, point>, from scaled values. */
-DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict kernels, const REAL *__restrict dots,
-                                                const double *__restrict scale, double point, int n) {
+DRIFT_CLONES static void DRIFT_NAME(drift_unscale)(double *__restrict kernels, const REAL *__restrict dots,
+                                                  const double *__restrict scale, double point, int n) {
     for (int i = 0; i < n; i++) kernels[i] = (double)dots[i] * (scale[i] * point);
 }
 

@@ -46,7 +46,8 @@ class SharedStore(Coefficients):
         self._forget_example()
 
     def _forget_example(self) -> None:
-        #: The store's `n_read` at the point that the attributes below describe; -1 once its scores change.
+        #: `n_read` of the store at the point that the attributes below describe; -1 once its scores
+        #: have changed.
         self.n_read = -1
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support

@@ -6,8 +6,8 @@
 
 #ifndef DRIFT_WINDOW_H
 #define DRIFT_WINDOW_H
-#ifndef DRIFT_WORTH /* tests define a smaller one */
-#define DRIFT_WORTH (1 << 20) /* bytes of a row's dense columns above which a window pays */
+#ifndef DRIFT_WINDOW_BYTES /* tests define a smaller one */
+#define DRIFT_WINDOW_BYTES (1 << 20) /* bytes of a row's dense columns above which a window pays */
 #endif
 #define DRIFT_WINDOW 32 /* rows */
 #define DRIFT_PATCH 128 /* slots; sixteen columns of them and their sums fit the first-level cache */
