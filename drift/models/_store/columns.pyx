@@ -138,7 +138,7 @@ cdef class ColumnStore(Changes):
             "values": values,
             "weight": array("d", [self.unscaled[slot] for slot in range(self.used)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.used)]),
-            "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
+            "squared": array("d", [self.norm2[slot] for slot in range(self.used)]),
         }
 
     @cython.binding(True)  # required for class methods under the limited API
@@ -171,11 +171,11 @@ cdef class ColumnStore(Changes):
             id += size
             value += size
             self.unscaled[slot] = state["weight"][slot]
-            self.squared[slot] = state["squared"][slot]
-            self.cosine_factor[slot] = self.cosine_factor_of(self.squared[slot])
+            self.norm2[slot] = state["squared"][slot]
+            self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
             self.scale[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.unscaled[slot] = self.scale[slot] = self.squared[slot] = 0.0
+            self.unscaled[slot] = self.scale[slot] = self.norm2[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)

@@ -191,10 +191,10 @@ cdef class Batches(Scores):
     cdef bint may_be_support(self) noexcept:
         """Whether a support may equal the point, whose kernel values were just computed."""
         cdef int slot
-        cdef double dot, squared = self.point_squared * self.point_cosine_factor**2
+        cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
         for slot in range(self.used):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
             dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] * self.cosine_factor[slot] ** 2 + squared - 2.0 * dot <= same_share * squared:
+            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:
                 return True
         return False

@@ -91,7 +91,7 @@ cdef class Changes(Batches):
             self.put_unknown(slot, fresh)
         self.unscaled[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
-        self.squared[slot] = self.point_squared
+        self.norm2[slot] = self.point_norm2
         self.cosine_factor[slot] = self.point_cosine_factor
         self.n_added += 1
         self.order[self.size] = slot
@@ -182,7 +182,7 @@ cdef class Changes(Batches):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.unscaled[slot] = self.scale[slot] = self.squared[slot] = 0.0
+        self.unscaled[slot] = self.scale[slot] = self.norm2[slot] = 0.0
         self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 

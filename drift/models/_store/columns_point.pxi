@@ -68,8 +68,8 @@ cdef class Point(Slots):
     cdef Terms sorted  # by column, and divided by `divisor`
     cdef int count
     cdef bint ordered  # whether `sorted` is valid
-    cdef double point_norm2  # |x|^2 as read, with new features
-    cdef double divisor, point_scale, point_squared, point_cosine_factor  # as for a slot
+    cdef double read_norm2  # |x|^2 as read, with new features
+    cdef double divisor, point_scale, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
     cdef uint64_t *keys  # to sort, like the next
@@ -136,7 +136,7 @@ cdef class Point(Slots):
         self.terms, self.last = self.last, self.terms
         self.last_count = self.count if self.scored or self.filled else -1
         self.was_scored, self.was_filled = self.scored, self.filled
-        self.last_norm2 = self.point_norm2
+        self.last_norm2 = self.read_norm2
         self.count = self.n_given = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
@@ -151,13 +151,13 @@ cdef class Point(Slots):
         cdef int exponent
         self.count, self.n_unknown = count, n_unknown
         self.point_cosine_factor = self.cosine_factor_of(norm2)
-        self.point_norm2 = norm2
+        self.read_norm2 = norm2
         if not norm2 <= largest_norm2:
             return False
         if self.normalize:
             self.divisor = sqrt(norm2)
             self.point_scale = 1.0
-            self.point_squared = 1.0 if norm2 > 0 else 0.0
+            self.point_norm2 = 1.0 if norm2 > 0 else 0.0
         else:
             if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
                 self_kernel = drift_power(norm2 + self.coef0, self.degree)
@@ -166,14 +166,14 @@ cdef class Point(Slots):
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
             self.point_scale = self.divisor * self.point_cosine_factor
-            self.point_squared = norm2
+            self.point_norm2 = norm2
         if self.divisor == 0:
             self.divisor = 1.0
         if (
             count == self.last_count
             and norm2 == self.last_norm2
             # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
-            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
+            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.far)
             and memcmp(self.terms.ids, self.last.ids, count * sizeof(int32_t)) == 0
             and memcmp(self.terms.values, self.last.values, count * sizeof(double)) == 0
         ):
@@ -410,6 +410,6 @@ cdef class Point(Slots):
             self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0
         self.point_scale = self.scale[slot]
-        self.point_squared = self.squared[slot]
+        self.point_norm2 = self.norm2[slot]
         self.point_cosine_factor = self.cosine_factor[slot]
-        self.point_norm2 = -1.0  # differs from every example's
+        self.read_norm2 = -1.0  # differs from every example's

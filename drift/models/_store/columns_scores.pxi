@@ -40,11 +40,11 @@ cdef class Scores(Point):
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
-            near = self.near_slots() if self.gamma * self.point_squared > self.far else []
+            near = self.near_slots() if self.gamma * self.point_norm2 > self.far else []
             if self.wide:
-                drift_rbf_double(self.kernels, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_double(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
             else:
-                drift_rbf_float(self.kernels, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_float(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
             for slot in near:
                 self.kernels[<int>slot] = exp(-self.gamma * self.distance(slot))
         else:
@@ -58,7 +58,7 @@ cdef class Scores(Point):
         cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
         cdef list near = []
         for slot in range(self.used):
-            sum = self.squared[slot] + self.point_squared
+            sum = self.norm2[slot] + self.point_norm2
             if self.gamma * (sum - 2.0 * self.kernels[slot] - error * sum) < 50.0:
                 near.append(slot)
         return near
@@ -88,14 +88,14 @@ cdef class Scores(Point):
         """Apply a user's kernel to the inner products in `kernels`."""
         cdef bytes dots = (<char *>self.kernels)[:self.used * sizeof(double)]
         cdef int n
-        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.kernels)
+        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_norm2, self.kernels)
         for n in range(self.used, self.padded()):
             self.kernels[n] = 0.0
         return 0
 
     cdef object norms(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
-        norms = np.frombuffer(bytearray((<char *>self.squared)[:self.used * sizeof(double)]))
+        norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.used * sizeof(double)]))
         if self.free_slots.size:
             norms[listed(&self.free_slots)] = 1.0
         return norms
@@ -126,7 +126,7 @@ cdef class Scores(Point):
         for slot in range(self.used):
             kernels[slot] = 1.0
             if self.kernel_kind != DRIFT_RBF:
-                kernels[slot] = drift_power((1.0 if self.cosine else self.squared[slot]) + self.coef0, self.degree)
+                kernels[slot] = drift_power((1.0 if self.cosine else self.norm2[slot]) + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:
@@ -214,7 +214,7 @@ cdef class Scores(Point):
 
     def self_kernel(self):
         """Kernel between the point and itself."""
-        cdef double norm2 = 1.0 if self.cosine else self.point_squared
+        cdef double norm2 = 1.0 if self.cosine else self.point_norm2
         self.check_reader()
         if self.cached_self_kernel is None or norm2 != self.cached_norm2:
             self.cached_self_kernel = float(self.kernel(norm2, norm2, norm2))

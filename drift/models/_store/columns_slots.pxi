@@ -48,7 +48,7 @@ cdef class Slots:
     cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
     cdef double factor
     cdef double *scale  # what the slot's values are multiplied by
-    cdef double *squared  # |x|^2
+    cdef double *norm2  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
     # The point, by slot.
@@ -103,7 +103,7 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.unscaled); drift_free(self.scale); drift_free(self.squared)
+        drift_free(self.unscaled); drift_free(self.scale); drift_free(self.norm2)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
 
@@ -295,7 +295,7 @@ cdef class Slots:
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
         self.unscaled = <double *>grown_aligned(self.unscaled, before, after, sizeof(double))
         self.scale = <double *>grown_aligned(self.scale, before, after, sizeof(double))
-        self.squared = <double *>grown_aligned(self.squared, before, after, sizeof(double))
+        self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))
         self.kernels = <double *>grown_aligned(self.kernels, before, after, sizeof(double))
         self.dots_block = grown_aligned(self.dots_block, 0, after + DRIFT_LANES, real)

@@ -58,8 +58,8 @@ class ColumnStore:
         # The slots. Each list of columns is replaced, never changed.
         self.features: list[list[int]] = []  # columns in which the slot has a value
         self._coefficients: list[float] = []
-        self.squared: list[float] = []  # |x|^2; -1 in a free slot
-        self.free_squared = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
+        self.norm2: list[float] = []  # |x|^2; -1 in a free slot
+        self.free_norm2 = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
         self.free_slots: list[int] = []
         # The supports, the oldest first.
         self.order: list[int] = []  # slots
@@ -86,15 +86,15 @@ class ColumnStore:
             # Most values are floats: to call `number` for each would take longer than the rest.
             values = {n: v if type(v) is float else number(v) for n, v in features.items()}
             squares = [v * v for v in values.values() if v == v]
-            squared = math.fsum(squares)
+            norm2 = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
         most = self.largest_self_kernel if self._grows else LARGEST
-        if not squared <= LARGEST or not self._self_kernel_of(squared) <= most:
+        if not norm2 <= LARGEST or not self._self_kernel_of(norm2) <= most:
             raise refusal_of(features, most=most)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
-        self.point = (sorted(columns), squared)
+        self.point = (sorted(columns), norm2)
         self.unknown = math.fsum([v * v for n, v in values.items() if n not in known and v == v])
 
     def read_support(self, slot: int) -> None:
@@ -102,7 +102,7 @@ class ColumnStore:
         self.n_read += 1
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
-            self.squared[slot],
+            self.norm2[slot],
         )
         self.unknown = 0.0
 
@@ -164,11 +164,11 @@ class ColumnStore:
             predictions.append(class_labels[k])
 
     def _may_be_support(self) -> bool:
-        squared = self.point[1]
-        scale = math.sqrt(squared) if self.normalize else 1.0  # of the supports, beside the point
-        pairs = zip(self._dots(), self.squared, strict=True)
+        norm2 = self.point[1]
+        scale = math.sqrt(norm2) if self.normalize else 1.0  # of the supports, beside the point
+        pairs = zip(self._dots(), self.norm2, strict=True)
         return any(
-            s >= 0.0 and s * scale**2 + squared - 2.0 * dot * scale <= SAME * squared
+            s >= 0.0 and s * scale**2 + norm2 - 2.0 * dot * scale <= SAME * norm2
             for dot, s in pairs
         )
 
@@ -203,8 +203,8 @@ class ColumnStore:
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
         if type(kernel) is RBF and kernel.gamma * own > FAR:
             return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
-        free = self.free_squared
-        pairs = zip(dots, self.squared, strict=True)
+        free = self.free_norm2
+        pairs = zip(dots, self.norm2, strict=True)
         return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
 
     def _distance(self, slot: int) -> float:
@@ -262,8 +262,8 @@ class ColumnStore:
         self.read(x)
         self._last = None
         present = {name: number(value) for name, value in x.items()}
-        squared = self.point[1]
-        divisor = (math.sqrt(squared) or 1.0) if self.normalize else _power_of_two(squared)
+        norm2 = self.point[1]
+        divisor = (math.sqrt(norm2) or 1.0) if self.normalize else _power_of_two(norm2)
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else VANISHES
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
@@ -275,13 +275,13 @@ class ColumnStore:
             slot = len(self.features)
             self.features.append([])
             self._coefficients.append(0.0)
-            self.squared.append(-1.0)
+            self.norm2.append(-1.0)
         self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
             self.columns[j] = self.columns[j] | {slot: value / divisor if self.normalize else value}
         self._coefficients[slot] = coefficient
-        self.squared[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
+        self.norm2[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
         self.n_added += 1
         self.order.append(slot)
         self.serials.append(self.n_added)
@@ -306,7 +306,7 @@ class ColumnStore:
                 self.free_columns.append(j)
         self.features[slot] = []
         self._coefficients[slot] = 0.0
-        self.squared[slot] = -1.0  # marks a free slot
+        self.norm2[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
         return slot
 
@@ -323,7 +323,7 @@ class ColumnStore:
         """Read a support as the point; return its nearest neighbour, and the merge's share."""
         self.read_support(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
-        self_kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
+        self_kernels = {j: self._self_kernel_of(self.norm2[j]) for j in chosen if j != slot}
         shares = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((share * kernels[j] for j, share in shares.items()), default=0.0)
         for j, share in shares.items():
@@ -401,9 +401,9 @@ class ColumnStore:
 
     # --- internals -----------------------------------------------------------------------------
 
-    def _self_kernel_of(self, squared: float) -> float:
+    def _self_kernel_of(self, norm2: float) -> float:
         try:
-            return float(self.kernel(squared, squared, squared))
+            return float(self.kernel(norm2, norm2, norm2))
         except OverflowError:
             return math.inf
 
@@ -422,14 +422,14 @@ class ColumnStore:
     @alone
     def state(self) -> dict[str, Any]:
         """Return the state as plain values and arrays."""
-        ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
+        ids, values, scales, norms2 = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self.features):
-            norm2 = max(self.squared[slot], 0.0)  # -1 marks a free slot
+            norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
             divisor = 1.0 if self.normalize else _power_of_two(norm2)
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
             scales.append(divisor)
-            squared.append(norm2)
+            norms2.append(norm2)
         serials = array("q", bytes(8 * len(self.features)))
         for slot, serial in zip(self.order, self.serials, strict=True):
             serials[slot] = serial
@@ -452,7 +452,7 @@ class ColumnStore:
             "values": values,
             "weight": array("d", self._coefficients),
             "scale": scales,
-            "squared": squared,
+            "squared": norms2,
         }
 
     @classmethod
@@ -467,7 +467,7 @@ class ColumnStore:
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
         self._coefficients = [state["factor"] * unscaled for unscaled in state["weight"]]
-        self.squared = list(state["squared"])
+        self.norm2 = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
             self.features.append(list(state["ids"][position : position + size]))
@@ -475,7 +475,7 @@ class ColumnStore:
                 self.columns[j][slot] = state["values"][position] * state["scale"][slot]
                 position += 1
         for slot in self.free_slots:
-            self.squared[slot] = -1.0
+            self.norm2[slot] = -1.0
         held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
         self.order, self.serials = [slot for _, slot in held], [serial for serial, _ in held]
         self.n_added = state["n_added"]
@@ -506,9 +506,9 @@ def prefix_votes(
     return (0.0 if averaged and abs(vote) <= tie * vote_magnitude else vote), score
 
 
-def _power_of_two(squared: float) -> float:
+def _power_of_two(norm2: float) -> float:
     """Return the compiled store's divisor of an example with this squared norm."""
-    return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
+    return math.ldexp(1.0, math.frexp(math.sqrt(norm2))[1])
 
 
 def _may_update(scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool) -> bool:

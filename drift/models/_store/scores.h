@@ -86,7 +86,7 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
 #define DRIFT_EXP(terms)                                                                            \
     for (int i = 0; i < n; i++) {                                                                   \
-        double d = squared[i] + point - 2.0 * kernels[i];                                           \
+        double d = norm2[i] + point_norm2 - 2.0 * kernels[i];                                       \
         double x = -gamma * (d > 0.0 ? d : 0.0);                                                    \
         double bounded = x > -708.0 ? x : -708.0;                                                   \
         double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
@@ -103,11 +103,13 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
 static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,
                                    1.0 / 7, 1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
 
-DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *squared, double point, double gamma, int n) {
+DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *norm2, double point_norm2, double gamma,
+                                         int n) {
     DRIFT_EXP(8)
 }
 
-DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *squared, double point, double gamma, int n) {
+DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *norm2, double point_norm2, double gamma,
+                                          int n) {
     DRIFT_EXP(14)
 }
 
