@@ -106,16 +106,16 @@ cdef class ColumnStore(Changes):
         cdef int32_t *id
         cdef double *value
         self.guard.check()
-        sizes = array("i", [self.n_features[slot] for slot in range(self.used)])
-        serials = array("q", bytes(self.used * sizeof(int64_t)))
-        for k in range(self.size):
+        sizes = array("i", [self.n_features[slot] for slot in range(self.n_slots)])
+        serials = array("q", bytes(self.n_slots * sizeof(int64_t)))
+        for k in range(self.n_live):
             serials[self.order[k]] = self.serials[k]
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
         id_buffer, value_buffer = buffer_of(ids, PyBUF_WRITABLE), buffer_of(values, PyBUF_WRITABLE)
         id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             for k in range(self.n_features[slot]):
                 id[0] = self.features[slot][k]
                 value[0] = self.get(&self.columns[id[0]], slot)
@@ -136,9 +136,9 @@ cdef class ColumnStore(Changes):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.unscaled[slot] for slot in range(self.used)]),
-            "scale": array("d", [self.divisor_of(slot) for slot in range(self.used)]),
-            "squared": array("d", [self.norm2[slot] for slot in range(self.used)]),
+            "weight": array("d", [self.unscaled[slot] for slot in range(self.n_slots)]),
+            "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
+            "squared": array("d", [self.norm2[slot] for slot in range(self.n_slots)]),
         }
 
     @cython.binding(True)  # required for class methods under the limited API
@@ -162,7 +162,7 @@ cdef class ColumnStore(Changes):
                 self.name_column(j, name)
         fill(&self.free_columns, state["free_columns"])
         fill(&self.free_slots, state["free_slots"])
-        self.used = len(state["sizes"])
+        self.n_slots = len(state["sizes"])
         dense = set(state["dense"])
         for slot, size in enumerate(state["sizes"]):
             self.features[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
@@ -182,8 +182,8 @@ cdef class ColumnStore(Changes):
         self.n_added = state["n_added"]
         for slot, serial in sorted(enumerate(state["serials"]), key=SERIAL):
             if serial:
-                self.order[self.size], self.serials[self.size] = slot, serial
-                self.size += 1
+                self.order[self.n_live], self.serials[self.n_live] = slot, serial
+                self.n_live += 1
         return self
 
 

@@ -192,7 +192,7 @@ cdef class Batches(Scores):
         """Whether a support may equal the point, whose kernel values were just computed."""
         cdef int slot
         cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
             dot *= self.scale[slot] * self.point_scale
             if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:

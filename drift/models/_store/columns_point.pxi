@@ -29,7 +29,7 @@ cdef struct Terms:
 
 
 cdef struct Reading:
-    # What an example becomes while its features are read one by one. Only `take` gets its address, so that it stays
+    # What an example becomes while its features are read one by one. Only `add_feature` gets its address, so that it stays
     # in registers.
     Sum norm2
     Terms terms
@@ -37,7 +37,7 @@ cdef struct Reading:
     int count, n_unknown
 
 
-cdef inline void take(Reading *reading, int k, int j, double v) noexcept:
+cdef inline void add_feature(Reading *reading, int k, int j, double v) noexcept:
     """Add feature `k` of value `v`, neither 0 nor NaN, which has column `j`; -1: a new feature."""
     add_square(&reading.norm2, v)
     if j < 0:
@@ -173,7 +173,7 @@ cdef class Point(Slots):
             count == self.last_count
             and norm2 == self.last_norm2
             # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
-            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.far)
+            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.exact_above)
             and memcmp(self.terms.ids, self.last.ids, count * sizeof(int32_t)) == 0
             and memcmp(self.terms.values, self.last.values, count * sizeof(double)) == 0
         ):
@@ -227,7 +227,7 @@ cdef class Point(Slots):
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
         if not self.current:
-            raise refusal_of(features, most=self.largest_self_kernel)
+            raise refusal_of(features, largest_self_kernel=self.largest_self_kernel)
 
     cdef bint is_same(self, dict features) except -1:
         """Whether this equals the example read last; if so, record its names.
@@ -299,7 +299,7 @@ cdef class Point(Slots):
                 return False
             if j >= 0:
                 DRIFT_PREFETCH(&self.columns[j])
-            take(&reading, k, j, v)
+            add_feature(&reading, k, j, v)
         self.plain = True
         self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return True
@@ -325,7 +325,7 @@ cdef class Point(Slots):
             self.given[k].value = v
             self.given[k].hash = looked_up[k][1]
             if v == v and v != 0.0:
-                take(&reading, k, looked_up[k][2], v)
+                add_feature(&reading, k, looked_up[k][2], v)
         self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return owned
 
@@ -379,14 +379,14 @@ cdef class Point(Slots):
             given[n].value = v
             if j >= 0:
                 DRIFT_PREFETCH(&self.columns[j])
-            take(&reading, n, j, v)
+            add_feature(&reading, n, j, v)
             n += 1
         if n_read != self.n_read:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
         self.n_given = n
         if not self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
             raise refusal_of(
-                {self.name_of(given[k].index): given[k].value for k in range(n)}, most=self.largest_self_kernel
+                {self.name_of(given[k].index): given[k].value for k in range(n)}, largest_self_kernel=self.largest_self_kernel
             )
         return 0
 

@@ -40,7 +40,7 @@ cdef class Scores(Point):
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
-            near = self.near_slots() if self.gamma * self.point_norm2 > self.far else []
+            near = self.near_slots() if self.gamma * self.point_norm2 > self.exact_above else []
             if self.wide:
                 drift_rbf_double(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
             else:
@@ -57,7 +57,7 @@ cdef class Scores(Point):
         cdef int slot
         cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
         cdef list near = []
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             sum = self.norm2[slot] + self.point_norm2
             if self.gamma * (sum - 2.0 * self.kernels[slot] - error * sum) < 50.0:
                 near.append(slot)
@@ -86,23 +86,23 @@ cdef class Scores(Point):
 
     cdef int call_kernel(self) except -1:
         """Apply a user's kernel to the inner products in `kernels`."""
-        cdef bytes dots = (<char *>self.kernels)[:self.used * sizeof(double)]
+        cdef bytes dots = (<char *>self.kernels)[:self.n_slots * sizeof(double)]
         cdef int n
         self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_norm2, self.kernels)
-        for n in range(self.used, self.padded()):
+        for n in range(self.n_slots, self.padded()):
             self.kernels[n] = 0.0
         return 0
 
     cdef object norms(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
-        norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.used * sizeof(double)]))
+        norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.n_slots * sizeof(double)]))
         if self.free_slots.size:
             norms[listed(&self.free_slots)] = 1.0
         return norms
 
     cdef int apply_kernel(self, dots, norms, other, double *out) except -1:
         """Write a user's kernel values by slot."""
-        cdef int n = self.used
+        cdef int n = self.n_slots
         cdef int64_t n_read = self.n_read
         cdef Buffer buffer
         result = np.ascontiguousarray(self.kernel(dots, norms, other), dtype=np.float64)
@@ -110,7 +110,7 @@ cdef class Scores(Point):
             raise ParameterError(
                 f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
             )
-        if n_read != self.n_read or n != self.used:
+        if n_read != self.n_read or n != self.n_slots:
             raise RuntimeError(IN_USE)
         buffer = buffer_of(result)
         if n:
@@ -123,7 +123,7 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_CUSTOM:
             norms = self.norms()
             return self.apply_kernel(norms, norms, norms, kernels)
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             kernels[slot] = 1.0
             if self.kernel_kind != DRIFT_RBF:
                 kernels[slot] = drift_power((1.0 if self.cosine else self.norm2[slot]) + self.coef0, self.degree)
@@ -205,9 +205,9 @@ cdef class Scores(Point):
         self.check_reader()
         self.compute_kernels()
         buffer = buffer_of(out, PyBUF_WRITABLE)
-        if self.used:
-            memcpy(doubles(buffer, self.used), self.kernels, self.used * sizeof(double))
-        return self.used
+        if self.n_slots:
+            memcpy(doubles(buffer, self.n_slots), self.kernels, self.n_slots * sizeof(double))
+        return self.n_slots
 
     cdef object overflow(self):
         return FeatureError(f"the kernel {self.kernel!r} has no finite value at this example: scale the features")

@@ -23,7 +23,7 @@ cdef class Slots:
     cdef bint normalize  # examples are stored with unit norm
     cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
     cdef public double largest_self_kernel  # a bound on k(x, x), for kernels that grow with x
-    cdef double far  # gamma |x|^2 above which the RBF needs exact distances
+    cdef double exact_above  # gamma |x|^2 above which the RBF needs exact distances
     cdef readonly double tie  # a score below this share of its terms' magnitudes is rounding error
 
     # The columns.
@@ -41,7 +41,7 @@ cdef class Slots:
 
     # The slots. A free one has coefficient, scale and |x|^2 0, and no features.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
-    cdef int used  # slots from this on were never used
+    cdef int n_slots  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
     cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
@@ -59,7 +59,7 @@ cdef class Slots:
     # The supports, the oldest first.
     cdef int32_t *order  # slots
     cdef int64_t *serials
-    cdef int size
+    cdef int n_live  # number of supports
     cdef readonly int64_t n_added  # the last serial number
 
     # The log of columns, for `Changes.undo`.
@@ -73,7 +73,7 @@ cdef class Slots:
         self.wide = wide
         self.limit = limit
         self.tie = TIE if wide else 2.0**-22
-        self.far = FAR if wide else 2.0**10
+        self.exact_above = FAR if wide else 2.0**10
         self.largest_self_kernel = LARGEST
         self.kernel_kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
@@ -131,7 +131,7 @@ cdef class Slots:
 
     cdef int padded(self) noexcept:
         """The slots in use, rounded up to the lanes."""
-        return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+        return (self.n_slots + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
     cdef double get(self, DriftColumn *column, int slot) noexcept:
         return drift_get(self.wide, column, slot)

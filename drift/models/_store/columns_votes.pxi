@@ -18,7 +18,7 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
     """
     cdef Buffer buffer = None if slots is None else buffer_of(slots)
     cdef const int32_t *slot = store.order if slots is None else <int32_t *>buffer.view.buf
-    cdef Py_ssize_t k, n = store.size if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
+    cdef Py_ssize_t k, n = store.n_live if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
     cdef Buffer coefficient_buffer = buffer_of(coefficients), survived_buffer = buffer_of(survived)
     cdef const double *coefficient = doubles(coefficient_buffer, n)
     cdef const double *votes = doubles(survived_buffer, n + 1) + 1  # of each prefix but the empty one
@@ -26,7 +26,7 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
     store.check_reader()
     store.compute_kernels()
     for k in range(n):
-        if not 0 <= slot[k] < store.used:
+        if not 0 <= slot[k] < store.n_slots:
             raise ValueError(f"no support is in slot {slot[k]}")
         term = coefficient[k] * store.kernels[slot[k]]
         sum += term

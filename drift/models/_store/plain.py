@@ -89,9 +89,9 @@ class ColumnStore:
             norm2 = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
-        most = self.largest_self_kernel if self._grows else LARGEST
-        if not norm2 <= LARGEST or not self._self_kernel_of(norm2) <= most:
-            raise refusal_of(features, most=most)
+        largest = self.largest_self_kernel if self._grows else LARGEST
+        if not norm2 <= LARGEST or not self._self_kernel_of(norm2) <= largest:
+            raise refusal_of(features, largest_self_kernel=largest)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
         self.point = (sorted(columns), norm2)

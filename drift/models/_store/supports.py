@@ -104,12 +104,12 @@ class SupportSet:
     @property
     def safe_norm2(self) -> float:
         """Sum of squares up to which an example is not too large for the kernel."""
-        kernel, most = self.kernel, LARGEST
+        kernel, largest = self.kernel, LARGEST
         if isinstance(kernel, Linear):
-            most = min(most, self.store.largest_self_kernel)
+            largest = min(largest, self.store.largest_self_kernel)
         elif isinstance(kernel, Polynomial):
-            most = min(most, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0)
-        return 0.999 * most
+            largest = min(largest, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0)
+        return 0.999 * largest
 
     @property
     def capacity(self) -> int:
