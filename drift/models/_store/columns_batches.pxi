@@ -60,7 +60,7 @@ cdef class Batches(Scores):
         cdef RowsView view = None
         if type(rows) is Rows:
             view = view_of(rows)
-            self.read_header(view)
+            self.look_up_batch(view)
         return view
 
     cdef int open_window(self, RowsView view, int first) except -1:

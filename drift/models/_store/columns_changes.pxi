@@ -58,7 +58,7 @@ cdef class Changes(Batches):
         cdef int slot, k
         cdef int32_t *features
         cdef list owned = None
-        cdef dict fresh = {}  # created before names are borrowed
+        cdef dict new_features = {}  # created before names are borrowed
         self.check_reader()
         if not self.current or (self.n_unknown and not self.by_index):
             if type(x) is not dict and type(x) is not Row:
@@ -88,7 +88,7 @@ cdef class Changes(Batches):
         for k in range(self.count):
             self.put(self.sorted.ids[k], slot, self.sorted.values[k])
         if self.n_unknown:
-            self.put_unknown(slot, fresh)
+            self.put_unknown(slot, new_features)
         self.unscaled[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
         self.norm2[slot] = self.point_norm2
@@ -99,8 +99,8 @@ cdef class Changes(Batches):
         self.n_live += 1
         return slot
 
-    cdef int put_unknown(self, int slot, dict fresh) except -1:
-        """Create columns for the point's new features; `fresh` is an empty dict.
+    cdef int put_unknown(self, int slot, dict new_features) except -1:
+        """Create columns for the point's new features; `new_features` is an empty dict.
 
         Columns are summed in the order of their creation. So they are created in the order of the
         names, which does not depend on the example.
@@ -119,9 +119,9 @@ cdef class Changes(Batches):
         for k in range(n):
             j = self.unknown[k]
             name = self.name_of(self.given[j].index) if self.by_index else <object>self.given[j].name
-            fresh[name] = self.given[j].value
-        for name in in_order(list(fresh)):
-            self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
+            new_features[name] = self.given[j].value
+        for name in in_order(list(new_features)):
+            self.put(self.new_column(name), slot, <double>new_features[name] / self.divisor)
         return 0
 
     def evict_slot(self, int slot):

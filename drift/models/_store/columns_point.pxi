@@ -214,7 +214,7 @@ cdef class Point(Slots):
                 return
         elif type(x) is Row:
             view = view_of(x.rows)
-            self.read_header(view)
+            self.look_up_batch(view)
             self.read_row_at(view, x.i)
             return
         else:
@@ -330,7 +330,7 @@ cdef class Point(Slots):
         return owned
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
-        """Read a row of an array after `read_header`, unless it is the point already."""
+        """Read a row of an array after `look_up_batch`, unless it is the point already."""
         view.take(i)
         if self.is_same_row(view):
             self.guard.check()
@@ -344,7 +344,7 @@ cdef class Point(Slots):
         """Whether the row that the view took equals the example read last."""
         cdef int k, n = 0
         cdef double v
-        if not (self.current and self.by_index) or self.row_names is not self.header:
+        if not (self.current and self.by_index) or self.row_names is not self.batch_names:
             return False
         for k in range(view.count):
             v = view.numbers[k]
@@ -367,7 +367,7 @@ cdef class Point(Slots):
         self.start_point()
         n_read = self.n_read
         self.reserve_point(view.count)
-        self.by_index, self.row_names = True, self.header
+        self.by_index, self.row_names = True, self.batch_names
         reading, given = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0), self.given
         for k in range(view.count):
             v = view.numbers[k]

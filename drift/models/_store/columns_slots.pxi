@@ -34,10 +34,10 @@ cdef class Slots:
     cdef Stack free_columns  # with room for all columns
 
     # The columns of the batch that is read, at positions 0, 1, 2, ...
-    cdef object header  # their names, None for numbers
-    cdef dict positions  # by name
+    cdef object batch_names  # None: the columns have numbers
+    cdef dict positions  # of each name
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
-    cdef Py_ssize_t header_width
+    cdef Py_ssize_t batch_width
 
     # The slots. A free one has coefficient, scale and |x|^2 0, and no features.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
@@ -176,13 +176,13 @@ cdef class Slots:
 
     cdef int new_column(self, name) except -1:
         """Give a name a column."""
-        cdef bint fresh = self.free_columns.size == 0
-        cdef int j = self.append_column() if fresh else self.free_columns.items[self.free_columns.size - 1]
+        cdef bint appended = self.free_columns.size == 0
+        cdef int j = self.append_column() if appended else self.free_columns.items[self.free_columns.size - 1]
         reserve(&self.named, 1)
         self.name_column(j, name)
-        if not fresh:
+        if not appended:
             self.free_columns.size -= 1
-        if self.logging and (fresh or self.free_columns.size < self.fewest_free):
+        if self.logging and (appended or self.free_columns.size < self.fewest_free):
             push(&self.named, j)
             self.fewest_free = min(self.fewest_free, self.free_columns.size)
         return j
@@ -222,7 +222,7 @@ cdef class Slots:
         except BaseException as error:
             problem = error
             drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
-            for k in range(self.header_width):
+            for k in range(self.batch_width):
                 if self.column_of[k] == j:
                     self.column_of[k] = -1
         self.names[j] = None
@@ -234,21 +234,21 @@ cdef class Slots:
         """Position of a name among the batch's columns, or -1."""
         if self.column_of == NULL:
             return -1
-        return index_below(name, self.header_width) if self.header is None else self.positions.get(name, -1)
+        return index_below(name, self.batch_width) if self.batch_names is None else self.positions.get(name, -1)
 
-    cdef int read_header(self, RowsView view) except -1:
+    cdef int look_up_batch(self, RowsView view) except -1:
         """Look up the columns of a batch, unless they are those looked up last."""
         cdef Py_ssize_t position, width = view.width
         names = view.names
-        if self.header is not names:
-            self.forget_header()
-        if names is not None and self.header is None:
-            self.look_up_header(names)
+        if self.batch_names is not names:
+            self.forget_batch()
+        if names is not None and self.batch_names is None:
+            self.look_up_names(names)
         elif names is None and width > indexed_width:
-            self.forget_header()
-        elif names is None and width > self.header_width:
+            self.forget_batch()
+        elif names is None and width > self.batch_width:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
-            self.header_width = width
+            self.batch_width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
             for j, name in enumerate(self.names[: self.n_columns]):
                 position = index_below(name, width) if self.columns[j].size else -1
@@ -256,7 +256,7 @@ cdef class Slots:
                     self.column_of[position] = j
         return 0
 
-    cdef int look_up_header(self, names) except -1:
+    cdef int look_up_names(self, names) except -1:
         """Look up the names of columns."""
         cdef dict positions = {name: k for k, name in enumerate(names)}
         cdef Py_ssize_t k, width = len(names)
@@ -270,19 +270,19 @@ cdef class Slots:
         except:
             free(column_of)
             raise
-        self.header, self.positions, self.column_of, self.header_width = names, positions, column_of, width
+        self.batch_names, self.positions, self.column_of, self.batch_width = names, positions, column_of, width
         return 0
 
-    cdef void forget_header(self) noexcept:
+    cdef void forget_batch(self) noexcept:
         """Forget the columns looked up."""
         free(self.column_of)
-        self.column_of, self.header_width = NULL, 0
-        self.header = self.positions = None
+        self.column_of, self.batch_width = NULL, 0
+        self.batch_names = self.positions = None
 
     cdef int reserve_slots(self, int count) except -1:
         """Make room for `count` slots, doubling up to the limit."""
         cdef int j, before = self.capacity, after = max(2 * before, count)
-        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), fresh
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), more
         if count <= before:
             return 0
         if self.limit is not None and self.limit >= count:
@@ -309,9 +309,9 @@ cdef class Slots:
                 self.log_conversion(j, True)
             elif drift_grow_dense(self.wide, &self.columns[j], before, after):
                 raise MemoryError(NO_MEMORY)
-        fresh = after - before
-        memset(self.features + before, 0, fresh * sizeof(void *))
-        memset(self.n_features + before, 0, fresh * sizeof(int32_t))
+        more = after - before
+        memset(self.features + before, 0, more * sizeof(void *))
+        memset(self.n_features + before, 0, more * sizeof(int32_t))
         self.capacity = after
         return 0
 
@@ -326,6 +326,6 @@ cdef class Slots:
                 size += self.columns[j].room * 2 * real  # a cell is a slot and a value, aligned
         for j in range(self.capacity):
             size += self.n_features[j] * sizeof(int32_t)
-        size += self.column_room * sizeof(DriftColumn) + self.header_width * sizeof(int32_t)
+        size += self.column_room * sizeof(DriftColumn) + self.batch_width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * sizeof(DriftEntry)
         return size + self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)
