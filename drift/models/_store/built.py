@@ -1,7 +1,7 @@
 """What is compiled: the column store and what is built with it; or the same in plain Python.
 
 Other modules import these names from here. Beside the store they are the guard, the calibration,
-`prefix_votes` for the `VotedPerceptron`, and `coded` and `rows_to_check` for batches.
+`prefix_votes` for the `VotedPerceptron`, and `numbered_objects` and `rows_to_check` for batches.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ try:
         Calibration,
         ColumnStore,
         Guard,
-        coded,
+        numbered_objects,
         prefix_votes,
         rows_to_check,
     )
 except ImportError:  # built without a C compiler
     from drift.models._base.guard import Guard  # type: ignore[assignment]
-    from drift.models._base.rows import coded, rows_to_check
+    from drift.models._base.rows import numbered_objects, rows_to_check
     from drift.models._store.calibration import Calibration  # type: ignore[assignment]
     from drift.models._store.plain import ColumnStore, prefix_votes  # type: ignore[assignment]
 
@@ -35,9 +35,9 @@ __all__ = [
     "Calibration",
     "ColumnStore",
     "Guard",
-    "coded",
     "column_type",
     "compiled",
+    "numbered_objects",
     "prefix_votes",
     "rows_to_check",
 ]

@@ -53,13 +53,13 @@ from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of
 from drift.models._base.guard import IN_USE, Kind, copied, kind_of, undoes_itself
 from drift.models._base.rounding import TIE
-from drift.models._base.rows import DISTINCT, INDEXED_WIDTH, Row, Rows
+from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
 from drift.models._store import calibration
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, FAR, LANES, SAME, SPARSE
 
 cdef double largest_norm2 = LARGEST, same_share = SAME
-cdef int most_distinct = DISTINCT
+cdef int most_distinct = MOST_DISTINCT
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 

@@ -40,7 +40,7 @@ def rows_to_check(rows, double largest):
     return found
 
 
-def coded(list values):
+def numbered_objects(list values):
     """Distinct objects among values and each value's number; see the plain function."""
     cdef list distinct = []
     cdef bytearray numbers = bytearray(len(values))

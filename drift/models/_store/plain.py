@@ -334,7 +334,9 @@ class ColumnStore:
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
-            self._coefficients[target] = sum_or_zero(self._coefficients[target], share * self._coefficients[slot])
+            self._coefficients[target] = sum_or_zero(
+                self._coefficients[target], share * self._coefficients[slot]
+            )
         self.evict_slot(slot)
 
     def n_supports(self) -> int:
@@ -371,7 +373,9 @@ class ColumnStore:
 
     def set_coefficients(self, values: Any) -> None:
         """Set the coefficient of each slot."""
-        self._coefficients = [float(value) for value, _ in zip(values, self._coefficients, strict=False)]
+        self._coefficients = [
+            float(value) for value, _ in zip(values, self._coefficients, strict=False)
+        ]
         for slot in self.free_slots:
             self._coefficients[slot] = 0.0
         self._last = None

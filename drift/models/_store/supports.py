@@ -108,7 +108,9 @@ class SupportSet:
         if isinstance(kernel, Linear):
             largest = min(largest, self.store.largest_self_kernel)
         elif isinstance(kernel, Polynomial):
-            largest = min(largest, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0)
+            largest = min(
+                largest, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0
+            )
         return 0.999 * largest
 
     @property
