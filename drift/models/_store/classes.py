@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Classes"]
+__all__ = ["ClassHypotheses"]
 
 
-class Classes(NamedTuple):
+class ClassHypotheses(NamedTuple):
     """The hypotheses of several classes over the slots of one store.
 
     Parameters

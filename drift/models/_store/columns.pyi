@@ -6,7 +6,7 @@ from typing import Any, Self
 from drift.kernels import Kernel
 from drift.models._base.guard import Part
 from drift.models._base.rows import Rows
-from drift.models._store.classes import Classes
+from drift.models._store.classes import ClassHypotheses
 from drift.models._store.learner import Learner
 from drift.types import Features
 
@@ -57,7 +57,7 @@ class ColumnStore:
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
-        classes: Classes,
+        classes: ClassHypotheses,
     ) -> None: ...
     def self_kernel(self) -> float: ...
     def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None: ...

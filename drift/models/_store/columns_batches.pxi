@@ -3,7 +3,7 @@
 cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int count, int k, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `k` may cause an update: rounding counts as if it did; see `Classes`."""
+    """Whether an example of class `k` may cause an update: rounding counts as if it did; see `ClassHypotheses`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= k < count:
@@ -156,7 +156,7 @@ cdef class Batches(Scores):
         labels
             Label of each row; None: predict rows up to the first tie within rounding.
         classes
-            A `drift.models._store.classes.Classes`.
+            A `drift.models._store.classes.ClassHypotheses`.
         """
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from drift.kernels import Kernel
     from drift.models._base.guard import Part
     from drift.models._base.rows import Rows
-    from drift.models._store.classes import Classes
+    from drift.models._store.classes import ClassHypotheses
     from drift.models._store.learner import Learner
     from drift.types import Features
 
@@ -138,7 +138,7 @@ class ColumnStore:
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
-        classes: Classes,
+        classes: ClassHypotheses,
     ) -> None:
         """Append predictions of rows up to the next update; see the compiled store."""
         index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.classes import Classes
+from drift.models._store.classes import ClassHypotheses
 from drift.models._store.coefficients import Coefficients
 
 if TYPE_CHECKING:
@@ -70,10 +70,12 @@ class Prototypes(Coefficients):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    def for_store(self, calibration: Calibration, margin: float) -> Classes:
+    def for_store(self, calibration: Calibration, margin: float) -> ClassHypotheses:
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
-        return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True)
+        return ClassHypotheses(
+            self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True
+        )
 
     def by_label(self, scores: Array) -> dict[Label, float]:
         """Score by label."""
