@@ -2,7 +2,7 @@
 
 A guard saves the attributes of a model, and of the parts that it contains, before an update, and
 restores them if the update raises. `kind_of` says how it saves a value of each type. This guard is
-in plain Python; the compiled one is `drift/models/_store/columns_guard.pxi`.
+in plain Python; the compiled one is `guard.pxi`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 class Part:
     """Part of a model whose attributes an update may change.
 
-    Lists, dicts, sets and arrays are copied before an update, unless `_not_copied` names the attribute.
-    So an update may change them in place. `kind_of` refuses other containers.
+    Lists, dicts, sets and arrays are copied before an update, so that it may change them in place.
+    `_not_copied` names exceptions. `kind_of` refuses other containers.
     """
 
     #: Attributes not copied before an update, which replaces them or calls `Guard.save` first.

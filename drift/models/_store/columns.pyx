@@ -23,10 +23,9 @@ attributes of the earlier layers. The three layers between change of the first o
 the batch's columns, and the arrays for the point's inner products and kernel values.
 
 The other files are no layers. `columns_native.pxi` declares the C functions;
-`columns_memory.pxi` has helpers for memory and buffers. `columns_guard.pxi`,
-`columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use.
-`columns_rows.pxi` and `columns_votes.pxi` have functions: of the rows of a batch, without a store;
-and of one algorithm, which uses a store.
+`columns_memory.pxi` has helpers for memory and buffers. `columns_calibration.pxi` and
+`columns_window.pxi` have classes that the layers use, `columns_votes.pxi` a function for one
+algorithm. `guard.pxi`, `rows.pxi` and `rows_checks.pxi` of `drift/models/_base` know no store.
 """
 
 cimport cython
@@ -67,9 +66,9 @@ include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
 include "columns_memory.pxi"
 include "../_base/rows.pxi"
-include "columns_guard.pxi"
+include "../_base/guard.pxi"
 include "columns_calibration.pxi"
-include "columns_rows.pxi"
+include "../_base/rows_checks.pxi"
 include "columns_window.pxi"
 include "columns_slots.pxi"
 include "columns_point.pxi"

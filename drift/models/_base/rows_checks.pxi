@@ -1,4 +1,4 @@
-# What a batch needs before a model reads its rows. drift/models/_base/rows.py has the same in plain Python.
+# The compiled form of `rows_to_check` and `numbered_objects` in rows.py.
 
 cdef inline double sum_of_squares(dict x) except? -1.0:
     """Sum of an example's squared values, NaN left out; infinity if a name or value is not plain."""

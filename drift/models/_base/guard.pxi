@@ -1,4 +1,4 @@
-# The guard: one thread at a time in a model, and atomic updates.
+# The compiled form of the guard in guard.py: one thread at a time in a model, and rollback of a failed update.
 
 cdef struct SavedRegion:
     # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them allocates
