@@ -14,13 +14,14 @@ derives from the one before, declares its own attributes, and calls no method of
 
 - `columns_slots.pxi`: columns, their names, and the slots of supports;
 - `columns_point.pxi`: the example read last, by columns;
-- `columns_scores.pxi`: its kernel values and score, and the step of a model that learns it;
-- `columns_batches.pxi`: the same for the rows of a batch, with the sums of a window of them;
+- `columns_scores.pxi`: the point's kernel values and scores;
+- `columns_steps.pxi`: the step of a model that learns the point;
+- `columns_batches.pxi`: the rows of a batch, with the sums of a window of them;
 - `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes it.
 
 Only `columns_changes.pxi`, and `restore` below, change supports and coefficients, and with them
-attributes of the earlier layers. The three layers between change of the first one only the table of
-the batch's columns, and the arrays for the point's inner products and kernel values.
+attributes of the earlier layers. The layers between change of the first one only the table of the
+batch's columns, and the arrays for the point's inner products and kernel values.
 
 The other files are no layers. `columns_native.pxi` declares the C functions;
 `columns_memory.pxi` has helpers for memory and buffers. `columns_calibration.pxi` and
@@ -37,7 +38,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WR
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, log, sqrt
+from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
@@ -53,11 +54,12 @@ from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, re
 from drift.models._base.guard import IN_USE, Kind, copied, kind_of, undoes_itself
 from drift.models._base.rounding import TIE
 from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
-from drift.models._store import calibration
+from drift.models._store import calibration, constants
 from drift.models._store.check import check_store
-from drift.models._store.constants import DENSE, FAR, LANES, SAME, SPARSE
+from drift.models._store.constants import DENSE, LANES, SPARSE
 
-cdef double largest_norm2 = LARGEST, same_share = SAME
+cdef double largest_norm2 = LARGEST, same_share = constants.SAME, zero_exponent = constants.ZERO_EXPONENT
+cdef double least_factor = constants.LEAST_FACTOR, most_factor = constants.MOST_FACTOR
 cdef int most_distinct = MOST_DISTINCT
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
@@ -73,6 +75,7 @@ include "columns_window.pxi"
 include "columns_slots.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
+include "columns_steps.pxi"
 include "columns_batches.pxi"
 include "columns_changes.pxi"
 include "columns_votes.pxi"

@@ -1,4 +1,4 @@
-# Computations for many rows of a batch, or for many classes, in one call.
+# Many rows of a batch in one call.
 
 cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int count, int k, double margin, bint rivals
@@ -33,8 +33,8 @@ cdef int best_class(const double *scores, const double *factors, int count) noex
     return best
 
 
-cdef class Batches(Scores):
-    """Scores of many rows, up to the next update, and of classes that share the supports."""
+cdef class Batches(Steps):
+    """The layer that reads, scores and learns the rows of a batch."""
 
     cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""
@@ -113,36 +113,9 @@ cdef class Batches(Scores):
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
                 if not self.learned_without_update(y, label_sign, value, margin, model):
-                    self.run_step(rows[i], y, label_sign, value, model)
+                    self.step(rows[i], y, label_sign, value, model)
             predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(0)
-
-    def class_scores(self, coefficients, scores, roundings):
-        """Score the point under several sets of coefficients, from the same kernel values.
-
-        `coefficients` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
-        wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
-        bound on each error.
-        """
-        cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
-        cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
-        cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
-        self.check_reader()
-        if not self.score_classes(by_class, count, doubles(score, count), doubles(rounding, count)):
-            raise self.overflow()
-
-    cdef bint score_classes(self, Buffer by_class, int count, double *score, double *rounding) except -1:
-        """Score the point under `count` sets of coefficients; False on overflow."""
-        cdef int c, n = self.compute_kernels()
-        cdef const double *coefficients = <double *>by_class.view.buf
-        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
-        cdef bint finite = True
-        if count and width < n:
-            raise ValueError(f"{count} classes of {n} slots and room for {width}")
-        for c in range(count):
-            score[c] = drift_score_of_kernels(coefficients + c * width, self.kernels, n, self.tie, rounding + c)
-            finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
-        return finite
 
     def scan_classes(self, rows, list predictions, list labels, classes):
         """Append predictions of rows up to the first that may cause an update.
@@ -187,14 +160,3 @@ cdef class Batches(Scores):
                 calibration.learn_scores(scores, count, k, 1.0)
             predictions.append(class_labels[k])
         self.close_window(n - <int>len(predictions))
-
-    cdef bint may_be_support(self) noexcept:
-        """Whether a support may equal the point, whose kernel values were just computed."""
-        cdef int slot
-        cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
-        for slot in range(self.n_slots):
-            dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
-            dot *= self.scale[slot] * self.point_scale
-            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:
-                return True
-        return False

@@ -259,7 +259,7 @@ cdef class Changes(Batches):
         """Multiply every coefficient by `c`, in constant time."""
         cdef int slot
         self.factor *= c
-        if not 1e-100 < fabs(self.factor) < 1e100:  # before coefficients under- or overflow
+        if not least_factor < fabs(self.factor) < most_factor:
             self.save_coefficients()
             for slot in range(self.n_slots):
                 self.unscaled[slot] *= self.factor

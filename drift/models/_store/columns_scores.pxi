@@ -1,7 +1,7 @@
-# The point's kernel values and score, and the step of a model that learns it.
+# The point's kernel values, and its scores under one set of coefficients or several.
 
 cdef class Scores(Point):
-    """The layer that computes the point's inner products, kernel values and score."""
+    """The layer that computes the point's inner products, kernel values and scores."""
 
     cdef double last_score, last_rounding
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
@@ -22,7 +22,10 @@ cdef class Scores(Point):
         cdef int n
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
-            self.last_score = drift_score(self.wide, self.unscaled, self.dots, self.scale, self.point_scale, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding)
+            self.last_score = drift_score(
+                self.wide, self.unscaled, self.dots, self.scale, self.point_scale, self.cosine_factor,
+                self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding
+            )
         else:
             n = self.compute_kernels()
             self.last_score = drift_score_of_kernels(self.unscaled, self.kernels, n, self.tie, &self.last_rounding)
@@ -53,13 +56,13 @@ cdef class Scores(Point):
         return n
 
     cdef list near_slots(self):
-        """Slots whose squared distance, from the inner products in `kernels`, is rounding error."""
+        """Slots that may be near enough for a kernel value above 0, by the inner products in `kernels`."""
         cdef int slot
-        cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
+        cdef double sum
         cdef list near = []
         for slot in range(self.n_slots):
             sum = self.norm2[slot] + self.point_norm2
-            if self.gamma * (sum - 2.0 * self.kernels[slot] - error * sum) < 50.0:
+            if self.gamma * (sum - 2.0 * self.kernels[slot] - self.distance_error * sum) < zero_exponent:
                 near.append(slot)
         return near
 
@@ -144,54 +147,6 @@ cdef class Scores(Point):
         self.read(x)
         return self.score()
 
-    def learn(self, x, y, double sign, model):
-        """Read an example, let a model learn it, and return the score before the update."""
-        cdef double value
-        self.read(x)
-        value = self.score()
-        if not self.learned_without_update(y, sign, value, model._update_margin, model):
-            self.run_step(x, y, sign, value, model)
-        return value
-
-    cdef bint learned_without_update(self, y, double sign, double value, double margin, model) except -1:
-        """Learn an example that changes only the calibration; False for any other.
-
-        Its margin is above ``model._update_margin``, and its label is not of a new kind.
-        """
-        if sign * value <= margin or self.adopts(y, model):
-            return False
-        # Without an enclosing update the weight is 1: `_with_weight` sets another within one.
-        self.calibration.learn_score(value, sign, <double>model._weight if self.guard.updating else 1.0)
-        return True
-
-    cdef int run_step(self, x, y, double sign, double value, model) except -1:
-        """Let a model learn the point in one update, as `KernelClassifier._step` does."""
-        cdef bint outermost = self.guard.enter()
-        cdef dict content
-        try:
-            self.guard.join(model)
-            content = attributes_of(model)
-            if sign * value <= 0.0:
-                content["n_mistakes"] += 1
-            if model._should_update(x, sign, value):
-                content["n_updates"] += 1
-                model._update(x, sign, value)
-            self.calibration.learn_score(value, sign, 1.0 if outermost else <double>model._weight)
-            if self.adopts(y, model):
-                model._adopt(y)
-        except:
-            self.guard.undo(outermost)
-            raise
-        self.guard.finish(outermost)
-        return 0
-
-    @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    cdef bint adopts(self, y, model) except -1:
-        """Whether this label changes the kind of labels that a model predicts."""
-        cdef dict content = attributes_of(model)
-        cdef bint usual = type(y) is bool or type(y) is type(content["_labels"][0])
-        return (not usual or content["_kind"] == "any") and model._would_adopt(y)
-
     def rounding(self):
         """Bound on the rounding error of the last score."""
         return fabs(self.factor) * self.last_rounding
@@ -220,3 +175,43 @@ cdef class Scores(Point):
             self.cached_self_kernel = float(self.kernel(norm2, norm2, norm2))
             self.cached_norm2 = norm2
         return self.cached_self_kernel
+
+    # --- beyond one score ------------------------------------------------------------------------
+
+    def class_scores(self, coefficients, scores, roundings):
+        """Score the point under several sets of coefficients, from the same kernel values.
+
+        `coefficients` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
+        wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
+        bound on each error.
+        """
+        cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
+        cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
+        cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
+        self.check_reader()
+        if not self.score_classes(by_class, count, doubles(score, count), doubles(rounding, count)):
+            raise self.overflow()
+
+    cdef bint score_classes(self, Buffer by_class, int count, double *score, double *rounding) except -1:
+        """Score the point under `count` sets of coefficients; False on overflow."""
+        cdef int c, n = self.compute_kernels()
+        cdef const double *coefficients = <double *>by_class.view.buf
+        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+        cdef bint finite = True
+        if count and width < n:
+            raise ValueError(f"{count} classes of {n} slots and room for {width}")
+        for c in range(count):
+            score[c] = drift_score_of_kernels(coefficients + c * width, self.kernels, n, self.tie, rounding + c)
+            finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
+        return finite
+
+    cdef bint may_be_support(self) noexcept:
+        """Whether a support may equal the point, whose kernel values were just computed."""
+        cdef int slot
+        cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
+        for slot in range(self.n_slots):
+            dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
+            dot *= self.scale[slot] * self.point_scale
+            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:
+                return True
+        return False

@@ -24,6 +24,7 @@ cdef class Slots:
     cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
     cdef public double largest_self_kernel  # a bound on k(x, x), for kernels that grow with x
     cdef double exact_above  # gamma |x|^2 above which the RBF needs exact distances
+    cdef double distance_error  # share of |a|^2 + |b|^2 that a distance not exact may err by
     cdef readonly double tie  # a score below this share of its terms' magnitudes is rounding error
 
     # The columns.
@@ -72,8 +73,9 @@ cdef class Slots:
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
-        self.tie = TIE if wide else 2.0**-22
-        self.exact_above = FAR if wide else 2.0**10
+        self.tie = TIE if wide else constants.TIE_FLOAT32
+        self.exact_above = constants.EXACT_ABOVE if wide else constants.EXACT_ABOVE_FLOAT32
+        self.distance_error = constants.DISTANCE_ERROR if wide else constants.DISTANCE_ERROR_FLOAT32
         self.largest_self_kernel = LARGEST
         self.kernel_kind = DRIFT_CUSTOM
         if type(kernel) is Linear:

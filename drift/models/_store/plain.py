@@ -18,7 +18,7 @@ from drift.models._base.guard import Guard, alone, undoes_itself
 from drift.models._base.rounding import TIE, sum_or_zero
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
-from drift.models._store.constants import DENSE, FAR, LANES, SAME, VANISHES
+from drift.models._store.constants import DENSE, EXACT_ABOVE, LANES, SAME, VANISHES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -201,7 +201,7 @@ class ColumnStore:
 
     def _kernels(self) -> list[float]:
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
-        if type(kernel) is RBF and kernel.gamma * own > FAR:
+        if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
             return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
         free = self.free_norm2
         pairs = zip(dots, self.norm2, strict=True)

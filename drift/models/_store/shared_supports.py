@@ -11,6 +11,7 @@ from drift.models._base.examples import content_of
 from drift.models._base.guard import Part
 from drift.models._store import built
 from drift.models._store.coefficients import Coefficients
+from drift.models._store.constants import LEAST_FACTOR, MOST_FACTOR
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -200,7 +201,7 @@ class SharedSupports(Part):
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
         self._factor *= c
-        if not 1e-100 < abs(self._factor) < 1e100:  # before coefficients under- or overflow
+        if not LEAST_FACTOR < abs(self._factor) < MOST_FACTOR:
             self.guard.save(self._shared.matrix[self._number])
             self._shared.matrix[self._number] *= self._factor
             self._shared.n_read = -1
