@@ -207,7 +207,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             return True
         factors = self._factors()
         indices = {label: c for c, label in enumerate(self.models)}
-        matrix = self._shared.matrix[: len(factors)]
+        matrix = self._shared.coefficients.matrix[: len(factors)]
         classes = ClassHypotheses(
             indices,
             matrix,

@@ -74,7 +74,9 @@ cdef class Batches(Steps):
             except FeatureError:
                 break  # raised again when the row is learnt
             self.sort_point()
-            drift_record_row(self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.count)
+            drift_record_row(
+                self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.count
+            )
             window.size += 1
         drift_sum_rows(self.wide, window.recorded, window.sums, window.size, window.slots)
         self.window = window

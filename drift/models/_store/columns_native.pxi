@@ -68,7 +68,9 @@ cdef extern from *:
     void drift_rbf_double(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
     void drift_dots(bint, DriftColumn *, const int32_t *, const double *, int, void *, int, const void *) nogil
-    double drift_score(bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *) nogil
+    double drift_score(
+        bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *
+    ) nogil
     void drift_unscale(bint, double *, const void *, const double *, double, int) nogil
     int drift_put(bint, DriftColumn *, int, double, int, int) nogil
     double drift_get(bint, DriftColumn *, int) nogil

@@ -29,8 +29,8 @@ cdef struct Terms:
 
 
 cdef struct Reading:
-    # What an example becomes while its features are read one by one. Only `add_feature` gets its address, so that it stays
-    # in registers.
+    # What an example becomes while its features are read one by one. It stays in registers, because only
+    # `add_feature`, which is inlined, gets its address.
     Sum norm2
     Terms terms
     int32_t *unknown
@@ -386,7 +386,8 @@ cdef class Point(Slots):
         self.n_given = n
         if not self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
             raise refusal_of(
-                {self.name_of(given[k].index): given[k].value for k in range(n)}, largest_self_kernel=self.largest_self_kernel
+                {self.name_of(given[k].index): given[k].value for k in range(n)},
+                largest_self_kernel=self.largest_self_kernel,
             )
         return 0
 

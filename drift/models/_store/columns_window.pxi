@@ -43,7 +43,9 @@ cdef class Window:
         self.changed[self.n_changed] = block
         self.n_changed += 1
 
-    cdef const void *sums_of(self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count) noexcept:
+    cdef const void *sums_of(
+        self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count
+    ) noexcept:
         """Sums of a row that it covers; NULL if other columns are dense now."""
         cdef int k, row = i - self.first
         if not drift_is_recorded(self.wide, self.recorded, row, columns, ids, values, count):

@@ -22,8 +22,8 @@ __all__ = [
 #: A score below this share of its terms' magnitudes is rounding error, with float32 columns. Their
 #: inner products have a relative error of about 2^-24, and a power of them a few times that.
 TIE_FLOAT32 = 2.0**-22
-#: Where ``gamma |x|^2`` exceeds this, the rounding error of ``|a|^2 + |b|^2 - 2 <a, b>`` changes the
-#: RBF. So it sums squared differences there.
+#: Where ``gamma |x|^2`` exceeds this, the rounding error of ``|a|^2 + |b|^2 - 2 <a, b>`` changes
+#: the RBF. So it sums squared differences there.
 EXACT_ABOVE, EXACT_ABOVE_FLOAT32 = 2.0**36, 2.0**10
 #: That error is at most this share of ``|a|^2 + |b|^2``. A support so far away that the RBF
 #: vanishes in spite of it needs no exact distance.

@@ -73,7 +73,7 @@ class ColumnStore:
         self._rounding = 0.0  # bound on that score's error
 
     @property
-    def _guard(self) -> Guard:
+    def _guard(self) -> Guard:  # for `alone`
         return self.guard
 
     # --- reading and scoring a point -----------------------------------------------------------

@@ -11,6 +11,7 @@ from drift.models._base.examples import LARGEST, content_of
 from drift.models._base.guard import undoes_itself
 from drift.models._store import built
 from drift.models._store.check import check_budget
+from drift.models._store.precision import is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -44,7 +45,7 @@ class SupportSet:
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
         self.budget = budget
-        self._bind(built.ColumnStore(kernel, wide or built.column_type() == "float64", self._limit))
+        self._bind(built.ColumnStore(kernel, is_wide(wide), self._limit))
 
     @property
     def _limit(self) -> int | None:
