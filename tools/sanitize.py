@@ -54,7 +54,7 @@ def under_sanitizers(folder: Path, arguments: list[str]) -> int:
     shutil.copy(ROOT / "pyproject.toml", check)
     # Lines are enough to find a report's place; all that a debugger asks takes a quarter longer.
     flags = "-fsanitize=address,undefined -fno-sanitize-recover -fno-omit-frame-pointer -g1 -O1"
-    flags += " -DDRIFT_WORTH=1"  # windows of every batch
+    flags += " -DDRIFT_WINDOW_BYTES=1"  # windows of every batch
     # pip fetches what it takes to build, so that the environment at hand need not have it.
     build = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", site, source]
     # As released wheels are built: the suite runs on the other form.

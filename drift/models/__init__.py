@@ -18,7 +18,7 @@ from drift.models.registry import ENTRIES
 if TYPE_CHECKING:
     # ruff: isort: off
     from drift.models._state.codec import from_bytes as from_bytes
-    from drift.models._store.built import column_type as column_type
+    from drift.models._store.precision import column_type as column_type
     from drift.models._template.binary import KernelClassifier as KernelClassifier
     from drift.models._template.kernel_model import KernelModel as KernelModel
     from drift.models._template.multiclass import (
@@ -64,7 +64,7 @@ _HOMES |= {
     "MODELS": "registry",
     "MulticlassKernelClassifier": "_template.multiclass",
     "StructuredProjectron": "structured",
-    "column_type": "_store.built",
+    "column_type": "_store.precision",
     "compiled": "_tracker.built",
     "from_bytes": "_state.codec",
 }

@@ -75,7 +75,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Accuracy: 89.36%
     """
 
-    _kept = frozenset({"_held", "_serials", "_sums", "_weights"})
+    _not_copied = frozenset({"_held", "_serials", "_sums", "_weights"})
 
     def __init__(self, model: KernelModel) -> None:
         check_instance("model", model)

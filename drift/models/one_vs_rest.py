@@ -11,7 +11,7 @@ import numpy as np
 from drift._checks import check_instance
 from drift.errors import ParameterError
 from drift.models._base.labels import check_class, check_classes
-from drift.models._store.classes import Classes
+from drift.models._store.classes import ClassHypotheses
 from drift.models._store.shared_supports import SharedStore, SharedSupports
 from drift.models._template.probabilities import softmax
 from drift.models._template.scored import Scored
@@ -210,8 +210,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             return True
         factors = self._factors()
         indices = {label: c for c, label in enumerate(self.models)}
-        matrix = self._shared.matrix[: len(factors)]
-        classes = Classes(
+        matrix = self._shared.coefficients.matrix[: len(factors)]
+        classes = ClassHypotheses(
             indices,
             matrix,
             factors,

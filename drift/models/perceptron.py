@@ -146,7 +146,7 @@ class VotedPerceptron(KernelClassifier):
             return 0.0
         # Often an example is predicted and then learnt: its votes are counted once.
         store, survived = self._supports.store, self._survived
-        count = store.serial, len(survived), survived[-1]
+        count = store.n_read, len(survived), survived[-1]
         if count != self._counted:
             self._vote, self._last_score = built.prefix_votes(
                 store, self._supports.slots_in_store, self._signs, survived, self.averaged

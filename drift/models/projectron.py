@@ -249,5 +249,5 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
         for c, part in parts.items():
             coefficients = self._prototypes.matrix[c]
-            self._guard.keep(coefficients)
+            self._guard.save(coefficients)
             self._spans[c].absorb(coefficients, part, tau if c == k else -tau)

@@ -32,7 +32,7 @@ from drift.models import (
 )
 from drift.models._state import codec, kinds
 from drift.models._state.codec import decode, encode
-from drift.models._store import built, plain
+from drift.models._store import built, plain, precision
 
 kinds.register(Laplace)
 
@@ -114,7 +114,7 @@ def test_other_stores_go_on(name, store, monkeypatch):
     if store == "plain":
         monkeypatch.setattr(built, "ColumnStore", plain.ColumnStore)
     else:
-        monkeypatch.setattr(built, "_column_type", "float64")
+        monkeypatch.setattr(precision, "_column_type", "float64")
     assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)
 
 

@@ -20,7 +20,7 @@ from streams import STREAMS, as_arrays, drifting_stream
 from drift.errors import FeatureError, LabelError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import LBP, MIRA, MRBP, OneVsRest, Tracker, VotedPerceptron, compiled
-from drift.models._base.rows import coded
+from drift.models._base.rows import numbered_objects
 from drift.models._store import built
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -333,16 +333,18 @@ def test_predictions_come_in_a_column_of_one_kind():
     assert (mixed.dtype, mixed[0]) == (pl.Object, None)
 
 
-@pytest.mark.parametrize("coded_by", [built.coded, coded], ids=["compiled", "plain"])
-def test_objects_are_numbered_by_identity_up_to_a_bound(coded_by):
+@pytest.mark.parametrize(
+    "number", [built.numbered_objects, numbered_objects], ids=["compiled", "plain"]
+)
+def test_objects_are_numbered_by_identity_up_to_a_bound(number):
     few = [object() for _ in range(16)]
     order = [3, 3, 0, 15, *range(16), 0]
-    distinct, numbers = coded_by([few[k] for k in order])
+    distinct, numbers = number([few[k] for k in order])
     assert distinct == [few[k] for k in [3, 0, 15, 1, 2, *range(4, 15)]]
     assert [distinct[k] for k in numbers] == [few[k] for k in order]
-    assert coded_by([True, 1, 1.0, True]) == ([True, 1, 1.0], bytearray([0, 1, 2, 0]))
-    assert coded_by([]) == ([], bytearray())
-    assert coded_by([*few, object()]) is None
+    assert number([True, 1, 1.0, True]) == ([True, 1, 1.0], bytearray([0, 1, 2, 0]))
+    assert number([]) == ([], bytearray())
+    assert number([*few, object()]) is None
 
 
 @pytest.mark.parametrize("n", [3, 40])

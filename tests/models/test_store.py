@@ -84,11 +84,11 @@ class TwoStores(RuleBasedStateMachine):
         x = {NUMBERS[name]: float(v) for name, v in x.items()}
         return in_row(x) if store is self.fast else x
 
-    @rule(x=examples, weight=st.floats(-3, 3))
-    def add(self, x, weight):
+    @rule(x=examples, coefficient=st.floats(-3, 3))
+    def add(self, x, coefficient):
         for store in (self.fast, self.plain):
             store.read(self.of(store, x))
-        slots = {store.add(self.of(store, x), weight) for store in (self.fast, self.plain)}
+        slots = {store.add(self.of(store, x), coefficient) for store in (self.fast, self.plain)}
         assert len(slots) == 1
         self.live.extend(slots)
 
@@ -236,11 +236,11 @@ class TwoStores(RuleBasedStateMachine):
     def classes(self, x, seed):
         results = []
         for store in (self.fast, self.plain):
-            weights = np.random.default_rng(seed).normal(size=(3, 4000))
-            weights[:, [slot for slot in range(4000) if slot not in self.live]] = 0.0
+            coefficients = np.random.default_rng(seed).normal(size=(3, 4000))
+            coefficients[:, [slot for slot in range(4000) if slot not in self.live]] = 0.0
             store.read(self.of(store, x))
             scores, roundings = np.empty(3), np.empty(3)
-            store.class_scores(weights, scores, roundings)
+            store.class_scores(coefficients, scores, roundings)
             results += [*scores, *roundings]
         assert results[:6] == pytest.approx(results[6:], rel=1e-9, abs=1e-9)
 
@@ -256,16 +256,16 @@ class TwoStores(RuleBasedStateMachine):
         assert results[:2] == pytest.approx(results[2:], rel=1e-9, abs=1e-9)
 
     @precondition(lambda self: self.live)
-    @rule(data=st.data(), weight=st.floats(-3, 3))
-    def look_at_a_support(self, data, weight):
+    @rule(data=st.data(), coefficient=st.floats(-3, 3))
+    def look_at_a_support(self, data, coefficient):
         slot = data.draw(st.sampled_from(self.live))
         scores = []
         for store in (self.fast, self.plain):
             coefficients = array("d", bytes(8 * 3000))
             store.coefficients(coefficients)
-            coefficients[slot] = weight
+            coefficients[slot] = coefficient
             store.set_coefficients(coefficients)
-            assert store.coefficient(slot) == pytest.approx(weight)
+            assert store.coefficient(slot) == pytest.approx(coefficient)
             store.read_support(slot)
             scores.append((store.score(), store.self_kernel()))
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)

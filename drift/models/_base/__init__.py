@@ -2,11 +2,12 @@
 
 - `labels`: what can name a class;
 - `examples`: what can be learnt, and the error that says why something cannot;
-- `rows`: the rows of an array as examples, and how compiled code reads them (`rows.pxi`);
+- `rows`: the rows of an array as examples, and what a batch asks of its rows; compiled code reads
+  them with `rows.pxi`, and `rows_checks.pxi` is the compiled form of the functions;
 - `rounding`: sums that are 0 where their terms cancel;
-- `guard`: locks a model, and undoes an update that fails;
+- `guard`: locks a model, and undoes an update that fails; `guard.pxi` is its compiled form;
 - `extensions`: refuses compiled code of another version, and warns where there is none.
 
-`columns_guard.pxi` in `drift/models/_store` is the compiled guard. `drift/models/_store/built.py`
-chooses between the two.
+The `.pxi` files are compiled with the store; `drift/models/_store/built.py` chooses between the
+compiled form and the plain one.
 """

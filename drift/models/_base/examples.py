@@ -80,12 +80,15 @@ def as_dict(x: Features) -> dict[Hashable, Any]:
 
 
 def refusal_of(
-    x: Mapping[Hashable, Any], problem: BaseException | None = None, *, most: float = LARGEST
+    x: Mapping[Hashable, Any],
+    problem: BaseException | None = None,
+    *,
+    largest_self_kernel: float = LARGEST,
 ) -> Exception:
     """Return the error for an example that is refused: it names the feature and the remedy.
 
-    `problem` is the error of its conversion, returned if every value is a usable number. `most` is
-    the largest k(x, x) that the model allows.
+    `problem` is the error of its conversion, returned if every value is a usable number.
+    `largest_self_kernel` is the largest k(x, x) that the model allows.
     """
     largest: tuple[float, Hashable, Any] = (0.0, None, None)
     for name, value in x.items():
@@ -107,11 +110,12 @@ def refusal_of(
             largest = (size, name, value)
     if isinstance(problem, Exception):
         return problem
-    value, remedy = "overflows", ""
-    if most < LARGEST:
-        value, remedy = f"exceeds {most:.3g} and would be rounded", ", or use a larger ridge"
+    fault, remedy = "overflows", ""
+    if largest_self_kernel < LARGEST:
+        fault = f"exceeds {largest_self_kernel:.3g} and would be rounded"
+        remedy = ", or use a larger ridge"
     return FeatureError(
-        f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value {value}; "
+        f"feature {largest[1]!r} is {largest[2]!r:.80}: too large, its kernel value {fault}; "
         f"scale it, for example with river.preprocessing.StandardScaler(){remedy}"
     )
 

@@ -25,15 +25,22 @@ def check_version(extension: ModuleType) -> None:
         )
 
 
-def warn_missing(extension: str) -> None:
-    """Warn that a module runs without an extension, with its cost and the remedy.
+def warn_missing(cost: str, problem: ImportError) -> None:
+    """Warn that drift runs without a compiled extension.
 
     Worker processes stay silent, because they would repeat the main process's warning.
+
+    Parameters
+    ----------
+    cost
+        A sentence that says what that costs.
+    problem
+        Why the extension could not be imported.
     """
     if multiprocessing.parent_process() is None:
         warnings.warn(
-            f"drift.models runs without its compiled extension{extension}. Install a C compiler, "
-            f"and then drift again, {_REMEDY}",
+            f"drift.models runs without its compiled extension ({problem}). {cost}. Install a C "
+            f"compiler, and then drift again, {_REMEDY}",
             RuntimeWarning,
             stacklevel=3,
         )

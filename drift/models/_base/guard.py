@@ -2,7 +2,7 @@
 
 A guard saves the attributes of a model, and of the parts that it contains, before an update, and
 restores them if the update raises. `kind_of` says how it saves a value of each type. This guard is
-in plain Python; the compiled one is `drift/models/_store/columns_guard.pxi`.
+in plain Python; the compiled one is `guard.pxi`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 class Part:
     """Part of a model whose attributes an update may change.
 
-    Lists, dicts, sets and arrays are copied before an update, unless `_kept` names the attribute.
-    So an update may change them in place. `kind_of` refuses other containers.
+    Lists, dicts, sets and arrays are copied before an update, so that it may change them in place.
+    `_not_copied` names exceptions. `kind_of` refuses other containers.
     """
 
-    #: Attributes not copied before an update, which replaces them or calls `Guard.keep` first.
-    _kept: ClassVar[frozenset[str]] = frozenset()
+    #: Attributes not copied before an update, which replaces them or calls `Guard.save` first.
+    _not_copied: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Create the instance with its own `__dict__`.
@@ -184,7 +184,7 @@ class Guard:
             if kind == Kind.PART:
                 self.join(value)
             elif kind == Kind.CONTAINER:
-                if name not in part._kept:  # noqa: SLF001
+                if name not in part._not_copied:  # noqa: SLF001
                     before[name] = copied(value)
                 if type(value) is list and value and isinstance(value[0], Part):
                     for item in value:
@@ -195,7 +195,7 @@ class Guard:
                     content = self._contents[id(owner)] = owner.content()
                     self._log.append(partial(setattr, owner, "__dict__", content))
 
-    def keep(self, array: Any, slot: int = -1) -> None:
+    def save(self, array: Any, slot: int = -1) -> None:
         """Save an array, or one slot of its last axis, for a rollback."""
         if self._log is not None:
             region: Any = ... if slot < 0 else (..., slot)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["UNSEEN", "check_class", "check_classes", "refuse_real"]
+__all__ = ["NO_LABEL", "check_class", "check_classes", "refuse_real"]
 
 #: Stands for the label of an example of weight 0, which is neither checked nor learnt.
-UNSEEN: Any = object()
+NO_LABEL: Any = object()
 
 
 def refuse_real(y: Any) -> None:
@@ -64,5 +64,5 @@ def check_classes(labels: Sequence[Label]) -> None:
     i = 0
     with naming_row(lambda: i):
         for i, label in enumerate(labels):  # noqa: B007 - the error's row
-            if label is not UNSEEN:
+            if label is not NO_LABEL:
                 check_class(label)

@@ -34,8 +34,8 @@ def once_per_distinct(
     False
     array([ True, False,  True])
     """
-    coded = built.coded(list(labels))
-    if coded is None:
+    numbered = built.numbered_objects(list(labels))
+    if numbered is None:
         return values_of(labels)
-    distinct, numbers = coded
+    distinct, numbers = numbered
     return values_of(distinct)[np.frombuffer(numbers, dtype=np.uint8)]

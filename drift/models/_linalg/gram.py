@@ -58,7 +58,7 @@ class InverseGram(Part):
     """
 
     #: Its matrices are replaced, or changed at the end of an update, by `Guard.defer`.
-    _kept = frozenset({"_gram", "_inverse"})
+    _not_copied = frozenset({"_gram", "_inverse"})
 
     _ill_conditioned = False
     _weight = 1.0  # of the support to insert
@@ -232,7 +232,7 @@ class GramFactor(Part):
     ``L`` is as good as one computed afresh, and never needs to be.
     """
 
-    _kept = frozenset({"_lower"})
+    _not_copied = frozenset({"_lower"})
 
     def __init__(self) -> None:
         # Beyond the supports L is the identity, so that BLAS can solve with the whole array. In
@@ -304,7 +304,7 @@ class GramFactor(Part):
             wider[:size, :size] = self._lower
             self._lower = wider
             self._lengths = np.pad(self._lengths, (0, len(wider) - size), constant_values=1.0)
-        guard.keep(self._lower.T, size)
+        guard.save(self._lower.T, size)
         self._lower[size, :size] = whitened[:size]
         self._lower[size, size] = distance
         self._lengths[size] = math.hypot(float(np.linalg.norm(whitened)), distance)

@@ -5,6 +5,7 @@
 - `supports`, `shared_supports`: these with a store for one hypothesis, and for several;
 - `coefficients`, `classes`: coefficients by hypothesis, and what a store needs to score them all;
 - `built`: the store in use, `columns` or `plain`, and what is compiled with it;
+- `precision`: the setting for columns of float32 or float64;
 - `columns`: the compiled store, from the files of that name and the C headers;
 - `plain`: the same in plain Python, its oracle;
 - `calibration`: probabilities from scores;

@@ -125,7 +125,8 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     state = shared.store.state()
     room, used = shared.store.capacity, len(state["sizes"])
     shape = (len(parts), room)
-    _check(shared.matrix.dtype == np.float64 and shared.matrix.shape == shape, "the coefficients")
+    matrix = shared.coefficients.matrix
+    _check(matrix.dtype == np.float64 and matrix.shape == shape, "the coefficients")
     _check(shared.users.dtype == np.int64 and shared.users.shape == (room,), "the users")
     counted = np.zeros(room, dtype=np.int64)
     distinct([part.index for part in parts], len(parts))

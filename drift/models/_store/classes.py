@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Classes"]
+__all__ = ["ClassHypotheses"]
 
 
-class Classes(NamedTuple):
+class ClassHypotheses(NamedTuple):
     """The hypotheses of several classes over the slots of one store.
 
     Parameters
     ----------
     index_of
         Index of each class by its label, in order.
-    weights
-        Coefficients, a row for each class, as for `ColumnStore.class_scores`.
+    coefficients
+        A row for each class, as for `ColumnStore.class_scores`.
     factors
         Factor of each class's score; doubles.
     calibration
@@ -30,7 +30,7 @@ class Classes(NamedTuple):
     """
 
     index_of: dict[Any, int]
-    weights: Any
+    coefficients: Any
     factors: Any
     calibration: Any
     margin: float

@@ -27,7 +27,7 @@ class Coefficients(Part):
         The coefficients; zero where a slot is free.
     """
 
-    _kept = frozenset({"matrix"})
+    _not_copied = frozenset({"matrix"})
 
     def __init__(self) -> None:
         self.matrix = np.zeros((0, 0))
@@ -49,7 +49,7 @@ class Coefficients(Part):
 
     def clear(self, store: ColumnStore, slot: int, hypotheses: slice = _ALL) -> None:
         """Set the coefficients of a support to 0."""
-        store.guard.keep(self.matrix, slot)
+        store.guard.save(self.matrix, slot)
         self.matrix[hypotheses, slot] = 0.0
 
     def merge(
@@ -57,6 +57,6 @@ class Coefficients(Part):
     ) -> None:
         """Add a share of a support's coefficients to another's; 0 where they cancel."""
         if share:
-            store.guard.keep(self.matrix, target)
+            store.guard.save(self.matrix, target)
             before, more = self.matrix[hypotheses, target], share * self.matrix[hypotheses, slot]
             self.matrix[hypotheses, target] = sums_or_zeros(before, more, store.tie)

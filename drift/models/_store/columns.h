@@ -86,26 +86,26 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
 #define DRIFT_EIGHT(k) (DRIFT_FOUR(k) + DRIFT_FOUR((k) + 4))
 #define DRIFT_AXPY(name, count, SUM)                                                                \
     DRIFT_CLONES static void DRIFT_NAME(name)(REAL *__restrict acc, const REAL *const *columns,     \
-                                              const REAL *weights, int from, int n) {               \
+                                              const REAL *values, int from, int n) {                \
         const REAL *c[count];                                                                       \
         REAL u[count];                                                                              \
         for (int k = 0; k < count; k++) {                                                           \
             c[k] = columns[k] + from;                                                               \
-            u[k] = weights[k];                                                                      \
+            u[k] = values[k];                                                                       \
         }                                                                                           \
         for (int i = 0; i < n; i++) acc[i] += SUM;                                                  \
     }
-DRIFT_AXPY(drift_axpy16, 16, DRIFT_EIGHT(0) + DRIFT_EIGHT(8))
-DRIFT_AXPY(drift_axpy8, 8, DRIFT_EIGHT(0))
-DRIFT_AXPY(drift_axpy4, 4, DRIFT_FOUR(0))
+DRIFT_AXPY(drift_axpy16_pairwise, 16, DRIFT_EIGHT(0) + DRIFT_EIGHT(8))
+DRIFT_AXPY(drift_axpy8_pairwise, 8, DRIFT_EIGHT(0))
+DRIFT_AXPY(drift_axpy4_pairwise, 4, DRIFT_FOUR(0))
 #undef DRIFT_AXPY
 #undef DRIFT_EIGHT
 #undef DRIFT_FOUR
 #undef DRIFT_TWO
 
 /* Few dense columns: four at a time, added one by one. */
-DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REAL *const *c, const REAL *u, int from,
-                                                int n) {
+DRIFT_CLONES static void DRIFT_NAME(drift_axpy4_in_order)(REAL *__restrict acc, const REAL *const *c,
+                                                         const REAL *u, int from, int n) {
     const REAL *__restrict c0 = c[0] + from, *__restrict c1 = c[1] + from;
     const REAL *__restrict c2 = c[2] + from, *__restrict c3 = c[3] + from;
     REAL u0 = u[0], u1 = u[1], u2 = u[2], u3 = u[3];
@@ -115,44 +115,44 @@ DRIFT_CLONES static void DRIFT_NAME(drift_axpy1)(REAL *__restrict acc, const REA
 
 /* Pad dense columns to a multiple of four, with the first column times 0. The arrays have room for
    three more. */
-static void DRIFT_NAME(drift_pad)(const REAL **dense, REAL *weight, int count) {
+static void DRIFT_NAME(drift_pad)(const REAL **dense, REAL *values, int count) {
     for (; count & 3; count++) {
         dense[count] = dense[0];
-        weight[count] = 0;
+        values[count] = 0;
     }
 }
 
 /* Add a group of the `count` padded dense columns, from the k-th on, over n slots; return the next k. */
-static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dense, const REAL *weight, int count,
+static inline int DRIFT_NAME(drift_add_round)(REAL *acc, const REAL *const *dense, const REAL *values, int count,
                                              int k, int from, int n) {
     int padded = (count + 3) & ~3;
     if (count < DRIFT_MANY) {
-        DRIFT_NAME(drift_axpy1)(acc, dense + k, weight + k, from, n);
+        DRIFT_NAME(drift_axpy4_in_order)(acc, dense + k, values + k, from, n);
         return k + 4;
     }
     if (padded - k >= 16) {
-        DRIFT_NAME(drift_axpy16)(acc, dense + k, weight + k, from, n);
+        DRIFT_NAME(drift_axpy16_pairwise)(acc, dense + k, values + k, from, n);
         return k + 16;
     }
     if (padded - k >= 8) {
-        DRIFT_NAME(drift_axpy8)(acc, dense + k, weight + k, from, n);
+        DRIFT_NAME(drift_axpy8_pairwise)(acc, dense + k, values + k, from, n);
         return k + 8;
     }
-    DRIFT_NAME(drift_axpy4)(acc, dense + k, weight + k, from, n);
+    DRIFT_NAME(drift_axpy4_pairwise)(acc, dense + k, values + k, from, n);
     return k + 4;
 }
 
-/* A sparse column and its factor. */
+/* A sparse column, and the point's value in it. */
 typedef struct {
     const DRIFT_CELL *cells;
-    REAL weight;
+    REAL value;
     int32_t size;
 } DRIFT_LIST;
 
 /* A column's slots are distinct, so four cells are independent. acc[-1] absorbs the padding cells. */
 static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST list) {
     const DRIFT_CELL *__restrict e = list.cells;
-    REAL u = list.weight;
+    REAL u = list.value;
     for (int k = 0; k < list.size; k += 4, e += 4) {
         REAL a0 = acc[e[0].slot] + u * e[0].value, a1 = acc[e[1].slot] + u * e[1].value;
         REAL a2 = acc[e[2].slot] + u * e[2].value, a3 = acc[e[3].slot] + u * e[3].value;
@@ -169,23 +169,23 @@ static inline void DRIFT_NAME(drift_scatter)(REAL *__restrict acc, DRIFT_LIST li
 static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const int32_t *ids,
                                        const double *values, int count, int n, int summed) {
     const REAL *dense[DRIFT_CHUNK + 3];
-    REAL weight[DRIFT_CHUNK + 3];
+    REAL dense_values[DRIFT_CHUNK + 3];
     DRIFT_LIST lists[DRIFT_CHUNK + DRIFT_AHEAD];
     int singles[DRIFT_CHUNK], n_dense = 0, n_lists = 0, n_singles = 0;
     for (int t = 0; t < count; t++) {
         const DriftColumn *c = &columns[ids[t]];
         REAL u = (REAL)values[t];
         dense[n_dense] = (const REAL *)c->block;
-        weight[n_dense] = u;
+        dense_values[n_dense] = u;
         n_dense += c->room == 0;
         lists[n_lists] = (DRIFT_LIST){(const DRIFT_CELL *)c->block, u, c->size};
         n_lists += c->room > 1;
         singles[n_singles] = t;
         n_singles += c->room == 1;
     }
-    DRIFT_NAME(drift_pad)(dense, weight, n_dense);
+    DRIFT_NAME(drift_pad)(dense, dense_values, n_dense);
     for (int k = summed ? n_dense : 0; k < n_dense;)
-        k = DRIFT_NAME(drift_add_round)(acc, dense, weight, n_dense, k, 0, n);
+        k = DRIFT_NAME(drift_add_round)(acc, dense, dense_values, n_dense, k, 0, n);
     for (int k = 0; k < DRIFT_AHEAD; k++) {
         lists[n_lists + k] = (DRIFT_LIST){(const DRIFT_CELL *)acc, 0, 0};
         DRIFT_PREFETCH(lists[k].cells);
@@ -315,7 +315,7 @@ static void DRIFT_NAME(drift_drop)(DriftColumn *c, int slot, int capacity) {
     }
 }
 
-static int DRIFT_NAME(drift_widen_dense)(DriftColumn *c, int before, int after) {
+static int DRIFT_NAME(drift_grow_dense)(DriftColumn *c, int before, int after) {
     void *block = drift_grow(c->block, (size_t)before * sizeof(REAL), (size_t)after * sizeof(REAL));
     if (!block) return -1;
     c->block = block;

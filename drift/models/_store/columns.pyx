@@ -14,19 +14,19 @@ derives from the one before, declares its own attributes, and calls no method of
 
 - `columns_slots.pxi`: columns, their names, and the slots of supports;
 - `columns_point.pxi`: the example read last, by columns;
-- `columns_scores.pxi`: its kernel values and score, and the step of a model that learns it;
-- `columns_batches.pxi`: the same for the rows of a batch, with the sums of a window of them;
+- `columns_scores.pxi`: the point's kernel values and scores;
+- `columns_steps.pxi`: the step of a model that learns the point;
+- `columns_batches.pxi`: the rows of a batch, with the sums of a window of them;
 - `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes it.
 
 Only `columns_changes.pxi`, and `restore` below, change supports and coefficients, and with them
-attributes of the earlier layers. The three layers between change of the first one only the table of
-the batch's columns, and the arrays for the point's inner products and kernel values.
+attributes of the earlier layers. The layers between change of the first one only the table of the
+batch's columns, and the arrays for the point's inner products and kernel values.
 
 The other files are no layers. `columns_native.pxi` declares the C functions;
-`columns_memory.pxi` has helpers for memory and buffers. `columns_guard.pxi`,
-`columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use.
-`columns_rows.pxi` and `columns_votes.pxi` have functions: of the rows of a batch, without a store;
-and of one algorithm, which uses a store.
+`columns_memory.pxi` has helpers for memory and buffers. `columns_calibration.pxi` and
+`columns_window.pxi` have classes that the layers use, `columns_votes.pxi` a function for one
+algorithm. `guard.pxi`, `rows.pxi` and `rows_checks.pxi` of `drift/models/_base` know no store.
 """
 
 cimport cython
@@ -34,11 +34,12 @@ from cpython.bytearray cimport PyByteArray_AsString
 from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.buffer cimport PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
 from cpython.pythread cimport PyThread_get_thread_ident
-from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, log, sqrt
+from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
@@ -53,13 +54,14 @@ from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of
 from drift.models._base.guard import IN_USE, Kind, copied, kind_of, undoes_itself
 from drift.models._base.rounding import TIE
-from drift.models._base.rows import DISTINCT, INDEXED_WIDTH, Row, Rows
-from drift.models._store import calibration
+from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
+from drift.models._store import calibration, constants
 from drift.models._store.check import check_store
-from drift.models._store.constants import DENSE, FAR, LANES, SAME, SPARSE
+from drift.models._store.constants import DENSE, LANES, SPARSE
 
-cdef double largest_norm2 = LARGEST, same_share = SAME
-cdef int most_distinct = DISTINCT
+cdef double largest_norm2 = LARGEST, same_share = constants.SAME, zero_exponent = constants.ZERO_EXPONENT
+cdef double least_factor = constants.LEAST_FACTOR, most_factor = constants.MOST_FACTOR
+cdef int most_distinct = MOST_DISTINCT
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 
@@ -67,13 +69,14 @@ include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
 include "columns_memory.pxi"
 include "../_base/rows.pxi"
-include "columns_guard.pxi"
+include "../_base/guard.pxi"
 include "columns_calibration.pxi"
-include "columns_rows.pxi"
+include "../_base/rows_checks.pxi"
 include "columns_window.pxi"
 include "columns_slots.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
+include "columns_steps.pxi"
 include "columns_batches.pxi"
 include "columns_changes.pxi"
 include "columns_votes.pxi"
@@ -106,16 +109,16 @@ cdef class ColumnStore(Changes):
         cdef int32_t *id
         cdef double *value
         self.guard.check()
-        sizes = array("i", [self.n_features[slot] for slot in range(self.used)])
-        serials = array("q", bytes(self.used * sizeof(int64_t)))
-        for k in range(self.size):
+        sizes = array("i", [self.n_features[slot] for slot in range(self.n_slots)])
+        serials = array("q", bytes(self.n_slots * sizeof(int64_t)))
+        for k in range(self.n_live):
             serials[self.order[k]] = self.serials[k]
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
         id_buffer, value_buffer = buffer_of(ids, PyBUF_WRITABLE), buffer_of(values, PyBUF_WRITABLE)
         id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             for k in range(self.n_features[slot]):
                 id[0] = self.features[slot][k]
                 value[0] = self.get(&self.columns[id[0]], slot)
@@ -136,9 +139,9 @@ cdef class ColumnStore(Changes):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.weight[slot] for slot in range(self.used)]),
-            "scale": array("d", [self.divisor_of(slot) for slot in range(self.used)]),
-            "squared": array("d", [self.squared[slot] for slot in range(self.used)]),
+            "weight": array("d", [self.unscaled[slot] for slot in range(self.n_slots)]),
+            "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
+            "squared": array("d", [self.norm2[slot] for slot in range(self.n_slots)]),
         }
 
     @cython.binding(True)  # required for class methods under the limited API
@@ -162,7 +165,7 @@ cdef class ColumnStore(Changes):
                 self.name_column(j, name)
         fill(&self.free_columns, state["free_columns"])
         fill(&self.free_slots, state["free_slots"])
-        self.used = len(state["sizes"])
+        self.n_slots = len(state["sizes"])
         dense = set(state["dense"])
         for slot, size in enumerate(state["sizes"]):
             self.features[slot] = <int32_t *>grown(NULL, size * sizeof(int32_t))
@@ -170,20 +173,20 @@ cdef class ColumnStore(Changes):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
-            self.weight[slot] = state["weight"][slot]
-            self.squared[slot] = state["squared"][slot]
-            self.cosine_factor[slot] = self.cosine_factor_of(self.squared[slot])
+            self.unscaled[slot] = state["weight"][slot]
+            self.norm2[slot] = state["squared"][slot]
+            self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
             self.scale[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+            self.unscaled[slot] = self.scale[slot] = self.norm2[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         self.n_added = state["n_added"]
         for slot, serial in sorted(enumerate(state["serials"]), key=SERIAL):
             if serial:
-                self.order[self.size], self.serials[self.size] = slot, serial
-                self.size += 1
+                self.order[self.n_live], self.serials[self.n_live] = slot, serial
+                self.n_live += 1
         return self
 
 

@@ -1,28 +1,28 @@
-# Computations for many rows of a batch, or for many classes, in one call.
+# Many rows of a batch in one call.
 
-cdef bint is_no_update(
+cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int count, int k, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `k` causes no update, beyond rounding; see `drift.models._store.classes`."""
+    """Whether an example of class `k` may cause an update: rounding counts as if it did; see `ClassHypotheses`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= k < count:
-        return False
+        return True
     if not rivals:
         for c in range(count):
             sign = factors[c] if c == k else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
-                return False
-        return True
+                return True
+        return False
     for c in range(count):
         largest = max(largest, fabs(factors[c]) * errors[c])
     least = factors[k] * scores[k] - margin - 4.0 * largest
     if count == 1:
-        return least > 0.0
+        return not least > 0.0
     for c in range(count):
         if c != k and not least > factors[c] * scores[c]:
-            return False
-    return True
+            return True
+    return False
 
 
 cdef int best_class(const double *scores, const double *factors, int count) noexcept:
@@ -33,8 +33,8 @@ cdef int best_class(const double *scores, const double *factors, int count) noex
     return best
 
 
-cdef class Batches(Scores):
-    """Scores of many rows, up to the next update, and of classes that share the supports."""
+cdef class Batches(Steps):
+    """The layer that reads, scores and learns the rows of a batch."""
 
     cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""
@@ -44,13 +44,13 @@ cdef class Batches(Scores):
             self.read((<list>rows)[i])
             return 0
         self.read_row_at(view, i)
-        if self.count * column_bytes < DRIFT_WORTH or i == view.size - 1:
+        if self.count * column_bytes < DRIFT_WINDOW_BYTES or i == view.size - 1:
             return 0
         if self.window_row == i and self.window.covers(i, self.padded()):
             return 0
         for k in range(self.count):
             n_dense += drift_is_dense(&self.columns[self.terms.ids[k]])
-        if n_dense * column_bytes >= DRIFT_WORTH:
+        if n_dense * column_bytes >= DRIFT_WINDOW_BYTES:
             self.open_window(view, i)
             self.read_row_at(view, i)
         return 0
@@ -60,7 +60,7 @@ cdef class Batches(Scores):
         cdef RowsView view = None
         if type(rows) is Rows:
             view = view_of(rows)
-            self.read_header(view)
+            self.look_up_batch(view)
         return view
 
     cdef int open_window(self, RowsView view, int first) except -1:
@@ -74,7 +74,9 @@ cdef class Batches(Scores):
             except FeatureError:
                 break  # raised again when the row is learnt
             self.sort_point()
-            drift_record_row(self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.count)
+            drift_record_row(
+                self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.count
+            )
             window.size += 1
         drift_sum_rows(self.wide, window.recorded, window.sums, window.size, window.slots)
         self.window = window
@@ -113,36 +115,9 @@ cdef class Batches(Scores):
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
                 if not self.learned_without_update(y, label_sign, value, margin, model):
-                    self.run_step(rows[i], y, label_sign, value, model)
+                    self.step(rows[i], y, label_sign, value, model)
             predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(0)
-
-    def class_scores(self, weights, scores, roundings):
-        """Score the point under several sets of coefficients, from the same kernel values.
-
-        `weights` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
-        wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
-        bound on each error.
-        """
-        cdef Buffer weight = buffer_of(weights), score = buffer_of(scores, PyBUF_WRITABLE)
-        cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
-        cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
-        self.check_reader()
-        if not self.score_classes(weight, count, doubles(score, count), doubles(rounding, count)):
-            raise self.overflow()
-
-    cdef bint score_classes(self, Buffer weights, int count, double *score, double *rounding) except -1:
-        """Score the point under `count` sets of coefficients; False on overflow."""
-        cdef int c, n = self.compute_kernels()
-        cdef const double *weight = <double *>weights.view.buf
-        cdef Py_ssize_t width = weights.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
-        cdef bint finite = True
-        if count and width < n:
-            raise ValueError(f"{count} classes of {n} slots and room for {width}")
-        for c in range(count):
-            score[c] = drift_weighted_sum(weight + c * width, self.kernels, n, self.tie, rounding + c)
-            finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
-        return finite
 
     def scan_classes(self, rows, list predictions, list labels, classes):
         """Append predictions of rows up to the first that may cause an update.
@@ -156,10 +131,10 @@ cdef class Batches(Scores):
         labels
             Label of each row; None: predict rows up to the first tie within rounding.
         classes
-            A `drift.models._store.classes.Classes`.
+            A `drift.models._store.classes.ClassHypotheses`.
         """
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer weight = buffer_of(classes.weights), factor = buffer_of(classes.factors)
+        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
         cdef int i, c, k, n = <int>len(rows), count = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
@@ -173,11 +148,11 @@ cdef class Batches(Scores):
         for i in range(<int>len(predictions), n):
             k = -1 if labels is None else index_of.get(labels[i], count)
             self.read_next(rows, view, i)
-            if not self.score_classes(weight, count, scores, scores + count):
+            if not self.score_classes(by_class, count, scores, scores + count):
                 break
             if k < 0:
                 k = best_class(scores, factors, count)
-            if not is_no_update(scores, scores + count, factors, count, k, margin, rivals):
+            if may_update(scores, scores + count, factors, count, k, margin, rivals):
                 break
             if supports_may_update and self.may_be_support():
                 break
@@ -187,14 +162,3 @@ cdef class Batches(Scores):
                 calibration.learn_scores(scores, count, k, 1.0)
             predictions.append(class_labels[k])
         self.close_window(n - <int>len(predictions))
-
-    cdef bint may_be_support(self) noexcept:
-        """Whether a support may equal the point, whose kernel values were just computed."""
-        cdef int slot
-        cdef double dot, squared = self.point_squared * self.point_cosine_factor**2
-        for slot in range(self.used):
-            dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
-            dot *= self.scale[slot] * self.point_scale
-            if self.squared[slot] * self.cosine_factor[slot] ** 2 + squared - 2.0 * dot <= same_share * squared:
-                return True
-        return False

@@ -7,26 +7,26 @@ cdef struct Evicted:
     # A support that an update has evicted; its position among those from before the update, or -1.
     int slot, position
     int64_t serial
-    double weight
+    double unscaled  # its coefficient divided by the store's `factor`
 
 
 cdef class Changes(Batches):
     """The layer that changes the supports and their coefficients, and undoes that."""
 
     # The log of the update: values before it, and what it added and evicted.
-    cdef int old_used, old_capacity, old_columns
-    cdef int n_old  # so many supports, the first of the order, were there before
+    cdef int old_slots, old_capacity, old_columns
+    cdef int n_old  # supports from before the update that it has not evicted: the first in the order
     cdef int64_t old_added
     cdef double old_factor
-    cdef bint weights_kept  # whether `old_weight` is valid: a coefficient of a remaining support has changed
-    cdef double *old_weight
+    cdef bint coefficients_saved  # whether `old_unscaled` is valid: a coefficient of a remaining support has changed
+    cdef double *old_unscaled
     cdef int old_room
     cdef Stack added  # slots
     cdef Evicted *evicted
     cdef int n_evicted, evicted_room
 
     def __dealloc__(self):
-        free(self.added.items); free(self.evicted); free(self.old_weight)
+        free(self.added.items); free(self.evicted); free(self.old_unscaled)
 
     cdef Py_ssize_t log_bytes(self) noexcept:
         return self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
@@ -35,21 +35,21 @@ cdef class Changes(Batches):
 
     def n_supports(self):
         """Number of supports."""
-        return self.size
+        return self.n_live
 
     def slot(self, int i):
         """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        if not -self.size <= i < self.size:
-            raise IndexError(f"support {i} of {self.size}")
-        return self.order[i + self.size if i < 0 else i]
+        if not -self.n_live <= i < self.n_live:
+            raise IndexError(f"support {i} of {self.n_live}")
+        return self.order[i + self.n_live if i < 0 else i]
 
     def slots(self):
         """The supports' slots, the oldest first."""
-        return [self.order[k] for k in range(self.size)]
+        return [self.order[k] for k in range(self.n_live)]
 
     def support_serials(self):
         """Serial number of each support, counting all ever added from 1; the oldest first."""
-        return [self.serials[k] for k in range(self.size)]
+        return [self.serials[k] for k in range(self.n_live)]
 
     # --- adding and evicting --------------------------------------------------------------------
 
@@ -57,8 +57,8 @@ cdef class Changes(Batches):
         """Add `x`, the example read last, as a support; return its slot."""
         cdef int slot, k
         cdef int32_t *features
-        cdef list kept = None
-        cdef dict fresh = {}  # created before names are borrowed
+        cdef list owned = None
+        cdef dict new_features = {}  # created before names are borrowed
         self.check_reader()
         if not self.current or (self.n_unknown and not self.by_index):
             if type(x) is not dict and type(x) is not Row:
@@ -66,18 +66,18 @@ cdef class Changes(Batches):
             self.read(x)  # names read before may be gone
             if not (self.plain or self.by_index):
                 self.start_point()
-                kept = self.read_any(x)
+                owned = self.read_any(x)
         reserve(&self.added, 1)
         reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
-            self.reserve_slots(self.used + 1)
+            self.reserve_slots(self.n_slots + 1)
         features = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
         if self.free_slots.size:
             self.free_slots.size -= 1
             slot = self.free_slots.items[self.free_slots.size]
         else:
-            slot = self.used
-            self.used += 1
+            slot = self.n_slots
+            self.n_slots += 1
         self.features[slot] = features
         if self.window is not None:
             self.window.change(slot)
@@ -88,19 +88,19 @@ cdef class Changes(Batches):
         for k in range(self.count):
             self.put(self.sorted.ids[k], slot, self.sorted.values[k])
         if self.n_unknown:
-            self.put_unknown(slot, fresh)
-        self.weight[slot] = coefficient / self.factor
+            self.put_unknown(slot, new_features)
+        self.unscaled[slot] = coefficient / self.factor
         self.scale[slot] = self.point_scale
-        self.squared[slot] = self.point_squared
+        self.norm2[slot] = self.point_norm2
         self.cosine_factor[slot] = self.point_cosine_factor
         self.n_added += 1
-        self.order[self.size] = slot
-        self.serials[self.size] = self.n_added
-        self.size += 1
+        self.order[self.n_live] = slot
+        self.serials[self.n_live] = self.n_added
+        self.n_live += 1
         return slot
 
-    cdef int put_unknown(self, int slot, dict fresh) except -1:
-        """Create columns for the point's new features; `fresh` is an empty dict.
+    cdef int put_unknown(self, int slot, dict new_features) except -1:
+        """Create columns for the point's new features; `new_features` is an empty dict.
 
         Columns are summed in the order of their creation. So they are created in the order of the
         names, which does not depend on the example.
@@ -119,17 +119,17 @@ cdef class Changes(Batches):
         for k in range(n):
             j = self.unknown[k]
             name = self.name_of(self.given[j].index) if self.by_index else <object>self.given[j].name
-            fresh[name] = self.given[j].value
-        for name in in_order(list(fresh)):
-            self.put(self.new_column(name), slot, <double>fresh[name] / self.divisor)
+            new_features[name] = self.given[j].value
+        for name in in_order(list(new_features)):
+            self.put(self.new_column(name), slot, <double>new_features[name] / self.divisor)
         return 0
 
     def evict_slot(self, int slot):
         """Evict the support in a slot, and forget names that no other support has."""
         cdef int i = 0
-        while i < self.size and self.order[i] != slot:
+        while i < self.n_live and self.order[i] != slot:
             i += 1
-        if i == self.size:
+        if i == self.n_live:
             raise IndexError(f"no support is in slot {slot}")
         self.evict(i)
 
@@ -138,21 +138,21 @@ cdef class Changes(Batches):
         cdef int slot = self.slot(i)
         cdef Evicted *evicted
         self.guard.check()
-        i += self.size if i < 0 else 0
+        i += self.n_live if i < 0 else 0
         if self.n_evicted == self.evicted_room:
             self.evicted = <Evicted *>grown(self.evicted, (2 * self.evicted_room + 8) * sizeof(Evicted))
             self.evicted_room = 2 * self.evicted_room + 8
         self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
-        evicted.slot, evicted.weight, evicted.serial = slot, self.weight[slot], self.serials[i]
+        evicted.slot, evicted.unscaled, evicted.serial = slot, self.unscaled[slot], self.serials[i]
         evicted.position = i if i < self.n_old else -1
         self.n_old -= i < self.n_old
         self.n_evicted += 1
         self.scored = self.filled = self.current = False
-        self.size -= 1
-        memmove(&self.order[i], &self.order[i + 1], (self.size - i) * sizeof(int32_t))
-        memmove(&self.serials[i], &self.serials[i + 1], (self.size - i) * sizeof(int64_t))
-        self.weight[slot] = 0.0
+        self.n_live -= 1
+        memmove(&self.order[i], &self.order[i + 1], (self.n_live - i) * sizeof(int32_t))
+        memmove(&self.serials[i], &self.serials[i + 1], (self.n_live - i) * sizeof(int64_t))
+        self.unscaled[slot] = 0.0
         if not self.logging:
             problem = self.finish()
             if problem is not None:
@@ -182,7 +182,7 @@ cdef class Changes(Batches):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.weight[slot] = self.scale[slot] = self.squared[slot] = 0.0
+        self.unscaled[slot] = self.scale[slot] = self.norm2[slot] = 0.0
         self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
@@ -190,14 +190,14 @@ cdef class Changes(Batches):
 
     def coefficient(self, int slot):
         """Coefficient of a support."""
-        return self.factor * self.weight[slot]
+        return self.factor * self.unscaled[slot]
 
     def set_coefficients(self, values):
         """Set the coefficient of each slot, from a buffer like that of `add_coefficients`."""
         cdef Buffer buffer = buffer_of(values)
-        self.keep_weights()
-        if self.used:
-            memcpy(self.weight, doubles(buffer, self.used), self.used * sizeof(double))
+        self.save_coefficients()
+        if self.n_slots:
+            memcpy(self.unscaled, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
         self.factor = 1.0
         self.clear_free()
         self.scored = False
@@ -208,11 +208,11 @@ cdef class Changes(Batches):
         `out` is a buffer with at least one double per slot.
         """
         cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
-        cdef double *by_slot = doubles(buffer, self.used)
+        cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
-        for slot in range(self.used):
-            by_slot[slot] = self.factor * self.weight[slot]
-        return self.used
+        for slot in range(self.n_slots):
+            by_slot[slot] = self.factor * self.unscaled[slot]
+        return self.n_slots
 
     def add_coefficients(self, values):
         """Add a number to the coefficient of each slot; free slots ignore it.
@@ -221,11 +221,11 @@ cdef class Changes(Batches):
         be 0 could decide the sign of a score. `values` is a buffer with at least one double per slot.
         """
         cdef Buffer buffer = buffer_of(values)
-        cdef double *by_slot = doubles(buffer, self.used)
+        cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
-        self.keep_weights()
-        for slot in range(self.used):
-            self.weight[slot] = self.sum_or_zero(self.weight[slot], by_slot[slot] / self.factor)
+        self.save_coefficients()
+        for slot in range(self.n_slots):
+            self.unscaled[slot] = self.sum_or_zero(self.unscaled[slot], by_slot[slot] / self.factor)
         self.clear_free()
         self.scored = False
 
@@ -233,22 +233,22 @@ cdef class Changes(Batches):
         """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):
-            self.weight[self.free_slots.items[k]] = 0.0
+            self.unscaled[self.free_slots.items[k]] = 0.0
         for k in range(self.n_evicted):
-            self.weight[self.evicted[k].slot] = 0.0
+            self.unscaled[self.evicted[k].slot] = 0.0
 
-    cdef int keep_weights(self) except -1:
+    cdef int save_coefficients(self) except -1:
         """Log all coefficients, before one of a remaining support changes."""
         cdef int k
-        if not self.logging or self.weights_kept or not self.used:
+        if not self.logging or self.coefficients_saved or not self.n_slots:
             return 0
         if self.old_room < self.capacity:
-            self.old_weight = <double *>grown(self.old_weight, self.capacity * sizeof(double))
+            self.old_unscaled = <double *>grown(self.old_unscaled, self.capacity * sizeof(double))
             self.old_room = self.capacity
-        memcpy(self.old_weight, self.weight, self.used * sizeof(double))
+        memcpy(self.old_unscaled, self.unscaled, self.n_slots * sizeof(double))
         for k in range(self.n_evicted):
-            self.old_weight[self.evicted[k].slot] = self.evicted[k].weight
-        self.weights_kept = True
+            self.old_unscaled[self.evicted[k].slot] = self.evicted[k].unscaled
+        self.coefficients_saved = True
         return 0
 
     cdef inline double sum_or_zero(self, double a, double b) noexcept:
@@ -259,10 +259,10 @@ cdef class Changes(Batches):
         """Multiply every coefficient by `c`, in constant time."""
         cdef int slot
         self.factor *= c
-        if not 1e-100 < fabs(self.factor) < 1e100:  # before weights under- or overflow
-            self.keep_weights()
-            for slot in range(self.used):
-                self.weight[slot] *= self.factor
+        if not least_factor < fabs(self.factor) < most_factor:
+            self.save_coefficients()
+            for slot in range(self.n_slots):
+                self.unscaled[slot] *= self.factor
             self.factor = 1.0
             self.scored = False
 
@@ -275,12 +275,12 @@ cdef class Changes(Batches):
         IndexError if there are fewer than two supports.
         """
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
-        cdef const double *size = self.weight if sizes is None else doubles(buffer, self.used)
+        cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k
-        for k in range(self.size - 1):
+        for k in range(self.n_live - 1):
             least = min(least, fabs(size[self.order[k]]))
-        for k in range(self.size - 1):
+        for k in range(self.n_live - 1):
             if fabs(size[self.order[k]]) <= least * (1.0 + self.tie):
                 return self.order[k]
         raise IndexError("no support but the newest")
@@ -297,11 +297,11 @@ cdef class Changes(Batches):
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
         cdef double *self_kernels
         cdef double largest = 0.0
-        cdef int k, j, n = self.size if slots is None else <int>(buffer.view.len // sizeof(int32_t))
+        cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_support(slot)
         self.compute_kernels()
-        work = buffer_of(bytearray(self.used * sizeof(double)))
-        self_kernels = doubles(work, self.used)
+        work = buffer_of(bytearray(self.n_slots * sizeof(double)))
+        self_kernels = doubles(work, self.n_slots)
         self.write_self_kernels(self_kernels)
         for k in range(n):
             j = chosen[k]
@@ -318,8 +318,8 @@ cdef class Changes(Batches):
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
-            self.keep_weights()
-            self.weight[target] = self.sum_or_zero(self.weight[target], share * self.weight[slot])
+            self.save_coefficients()
+            self.unscaled[target] = self.sum_or_zero(self.unscaled[target], share * self.unscaled[slot])
         self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------
@@ -327,34 +327,34 @@ cdef class Changes(Batches):
     def start(self):
         """Start an update: changes can be undone until it is finished."""
         self.old_factor, self.old_added = self.factor, self.n_added
-        self.old_used, self.n_old = self.used, self.size
+        self.old_slots, self.n_old = self.n_slots, self.n_live
         self.old_capacity, self.old_columns = self.capacity, self.n_columns
         self.fewest_free = self.free_columns.size
         self.named.size = self.converted.size = self.added.size = self.n_evicted = 0
-        self.weights_kept = False
+        self.coefficients_saved = False
         self.calibration.start(); self.logging = True
 
     def undo(self):
         """Restore the state before the update, bit for bit."""
         cdef int k, j, slot
         cdef Evicted *evicted
-        self.size = self.n_old
+        self.n_live = self.n_old
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.weight[evicted.slot] = evicted.weight
+            self.unscaled[evicted.slot] = evicted.unscaled
             j = evicted.position
             if j >= 0:
-                memmove(&self.order[j + 1], &self.order[j], (self.size - j) * sizeof(int32_t))
-                memmove(&self.serials[j + 1], &self.serials[j], (self.size - j) * sizeof(int64_t))
+                memmove(&self.order[j + 1], &self.order[j], (self.n_live - j) * sizeof(int32_t))
+                memmove(&self.serials[j + 1], &self.serials[j], (self.n_live - j) * sizeof(int64_t))
                 self.order[j], self.serials[j] = evicted.slot, evicted.serial
-                self.size += 1
-        if self.weights_kept:
-            memcpy(self.weight, self.old_weight, self.old_used * sizeof(double))
+                self.n_live += 1
+        if self.coefficients_saved:
+            memcpy(self.unscaled, self.old_unscaled, self.old_slots * sizeof(double))
         self.n_evicted = 0
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
             self.drop_features(slot)
-            if slot < self.old_used:
+            if slot < self.old_slots:
                 push(&self.free_slots, slot)
         self.free_columns.size = self.fewest_free
         for k in range(self.named.size - 1, -1, -1):
@@ -376,7 +376,7 @@ cdef class Changes(Batches):
                     self.make_dense(max(j, ~j), j < 0)
             except MemoryError:
                 pass  # the other form has the same values
-        self.used = self.old_used
+        self.n_slots = self.old_slots
         self.factor, self.n_added = self.old_factor, self.old_added
         self.scored = self.filled = self.current = False
 

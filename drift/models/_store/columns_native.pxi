@@ -17,13 +17,13 @@ cdef extern from *:
     #define DRIFT_EITHER(name, wide, ...) ((wide) ? name##_double(__VA_ARGS__) : name##_float(__VA_ARGS__))
     #define drift_dots(wide, ...) DRIFT_EITHER(drift_dots, wide, __VA_ARGS__)
     #define drift_score(wide, ...) DRIFT_EITHER(drift_score, wide, __VA_ARGS__)
-    #define drift_widen(wide, ...) DRIFT_EITHER(drift_widen, wide, __VA_ARGS__)
+    #define drift_unscale(wide, ...) DRIFT_EITHER(drift_unscale, wide, __VA_ARGS__)
     #define drift_put(wide, ...) DRIFT_EITHER(drift_put, wide, __VA_ARGS__)
     #define drift_get(wide, ...) DRIFT_EITHER(drift_get, wide, __VA_ARGS__)
     #define drift_drop(wide, ...) DRIFT_EITHER(drift_drop, wide, __VA_ARGS__)
     #define drift_make_dense(wide, ...) DRIFT_EITHER(drift_make_dense, wide, __VA_ARGS__)
     #define drift_make_sparse(wide, ...) DRIFT_EITHER(drift_make_sparse, wide, __VA_ARGS__)
-    #define drift_widen_dense(wide, ...) DRIFT_EITHER(drift_widen_dense, wide, __VA_ARGS__)
+    #define drift_grow_dense(wide, ...) DRIFT_EITHER(drift_grow_dense, wide, __VA_ARGS__)
     #define drift_window_size(wide) DRIFT_EITHER(drift_window_size, wide)
     #define drift_record_row(wide, ...) DRIFT_EITHER(drift_record_row, wide, __VA_ARGS__)
     #define drift_is_recorded(wide, ...) DRIFT_EITHER(drift_is_recorded, wide, __VA_ARGS__)
@@ -57,25 +57,27 @@ cdef extern from *:
     void drift_vocabulary_leave(DriftVocabulary *, PyObject *, uint32_t) nogil
     void drift_vocabulary_drop(DriftVocabulary *, PyObject *) nogil
     enum: DRIFT_LINEAR, DRIFT_POLYNOMIAL, DRIFT_RBF, DRIFT_CUSTOM, DRIFT_LANES, DRIFT_DENSE, DRIFT_SPARSE, DRIFT_AHEAD
-    enum: DRIFT_WINDOW, DRIFT_WORTH, DRIFT_CHANGES
+    enum: DRIFT_WINDOW, DRIFT_WINDOW_BYTES, DRIFT_CHANGES
     void DRIFT_PREFETCH(void *) nogil
     void drift_prefetch_head(const DriftColumn *) nogil
     void drift_prefetch_rest(const DriftColumn *) nogil
-    double drift_weighted_sum(const double *, const double *, int, double, double *) nogil
+    double drift_score_of_kernels(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
     void drift_polynomial(double *, const double *, double, int, int) nogil
-    void drift_rbf(double *, const double *, double, double, int) nogil
-    void drift_rbf_exact(double *, const double *, double, double, int) nogil
+    void drift_rbf_float(double *, const double *, double, double, int) nogil
+    void drift_rbf_double(double *, const double *, double, double, int) nogil
     void drift_sort(uint64_t *, uint64_t *, int, uint32_t) nogil
     void drift_dots(bint, DriftColumn *, const int32_t *, const double *, int, void *, int, const void *) nogil
-    double drift_score(bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *) nogil
-    void drift_widen(bint, double *, const void *, const double *, double, int) nogil
+    double drift_score(
+        bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *
+    ) nogil
+    void drift_unscale(bint, double *, const void *, const double *, double, int) nogil
     int drift_put(bint, DriftColumn *, int, double, int, int) nogil
     double drift_get(bint, DriftColumn *, int) nogil
     void drift_drop(bint, DriftColumn *, int, int) nogil
     int drift_make_dense(bint, DriftColumn *, int) nogil
     int drift_make_sparse(bint, DriftColumn *, int) nogil
-    int drift_widen_dense(bint, DriftColumn *, int, int) nogil
+    int drift_grow_dense(bint, DriftColumn *, int, int) nogil
     size_t drift_window_size(bint) nogil
     void drift_record_row(bint, void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil
     bint drift_is_recorded(bint, const void *, int, const DriftColumn *, const int32_t *, const double *, int) nogil

@@ -29,15 +29,15 @@ cdef struct Terms:
 
 
 cdef struct Reading:
-    # What an example becomes while its features are read one by one. Only `take` gets its address, so that it stays
-    # in registers.
+    # What an example becomes while its features are read one by one. It stays in registers, because only
+    # `add_feature`, which is inlined, gets its address.
     Sum norm2
     Terms terms
     int32_t *unknown
     int count, n_unknown
 
 
-cdef inline void take(Reading *reading, int k, int j, double v) noexcept:
+cdef inline void add_feature(Reading *reading, int k, int j, double v) noexcept:
     """Add feature `k` of value `v`, neither 0 nor NaN, which has column `j`; -1: a new feature."""
     add_square(&reading.norm2, v)
     if j < 0:
@@ -61,15 +61,15 @@ cdef class Point(Slots):
     cdef bint by_index  # it is a row of an array
     cdef object row_names  # of the array's columns; None for numbers
     cdef unsigned long reader  # the thread that read it
-    cdef readonly long serial  # number of points read
+    cdef readonly int64_t n_read  # number of points read
 
     # The point: a term for each feature that a support has.
     cdef Terms terms  # in the order read
     cdef Terms sorted  # by column, and divided by `divisor`
     cdef int count
     cdef bint ordered  # whether `sorted` is valid
-    cdef double point_norm2  # |x|^2 as read, with new features
-    cdef double divisor, point_scale, point_squared, point_cosine_factor  # as for a slot
+    cdef double read_norm2  # |x|^2 as read, with new features
+    cdef double divisor, point_scale, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
     cdef uint64_t *keys  # to sort, like the next
@@ -136,12 +136,12 @@ cdef class Point(Slots):
         self.terms, self.last = self.last, self.terms
         self.last_count = self.count if self.scored or self.filled else -1
         self.was_scored, self.was_filled = self.scored, self.filled
-        self.last_norm2 = self.point_norm2
+        self.last_norm2 = self.read_norm2
         self.count = self.n_given = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
         self.row_names = None
-        self.serial += 1
+        self.n_read += 1
         self.scored = self.filled = self.current = self.ordered = False
         return 0
 
@@ -151,13 +151,13 @@ cdef class Point(Slots):
         cdef int exponent
         self.count, self.n_unknown = count, n_unknown
         self.point_cosine_factor = self.cosine_factor_of(norm2)
-        self.point_norm2 = norm2
+        self.read_norm2 = norm2
         if not norm2 <= largest_norm2:
             return False
         if self.normalize:
             self.divisor = sqrt(norm2)
             self.point_scale = 1.0
-            self.point_squared = 1.0 if norm2 > 0 else 0.0
+            self.point_norm2 = 1.0 if norm2 > 0 else 0.0
         else:
             if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
                 self_kernel = drift_power(norm2 + self.coef0, self.degree)
@@ -166,14 +166,14 @@ cdef class Point(Slots):
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
             self.point_scale = self.divisor * self.point_cosine_factor
-            self.point_squared = norm2
+            self.point_norm2 = norm2
         if self.divisor == 0:
             self.divisor = 1.0
         if (
             count == self.last_count
             and norm2 == self.last_norm2
             # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
-            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_squared > self.far)
+            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.exact_above)
             and memcmp(self.terms.ids, self.last.ids, count * sizeof(int32_t)) == 0
             and memcmp(self.terms.values, self.last.values, count * sizeof(double)) == 0
         ):
@@ -214,7 +214,7 @@ cdef class Point(Slots):
                 return
         elif type(x) is Row:
             view = view_of(x.rows)
-            self.read_header(view)
+            self.look_up_batch(view)
             self.read_row_at(view, x.i)
             return
         else:
@@ -227,7 +227,7 @@ cdef class Point(Slots):
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
         if not self.current:
-            raise refusal_of(features, most=self.largest_self_kernel)
+            raise refusal_of(features, largest_self_kernel=self.largest_self_kernel)
 
     cdef bint is_same(self, dict features) except -1:
         """Whether this equals the example read last; if so, record its names.
@@ -299,38 +299,38 @@ cdef class Point(Slots):
                 return False
             if j >= 0:
                 DRIFT_PREFETCH(&self.columns[j])
-            take(&reading, k, j, v)
+            add_feature(&reading, k, j, v)
         self.plain = True
         self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return True
 
     cdef list read_any(self, dict features):
         """Make the point, running the caller's code if need be; return a list that keeps its names alive."""
-        cdef list kept = list(features.items())
+        cdef list owned = list(features.items())
         cdef list looked_up = []
         cdef Reading reading
         cdef double v
         cdef int k
-        cdef long serial = self.serial
-        for name, value in kept:  # the store must not change during this loop
+        cdef int64_t n_read = self.n_read
+        for name, value in owned:  # the store must not change during this loop
             looked_up.append((double_of(value), hash(name), self.find(name)))
-        if serial != self.serial:
+        if n_read != self.n_read:
             raise RuntimeError(IN_USE)
-        self.reserve_point(len(kept))
-        self.n_given = <int>len(kept)
+        self.reserve_point(len(owned))
+        self.n_given = <int>len(owned)
         reading = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0)
         for k in range(self.n_given):
             v = looked_up[k][0]
-            self.given[k].name = <PyObject *>(<tuple>kept[k])[0]
+            self.given[k].name = <PyObject *>(<tuple>owned[k])[0]
             self.given[k].value = v
             self.given[k].hash = looked_up[k][1]
             if v == v and v != 0.0:
-                take(&reading, k, looked_up[k][2], v)
+                add_feature(&reading, k, looked_up[k][2], v)
         self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
-        return kept
+        return owned
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
-        """Read a row of an array after `read_header`, unless it is the point already."""
+        """Read a row of an array after `look_up_batch`, unless it is the point already."""
         view.take(i)
         if self.is_same_row(view):
             self.guard.check()
@@ -344,7 +344,7 @@ cdef class Point(Slots):
         """Whether the row that the view took equals the example read last."""
         cdef int k, n = 0
         cdef double v
-        if not (self.current and self.by_index) or self.row_names is not self.header:
+        if not (self.current and self.by_index) or self.row_names is not self.batch_names:
             return False
         for k in range(view.count):
             v = view.numbers[k]
@@ -363,11 +363,11 @@ cdef class Point(Slots):
         cdef Given *given
         cdef double v
         cdef int k, j, index, n = 0
-        cdef long serial
+        cdef int64_t n_read
         self.start_point()
-        serial = self.serial
+        n_read = self.n_read
         self.reserve_point(view.count)
-        self.by_index, self.row_names = True, self.header
+        self.by_index, self.row_names = True, self.batch_names
         reading, given = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0), self.given
         for k in range(view.count):
             v = view.numbers[k]
@@ -379,14 +379,15 @@ cdef class Point(Slots):
             given[n].value = v
             if j >= 0:
                 DRIFT_PREFETCH(&self.columns[j])
-            take(&reading, n, j, v)
+            add_feature(&reading, n, j, v)
             n += 1
-        if serial != self.serial:  # changed by a name's __eq__
+        if n_read != self.n_read:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
         self.n_given = n
         if not self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
             raise refusal_of(
-                {self.name_of(given[k].index): given[k].value for k in range(n)}, most=self.largest_self_kernel
+                {self.name_of(given[k].index): given[k].value for k in range(n)},
+                largest_self_kernel=self.largest_self_kernel,
             )
         return 0
 
@@ -410,6 +411,6 @@ cdef class Point(Slots):
             self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0
         self.point_scale = self.scale[slot]
-        self.point_squared = self.squared[slot]
+        self.point_norm2 = self.norm2[slot]
         self.point_cosine_factor = self.cosine_factor[slot]
-        self.point_norm2 = -1.0  # differs from every example's
+        self.read_norm2 = -1.0  # differs from every example's

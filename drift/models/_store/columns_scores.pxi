@@ -1,7 +1,7 @@
-# The point's kernel values and score, and the step of a model that learns it.
+# The point's kernel values, and its scores under one set of coefficients or several.
 
 cdef class Scores(Point):
-    """The layer that computes the point's inner products, kernel values and score."""
+    """The layer that computes the point's inner products, kernel values and scores."""
 
     cdef double last_score, last_rounding
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
@@ -22,10 +22,13 @@ cdef class Scores(Point):
         cdef int n
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
-            self.last_score = drift_score(self.wide, self.weight, self.dots, self.scale, self.point_scale, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding)
+            self.last_score = drift_score(
+                self.wide, self.unscaled, self.dots, self.scale, self.point_scale, self.cosine_factor,
+                self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding
+            )
         else:
             n = self.compute_kernels()
-            self.last_score = drift_weighted_sum(self.weight, self.kernels, n, self.tie, &self.last_rounding)
+            self.last_score = drift_score_of_kernels(self.unscaled, self.kernels, n, self.tie, &self.last_rounding)
         return 0
 
     cdef int compute_kernels(self) except -1:
@@ -35,16 +38,16 @@ cdef class Scores(Point):
         if self.filled:
             return n
         self.compute_dots()
-        drift_widen(self.wide, self.kernels, self.dots, self.scale, self.point_scale, n)
+        drift_unscale(self.wide, self.kernels, self.dots, self.scale, self.point_scale, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
-            near = self.near_slots() if self.gamma * self.point_squared > self.far else []
+            near = self.near_slots() if self.gamma * self.point_norm2 > self.exact_above else []
             if self.wide:
-                drift_rbf_exact(self.kernels, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_double(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
             else:
-                drift_rbf(self.kernels, self.squared, self.point_squared, self.gamma, n)
+                drift_rbf_float(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
             for slot in near:
                 self.kernels[<int>slot] = exp(-self.gamma * self.distance(slot))
         else:
@@ -53,13 +56,13 @@ cdef class Scores(Point):
         return n
 
     cdef list near_slots(self):
-        """Slots whose squared distance, from the inner products in `kernels`, is rounding error."""
+        """Slots that may be near enough for a kernel value above 0, by the inner products in `kernels`."""
         cdef int slot
-        cdef double sum, error = 2.0**-46 if self.wide else 2.0**-20
+        cdef double sum
         cdef list near = []
-        for slot in range(self.used):
-            sum = self.squared[slot] + self.point_squared
-            if self.gamma * (sum - 2.0 * self.kernels[slot] - error * sum) < 50.0:
+        for slot in range(self.n_slots):
+            sum = self.norm2[slot] + self.point_norm2
+            if self.gamma * (sum - 2.0 * self.kernels[slot] - self.distance_error * sum) < zero_exponent:
                 near.append(slot)
         return near
 
@@ -86,31 +89,31 @@ cdef class Scores(Point):
 
     cdef int call_kernel(self) except -1:
         """Apply a user's kernel to the inner products in `kernels`."""
-        cdef bytes dots = (<char *>self.kernels)[:self.used * sizeof(double)]
+        cdef bytes dots = (<char *>self.kernels)[:self.n_slots * sizeof(double)]
         cdef int n
-        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_squared, self.kernels)
-        for n in range(self.used, self.padded()):
+        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_norm2, self.kernels)
+        for n in range(self.n_slots, self.padded()):
             self.kernels[n] = 0.0
         return 0
 
     cdef object norms(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
-        norms = np.frombuffer(bytearray((<char *>self.squared)[:self.used * sizeof(double)]))
+        norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.n_slots * sizeof(double)]))
         if self.free_slots.size:
             norms[listed(&self.free_slots)] = 1.0
         return norms
 
     cdef int apply_kernel(self, dots, norms, other, double *out) except -1:
         """Write a user's kernel values by slot."""
-        cdef int n = self.used
-        cdef long serial = self.serial
+        cdef int n = self.n_slots
+        cdef int64_t n_read = self.n_read
         cdef Buffer buffer
         result = np.ascontiguousarray(self.kernel(dots, norms, other), dtype=np.float64)
         if result.shape != (n,):
             raise ParameterError(
                 f"the kernel {self.kernel!r} gave an array of shape {result.shape} for {n} supports"
             )
-        if serial != self.serial or n != self.used:
+        if n_read != self.n_read or n != self.n_slots:
             raise RuntimeError(IN_USE)
         buffer = buffer_of(result)
         if n:
@@ -123,10 +126,10 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_CUSTOM:
             norms = self.norms()
             return self.apply_kernel(norms, norms, norms, kernels)
-        for slot in range(self.used):
+        for slot in range(self.n_slots):
             kernels[slot] = 1.0
             if self.kernel_kind != DRIFT_RBF:
-                kernels[slot] = drift_power((1.0 if self.cosine else self.squared[slot]) + self.coef0, self.degree)
+                kernels[slot] = drift_power((1.0 if self.cosine else self.norm2[slot]) + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:
@@ -144,54 +147,6 @@ cdef class Scores(Point):
         self.read(x)
         return self.score()
 
-    def learn(self, x, y, double sign, model):
-        """Read an example, let a model learn it, and return the score before the update."""
-        cdef double value
-        self.read(x)
-        value = self.score()
-        if not self.learned_without_update(y, sign, value, model._update_margin, model):
-            self.run_step(x, y, sign, value, model)
-        return value
-
-    cdef bint learned_without_update(self, y, double sign, double value, double margin, model) except -1:
-        """Learn an example that changes only the calibration; False for any other.
-
-        Its margin is above ``model._update_margin``, and its label is not of a new kind.
-        """
-        if sign * value <= margin or self.adopts(y, model):
-            return False
-        # Without an enclosing update the weight is 1: `_with_weight` sets another within one.
-        self.calibration.learn_score(value, sign, <double>model._weight if self.guard.updating else 1.0)
-        return True
-
-    cdef int run_step(self, x, y, double sign, double value, model) except -1:
-        """Let a model learn the point in one update, as `KernelClassifier._step` does."""
-        cdef bint outermost = self.guard.enter()
-        cdef dict content
-        try:
-            self.guard.join(model)
-            content = attributes_of(model)
-            if sign * value <= 0.0:
-                content["n_mistakes"] += 1
-            if model._should_update(x, sign, value):
-                content["n_updates"] += 1
-                model._update(x, sign, value)
-            self.calibration.learn_score(value, sign, 1.0 if outermost else <double>model._weight)
-            if self.adopts(y, model):
-                model._adopt(y)
-        except:
-            self.guard.undo(outermost)
-            raise
-        self.guard.finish(outermost)
-        return 0
-
-    @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    cdef bint adopts(self, y, model) except -1:
-        """Whether this label changes the kind of labels that a model predicts."""
-        cdef dict content = attributes_of(model)
-        cdef bint usual = type(y) is bool or type(y) is type(content["_labels"][0])
-        return (not usual or content["_kind"] == "any") and model._would_adopt(y)
-
     def rounding(self):
         """Bound on the rounding error of the last score."""
         return fabs(self.factor) * self.last_rounding
@@ -205,18 +160,58 @@ cdef class Scores(Point):
         self.check_reader()
         self.compute_kernels()
         buffer = buffer_of(out, PyBUF_WRITABLE)
-        if self.used:
-            memcpy(doubles(buffer, self.used), self.kernels, self.used * sizeof(double))
-        return self.used
+        if self.n_slots:
+            memcpy(doubles(buffer, self.n_slots), self.kernels, self.n_slots * sizeof(double))
+        return self.n_slots
 
     cdef object overflow(self):
         return FeatureError(f"the kernel {self.kernel!r} has no finite value at this example: scale the features")
 
     def self_kernel(self):
         """Kernel between the point and itself."""
-        cdef double norm2 = 1.0 if self.cosine else self.point_squared
+        cdef double norm2 = 1.0 if self.cosine else self.point_norm2
         self.check_reader()
         if self.cached_self_kernel is None or norm2 != self.cached_norm2:
             self.cached_self_kernel = float(self.kernel(norm2, norm2, norm2))
             self.cached_norm2 = norm2
         return self.cached_self_kernel
+
+    # --- beyond one score ------------------------------------------------------------------------
+
+    def class_scores(self, coefficients, scores, roundings):
+        """Score the point under several sets of coefficients, from the same kernel values.
+
+        `coefficients` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
+        wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
+        bound on each error.
+        """
+        cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
+        cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
+        cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
+        self.check_reader()
+        if not self.score_classes(by_class, count, doubles(score, count), doubles(rounding, count)):
+            raise self.overflow()
+
+    cdef bint score_classes(self, Buffer by_class, int count, double *score, double *rounding) except -1:
+        """Score the point under `count` sets of coefficients; False on overflow."""
+        cdef int c, n = self.compute_kernels()
+        cdef const double *coefficients = <double *>by_class.view.buf
+        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+        cdef bint finite = True
+        if count and width < n:
+            raise ValueError(f"{count} classes of {n} slots and room for {width}")
+        for c in range(count):
+            score[c] = drift_score_of_kernels(coefficients + c * width, self.kernels, n, self.tie, rounding + c)
+            finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
+        return finite
+
+    cdef bint may_be_support(self) noexcept:
+        """Whether a support may equal the point, whose kernel values were just computed."""
+        cdef int slot
+        cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
+        for slot in range(self.n_slots):
+            dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
+            dot *= self.scale[slot] * self.point_scale
+            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:
+                return True
+        return False

@@ -23,7 +23,8 @@ cdef class Slots:
     cdef bint normalize  # examples are stored with unit norm
     cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
     cdef public double largest_self_kernel  # a bound on k(x, x), for kernels that grow with x
-    cdef double far  # gamma |x|^2 above which the RBF needs exact distances
+    cdef double exact_above  # gamma |x|^2 above which the RBF needs exact distances
+    cdef double distance_error  # share of |a|^2 + |b|^2 that a distance not exact may err by
     cdef readonly double tie  # a score below this share of its terms' magnitudes is rounding error
 
     # The columns.
@@ -34,21 +35,21 @@ cdef class Slots:
     cdef Stack free_columns  # with room for all columns
 
     # The columns of the batch that is read, at positions 0, 1, 2, ...
-    cdef object header  # their names, None for numbers
-    cdef dict positions  # by name
+    cdef object batch_names  # None: the columns have numbers
+    cdef dict positions  # of each name
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
-    cdef Py_ssize_t header_width
+    cdef Py_ssize_t batch_width
 
-    # The slots. A free one has weight, scale and |x|^2 0, and no features.
+    # The slots. A free one has coefficient, scale and |x|^2 0, and no features.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
-    cdef int used  # slots from this on were never used
+    cdef int n_slots  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
     cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
-    cdef double *weight  # the coefficient divided by `factor`, so that scaling all takes constant time
+    cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
     cdef double factor
     cdef double *scale  # what the slot's values are multiplied by
-    cdef double *squared  # |x|^2
+    cdef double *norm2  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
     # The point, by slot.
@@ -59,7 +60,7 @@ cdef class Slots:
     # The supports, the oldest first.
     cdef int32_t *order  # slots
     cdef int64_t *serials
-    cdef int size
+    cdef int n_live  # number of supports
     cdef readonly int64_t n_added  # the last serial number
 
     # The log of columns, for `Changes.undo`.
@@ -72,8 +73,9 @@ cdef class Slots:
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
-        self.tie = TIE if wide else 2.0**-22
-        self.far = FAR if wide else 2.0**10
+        self.tie = TIE if wide else constants.TIE_FLOAT32
+        self.exact_above = constants.EXACT_ABOVE if wide else constants.EXACT_ABOVE_FLOAT32
+        self.distance_error = constants.DISTANCE_ERROR if wide else constants.DISTANCE_ERROR_FLOAT32
         self.largest_self_kernel = LARGEST
         self.kernel_kind = DRIFT_CUSTOM
         if type(kernel) is Linear:
@@ -103,7 +105,7 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.weight); drift_free(self.scale); drift_free(self.squared)
+        drift_free(self.unscaled); drift_free(self.scale); drift_free(self.norm2)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
 
@@ -131,7 +133,7 @@ cdef class Slots:
 
     cdef int padded(self) noexcept:
         """The slots in use, rounded up to the lanes."""
-        return (self.used + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
+        return (self.n_slots + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
     cdef double get(self, DriftColumn *column, int slot) noexcept:
         return drift_get(self.wide, column, slot)
@@ -176,13 +178,13 @@ cdef class Slots:
 
     cdef int new_column(self, name) except -1:
         """Give a name a column."""
-        cdef bint fresh = self.free_columns.size == 0
-        cdef int j = self.append_column() if fresh else self.free_columns.items[self.free_columns.size - 1]
+        cdef bint appended = self.free_columns.size == 0
+        cdef int j = self.append_column() if appended else self.free_columns.items[self.free_columns.size - 1]
         reserve(&self.named, 1)
         self.name_column(j, name)
-        if not fresh:
+        if not appended:
             self.free_columns.size -= 1
-        if self.logging and (fresh or self.free_columns.size < self.fewest_free):
+        if self.logging and (appended or self.free_columns.size < self.fewest_free):
             push(&self.named, j)
             self.fewest_free = min(self.fewest_free, self.free_columns.size)
         return j
@@ -222,7 +224,7 @@ cdef class Slots:
         except BaseException as error:
             problem = error
             drift_vocabulary_drop(&self.vocabulary, <PyObject *>name)
-            for k in range(self.header_width):
+            for k in range(self.batch_width):
                 if self.column_of[k] == j:
                     self.column_of[k] = -1
         self.names[j] = None
@@ -234,21 +236,21 @@ cdef class Slots:
         """Position of a name among the batch's columns, or -1."""
         if self.column_of == NULL:
             return -1
-        return index_below(name, self.header_width) if self.header is None else self.positions.get(name, -1)
+        return index_below(name, self.batch_width) if self.batch_names is None else self.positions.get(name, -1)
 
-    cdef int read_header(self, RowsView view) except -1:
+    cdef int look_up_batch(self, RowsView view) except -1:
         """Look up the columns of a batch, unless they are those looked up last."""
         cdef Py_ssize_t position, width = view.width
         names = view.names
-        if self.header is not names:
-            self.forget_header()
-        if names is not None and self.header is None:
-            self.look_up_header(names)
+        if self.batch_names is not names:
+            self.forget_batch()
+        if names is not None and self.batch_names is None:
+            self.look_up_names(names)
         elif names is None and width > indexed_width:
-            self.forget_header()
-        elif names is None and width > self.header_width:
+            self.forget_batch()
+        elif names is None and width > self.batch_width:
             self.column_of = <int32_t *>grown(self.column_of, width * sizeof(int32_t))
-            self.header_width = width
+            self.batch_width = width
             memset(self.column_of, 0xFF, width * sizeof(int32_t))
             for j, name in enumerate(self.names[: self.n_columns]):
                 position = index_below(name, width) if self.columns[j].size else -1
@@ -256,7 +258,7 @@ cdef class Slots:
                     self.column_of[position] = j
         return 0
 
-    cdef int look_up_header(self, names) except -1:
+    cdef int look_up_names(self, names) except -1:
         """Look up the names of columns."""
         cdef dict positions = {name: k for k, name in enumerate(names)}
         cdef Py_ssize_t k, width = len(names)
@@ -270,19 +272,19 @@ cdef class Slots:
         except:
             free(column_of)
             raise
-        self.header, self.positions, self.column_of, self.header_width = names, positions, column_of, width
+        self.batch_names, self.positions, self.column_of, self.batch_width = names, positions, column_of, width
         return 0
 
-    cdef void forget_header(self) noexcept:
+    cdef void forget_batch(self) noexcept:
         """Forget the columns looked up."""
         free(self.column_of)
-        self.column_of, self.header_width = NULL, 0
-        self.header = self.positions = None
+        self.column_of, self.batch_width = NULL, 0
+        self.batch_names = self.positions = None
 
     cdef int reserve_slots(self, int count) except -1:
         """Make room for `count` slots, doubling up to the limit."""
         cdef int j, before = self.capacity, after = max(2 * before, count)
-        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), fresh
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), more
         if count <= before:
             return 0
         if self.limit is not None and self.limit >= count:
@@ -293,9 +295,9 @@ cdef class Slots:
         self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
-        self.weight = <double *>grown_aligned(self.weight, before, after, sizeof(double))
+        self.unscaled = <double *>grown_aligned(self.unscaled, before, after, sizeof(double))
         self.scale = <double *>grown_aligned(self.scale, before, after, sizeof(double))
-        self.squared = <double *>grown_aligned(self.squared, before, after, sizeof(double))
+        self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))
         self.kernels = <double *>grown_aligned(self.kernels, before, after, sizeof(double))
         self.dots_block = grown_aligned(self.dots_block, 0, after + DRIFT_LANES, real)
@@ -307,11 +309,11 @@ cdef class Slots:
                 reserve(&self.converted, 1)
                 self.make_dense(j, False)
                 self.log_conversion(j, True)
-            elif drift_widen_dense(self.wide, &self.columns[j], before, after):
+            elif drift_grow_dense(self.wide, &self.columns[j], before, after):
                 raise MemoryError(NO_MEMORY)
-        fresh = after - before
-        memset(self.features + before, 0, fresh * sizeof(void *))
-        memset(self.n_features + before, 0, fresh * sizeof(int32_t))
+        more = after - before
+        memset(self.features + before, 0, more * sizeof(void *))
+        memset(self.n_features + before, 0, more * sizeof(int32_t))
         self.capacity = after
         return 0
 
@@ -326,6 +328,6 @@ cdef class Slots:
                 size += self.columns[j].room * 2 * real  # a cell is a slot and a value, aligned
         for j in range(self.capacity):
             size += self.n_features[j] * sizeof(int32_t)
-        size += self.column_room * sizeof(DriftColumn) + self.header_width * sizeof(int32_t)
+        size += self.column_room * sizeof(DriftColumn) + self.batch_width * sizeof(int32_t)
         size += (self.vocabulary.mask + 1) * sizeof(DriftEntry)
         return size + self.capacity * (sizeof(void *) + 3 * sizeof(int32_t) + 6 * sizeof(double) + real)

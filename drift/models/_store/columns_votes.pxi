@@ -12,29 +12,29 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
     coefficients
         Coefficient of each support; doubles.
     survived
-        Weight of each prefix's vote, from the empty prefix on; doubles.
+        Votes of each prefix, from the empty prefix on; doubles.
     averaged
         A prefix votes with its score instead of its sign. A sum within rounding of 0 is 0.
     """
     cdef Buffer buffer = None if slots is None else buffer_of(slots)
     cdef const int32_t *slot = store.order if slots is None else <int32_t *>buffer.view.buf
-    cdef Py_ssize_t k, n = store.size if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
+    cdef Py_ssize_t k, n = store.n_live if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
     cdef Buffer coefficient_buffer = buffer_of(coefficients), survived_buffer = buffer_of(survived)
     cdef const double *coefficient = doubles(coefficient_buffer, n)
-    cdef const double *weight = doubles(survived_buffer, n + 1) + 1
+    cdef const double *votes = doubles(survived_buffer, n + 1) + 1  # of each prefix but the empty one
     cdef double term, sum = 0.0, magnitude = 0.0, score = 0.0, vote = 0.0, vote_magnitude = 0.0
     store.check_reader()
     store.compute_kernels()
     for k in range(n):
-        if not 0 <= slot[k] < store.used:
+        if not 0 <= slot[k] < store.n_slots:
             raise ValueError(f"no support is in slot {slot[k]}")
         term = coefficient[k] * store.kernels[slot[k]]
         sum += term
         magnitude += fabs(term)
         score = 0.0 if fabs(sum) <= store.tie * magnitude else sum
         if not averaged:
-            vote += weight[k] * ((score > 0.0) - (score < 0.0))
+            vote += votes[k] * ((score > 0.0) - (score < 0.0))
         else:
-            vote += weight[k] * score
-            vote_magnitude += weight[k] * magnitude
+            vote += votes[k] * score
+            vote_magnitude += votes[k] * magnitude
     return (0.0 if averaged and fabs(vote) <= store.tie * vote_magnitude else vote), score

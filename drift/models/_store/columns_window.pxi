@@ -32,7 +32,7 @@ cdef class Window:
         return self.first <= i < self.first + self.size and slots == self.slots
 
     cdef void change(self, int slot) noexcept:
-        """Record a new support in a slot. Sums of a free slot are never used, since its weight is 0."""
+        """Record a new support in a slot. Sums of a free slot are never used, since its coefficient is 0."""
         cdef int k, block = slot // DRIFT_LANES * DRIFT_LANES
         for k in range(self.n_changed):
             if self.changed[k] == block:
@@ -43,7 +43,9 @@ cdef class Window:
         self.changed[self.n_changed] = block
         self.n_changed += 1
 
-    cdef const void *sums_of(self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count) noexcept:
+    cdef const void *sums_of(
+        self, int i, const DriftColumn *columns, const int32_t *ids, const double *values, int count
+    ) noexcept:
         """Sums of a row that it covers; NULL if other columns are dense now."""
         cdef int k, row = i - self.first
         if not drift_is_recorded(self.wide, self.recorded, row, columns, ids, values, count):

@@ -18,7 +18,7 @@ from drift.models._base.guard import Guard, alone, undoes_itself
 from drift.models._base.rounding import TIE, sum_or_zero
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
-from drift.models._store.constants import DENSE, FAR, LANES, SAME, VANISHES
+from drift.models._store.constants import DENSE, EXACT_ABOVE, LANES, SAME, VANISHES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from drift.kernels import Kernel
     from drift.models._base.guard import Part
     from drift.models._base.rows import Rows
-    from drift.models._store.classes import Classes
+    from drift.models._store.classes import ClassHypotheses
     from drift.models._store.learner import Learner
     from drift.types import Features
 
@@ -57,9 +57,9 @@ class ColumnStore:
         self.free_columns: list[int] = []
         # The slots. Each list of columns is replaced, never changed.
         self.features: list[list[int]] = []  # columns in which the slot has a value
-        self.weight: list[float] = []  # the coefficient
-        self.squared: list[float] = []  # |x|^2; -1 in a free slot
-        self.free_squared = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
+        self._coefficients: list[float] = []
+        self.norm2: list[float] = []  # |x|^2; -1 in a free slot
+        self.free_norm2 = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
         self.free_slots: list[int] = []
         # The supports, the oldest first.
         self.order: list[int] = []  # slots
@@ -68,41 +68,41 @@ class ColumnStore:
         # The point.
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)  # its terms, and |x|^2
         self.unknown = 0.0  # sum of squares of its new features
-        self.serial = 0  # number of points read
+        self.n_read = 0  # number of points read
         self._last: tuple[Any, float] | None = None  # the point scored last, and its score
         self._rounding = 0.0  # bound on that score's error
 
     @property
-    def _guard(self) -> Guard:
+    def _guard(self) -> Guard:  # for `alone`
         return self.guard
 
     # --- reading and scoring a point -----------------------------------------------------------
 
     def read(self, x: Features) -> None:
         """Read an example as the point of `score` and `self_kernel`."""
-        self.serial += 1
+        self.n_read += 1
         features = as_dict(x)
         try:
             # Most values are floats: to call `number` for each would take longer than the rest.
             values = {n: v if type(v) is float else number(v) for n, v in features.items()}
             squares = [v * v for v in values.values() if v == v]
-            squared = math.fsum(squares)
+            norm2 = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
-        most = self.largest_self_kernel if self._grows else LARGEST
-        if not squared <= LARGEST or not self._self_kernel_of(squared) <= most:
-            raise refusal_of(features, most=most)
+        largest = self.largest_self_kernel if self._grows else LARGEST
+        if not norm2 <= LARGEST or not self._self_kernel_of(norm2) <= largest:
+            raise refusal_of(features, largest_self_kernel=largest)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
-        self.point = (sorted(columns), squared)
+        self.point = (sorted(columns), norm2)
         self.unknown = math.fsum([v * v for n, v in values.items() if n not in known and v == v])
 
     def read_support(self, slot: int) -> None:
         """Read a support as the point."""
-        self.serial += 1
+        self.n_read += 1
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
-            self.squared[slot],
+            self.norm2[slot],
         )
         self.unknown = 0.0
 
@@ -110,7 +110,7 @@ class ColumnStore:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         point = self.point, self.unknown
         if self._last is None or self._last[0] != point:
-            terms = [w * k for w, k in zip(self.weight, self._kernels(), strict=True)]
+            terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._rounding = self._sum(terms)
             self._last = (point, score)
         return self._last[1]
@@ -126,11 +126,11 @@ class ColumnStore:
         rounding = self.tie * math.fsum(map(abs, terms))
         return 0.0 if abs(score) <= rounding else score, rounding
 
-    def class_scores(self, weights: Any, scores: Any, roundings: Any) -> None:
+    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
         """Score the point under several sets of coefficients; see the compiled store."""
         kernels = self._kernels()
         for c in range(len(scores)):
-            terms = [w * k for w, k in zip(weights[c].tolist(), kernels, strict=False)]
+            terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
             scores[c], roundings[c] = self._sum(terms)
 
     def scan_classes(
@@ -138,10 +138,10 @@ class ColumnStore:
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
-        classes: Classes,
+        classes: ClassHypotheses,
     ) -> None:
         """Append predictions of rows up to the next update; see the compiled store."""
-        index_of, weights, factors, calibration, margin, rivals, supports_may_update = classes
+        index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes
         if labels is None:
             margin, rivals, supports_may_update = 0.0, True, False
         class_labels = list(index_of)
@@ -149,25 +149,26 @@ class ColumnStore:
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
             try:
-                self.class_scores(weights, scores, errors)
+                self.class_scores(coefficients, scores, errors)
             except FeatureError:
                 break  # raised again when the row is learnt
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             k = best if labels is None else index_of.get(labels[i], len(pairs))
-            is_no_update = _is_no_update(pairs, k, margin, rivals=rivals)
-            if not is_no_update or (supports_may_update and self._may_be_support()):
+            if _may_update(pairs, k, margin, rivals=rivals):
+                break
+            if supports_may_update and self._may_be_support():
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], k, 1.0)
             predictions.append(class_labels[k])
 
     def _may_be_support(self) -> bool:
-        squared = self.point[1]
-        scale = math.sqrt(squared) if self.normalize else 1.0  # of the supports, beside the point
-        pairs = zip(self._dots(), self.squared, strict=True)
+        norm2 = self.point[1]
+        scale = math.sqrt(norm2) if self.normalize else 1.0  # of the supports, beside the point
+        pairs = zip(self._dots(), self.norm2, strict=True)
         return any(
-            s >= 0.0 and s * scale**2 + squared - 2.0 * dot * scale <= SAME * squared
+            s >= 0.0 and s * scale**2 + norm2 - 2.0 * dot * scale <= SAME * norm2
             for dot, s in pairs
         )
 
@@ -200,10 +201,10 @@ class ColumnStore:
 
     def _kernels(self) -> list[float]:
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
-        if type(kernel) is RBF and kernel.gamma * own > FAR:
+        if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
             return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
-        free = self.free_squared
-        pairs = zip(dots, self.squared, strict=True)
+        free = self.free_norm2
+        pairs = zip(dots, self.norm2, strict=True)
         return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
 
     def _distance(self, slot: int) -> float:
@@ -261,8 +262,8 @@ class ColumnStore:
         self.read(x)
         self._last = None
         present = {name: number(value) for name, value in x.items()}
-        squared = self.point[1]
-        divisor = (math.sqrt(squared) or 1.0) if self.normalize else _power_of_two(squared)
+        norm2 = self.point[1]
+        divisor = (math.sqrt(norm2) or 1.0) if self.normalize else _power_of_two(norm2)
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else VANISHES
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
@@ -273,14 +274,14 @@ class ColumnStore:
         else:
             slot = len(self.features)
             self.features.append([])
-            self.weight.append(0.0)
-            self.squared.append(-1.0)
+            self._coefficients.append(0.0)
+            self.norm2.append(-1.0)
         self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
             self.columns[j] = self.columns[j] | {slot: value / divisor if self.normalize else value}
-        self.weight[slot] = coefficient
-        self.squared[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
+        self._coefficients[slot] = coefficient
+        self.norm2[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
         self.n_added += 1
         self.order.append(slot)
         self.serials.append(self.n_added)
@@ -304,14 +305,14 @@ class ColumnStore:
                 self.names[j] = None
                 self.free_columns.append(j)
         self.features[slot] = []
-        self.weight[slot] = 0.0
-        self.squared[slot] = -1.0  # marks a free slot
+        self._coefficients[slot] = 0.0
+        self.norm2[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
         return slot
 
     def smallest(self, sizes: Any = None) -> int:
         """Slot of the smallest support, the newest excluded; of equals the oldest."""
-        values = self.weight if sizes is None else sizes
+        values = self._coefficients if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
@@ -322,7 +323,7 @@ class ColumnStore:
         """Read a support as the point; return its nearest neighbour, and the merge's share."""
         self.read_support(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
-        self_kernels = {j: self._self_kernel_of(self.squared[j]) for j in chosen if j != slot}
+        self_kernels = {j: self._self_kernel_of(self.norm2[j]) for j in chosen if j != slot}
         shares = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((share * kernels[j] for j, share in shares.items()), default=0.0)
         for j, share in shares.items():
@@ -333,7 +334,9 @@ class ColumnStore:
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
         if share != 0.0:
-            self.weight[target] = sum_or_zero(self.weight[target], share * self.weight[slot])
+            self._coefficients[target] = sum_or_zero(
+                self._coefficients[target], share * self._coefficients[slot]
+            )
         self.evict_slot(slot)
 
     def n_supports(self) -> int:
@@ -366,32 +369,34 @@ class ColumnStore:
 
     def coefficient(self, slot: int) -> float:
         """Coefficient of a support."""
-        return self.weight[slot]
+        return self._coefficients[slot]
 
     def set_coefficients(self, values: Any) -> None:
         """Set the coefficient of each slot."""
-        self.weight = [float(value) for value, _ in zip(values, self.weight, strict=False)]
+        self._coefficients = [
+            float(value) for value, _ in zip(values, self._coefficients, strict=False)
+        ]
         for slot in self.free_slots:
-            self.weight[slot] = 0.0
+            self._coefficients[slot] = 0.0
         self._last = None
 
     def coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        for slot, weight in enumerate(self.weight):
-            out[slot] = weight
-        return len(self.weight)
+        for slot, coefficient in enumerate(self._coefficients):
+            out[slot] = coefficient
+        return len(self._coefficients)
 
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
-        for slot, before in enumerate(self.weight):
-            self.weight[slot] = sum_or_zero(before, float(values[slot]))
+        for slot, before in enumerate(self._coefficients):
+            self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
-            self.weight[slot] = 0.0
+            self._coefficients[slot] = 0.0
         self._last = None
 
     def scale_all(self, c: float) -> None:
         """Multiply every coefficient by `c`."""
-        self.weight = [c * weight for weight in self.weight]
+        self._coefficients = [c * before for before in self._coefficients]
         self._last = None
 
     def support(self, slot: int) -> dict[Hashable, float]:
@@ -400,9 +405,9 @@ class ColumnStore:
 
     # --- internals -----------------------------------------------------------------------------
 
-    def _self_kernel_of(self, squared: float) -> float:
+    def _self_kernel_of(self, norm2: float) -> float:
         try:
-            return float(self.kernel(squared, squared, squared))
+            return float(self.kernel(norm2, norm2, norm2))
         except OverflowError:
             return math.inf
 
@@ -421,14 +426,14 @@ class ColumnStore:
     @alone
     def state(self) -> dict[str, Any]:
         """Return the state as plain values and arrays."""
-        ids, values, scales, squared = array("i"), array("d"), array("d"), array("d")
+        ids, values, scales, norms2 = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self.features):
-            norm2 = max(self.squared[slot], 0.0)  # -1 marks a free slot
+            norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
             divisor = 1.0 if self.normalize else _power_of_two(norm2)
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
             scales.append(divisor)
-            squared.append(norm2)
+            norms2.append(norm2)
         serials = array("q", bytes(8 * len(self.features)))
         for slot, serial in zip(self.order, self.serials, strict=True):
             serials[slot] = serial
@@ -449,9 +454,9 @@ class ColumnStore:
             "sizes": array("i", map(len, self.features)),
             "ids": ids,
             "values": values,
-            "weight": array("d", self.weight),
+            "weight": array("d", self._coefficients),
             "scale": scales,
-            "squared": squared,
+            "squared": norms2,
         }
 
     @classmethod
@@ -465,8 +470,8 @@ class ColumnStore:
         self.columns = [{} for _ in self.names]
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
-        self.weight = [state["factor"] * weight for weight in state["weight"]]
-        self.squared = list(state["squared"])
+        self._coefficients = [state["factor"] * unscaled for unscaled in state["weight"]]
+        self.norm2 = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
             self.features.append(list(state["ids"][position : position + size]))
@@ -474,7 +479,7 @@ class ColumnStore:
                 self.columns[j][slot] = state["values"][position] * state["scale"][slot]
                 position += 1
         for slot in self.free_slots:
-            self.squared[slot] = -1.0
+            self.norm2[slot] = -1.0
         held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
         self.order, self.serials = [slot for _, slot in held], [serial for serial, _ in held]
         self.n_added = state["n_added"]
@@ -495,30 +500,28 @@ def prefix_votes(
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
-    for slot, coefficient, weight in zip(chosen, coefficients, survived[1:], strict=True):
+    for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)
         score = 0.0 if abs(total) <= tie * magnitude else total
-        vote += weight * (score if averaged else float(score > 0.0) - float(score < 0.0))
-        vote_magnitude += weight * magnitude
+        vote += votes * (score if averaged else float(score > 0.0) - float(score < 0.0))
+        vote_magnitude += votes * magnitude
     return (0.0 if averaged and abs(vote) <= tie * vote_magnitude else vote), score
 
 
-def _power_of_two(squared: float) -> float:
+def _power_of_two(norm2: float) -> float:
     """Return the compiled store's divisor of an example with this squared norm."""
-    return math.ldexp(1.0, math.frexp(math.sqrt(squared))[1])
+    return math.ldexp(1.0, math.frexp(math.sqrt(norm2))[1])
 
 
-def _is_no_update(
-    scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool
-) -> bool:
-    """Whether an example of class `k` causes no update, from scores and error bounds."""
+def _may_update(scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool) -> bool:
+    """Whether an example of class `k` may cause an update, from scores and error bounds."""
     if not 0 <= k < len(scores):
-        return False
+        return True
     if not rivals:
         signed = ((s if c == k else -s, error) for c, (s, error) in enumerate(scores))
-        return all(s - error > margin for s, error in signed)
+        return not all(s - error > margin for s, error in signed)
     least = scores[k][0] - margin - 4.0 * max(error for _, error in scores)
     others = [s for c, (s, _) in enumerate(scores) if c != k] or [0.0]
-    return all(least > s for s in others)
+    return not all(least > s for s in others)

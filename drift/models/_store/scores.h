@@ -14,16 +14,16 @@ enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 }
 
 /* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
    magnitudes, counts as a tie and is returned as 0. POINTERS declares pointers to the block of slots
-   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `weight`, `n`, `tie` and
+   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `coefficients`, `n`, `tie` and
    `rounding` of the function around it, and returns from that function. */
 #define DRIFT_SUM(POINTERS, KERNEL)                                                                 \
     do {                                                                                            \
         double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
         for (int first = 0; first < n; first += DRIFT_LANES) {                                      \
-            const double *__restrict w = weight + first;                                            \
+            const double *__restrict coefficient = coefficients + first;                            \
             POINTERS;                                                                               \
             DRIFT_ROLLED for (int lane = 0; lane < DRIFT_LANES; lane++) {                           \
-                double term = w[lane] * (KERNEL);                                                   \
+                double term = coefficient[lane] * (KERNEL);                                         \
                 sum[lane] += term;                                                                  \
                 size[lane] += fabs(term);                                                           \
             }                                                                                       \
@@ -37,7 +37,7 @@ enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 }
         return fabs(sum[0]) <= *rounding ? 0.0 : sum[0];                                            \
     } while (0)
 
-DRIFT_CLONES static double drift_weighted_sum(const double *weight, const double *kernels, int n, double tie,
+DRIFT_CLONES static double drift_score_of_kernels(const double *coefficients, const double *kernels, int n, double tie,
                                              double *rounding) {
     DRIFT_SUM(const double *__restrict k = kernels + first, k[lane]);
 }
@@ -86,7 +86,7 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
 #define DRIFT_EXP(terms)                                                                            \
     for (int i = 0; i < n; i++) {                                                                   \
-        double d = squared[i] + point - 2.0 * kernels[i];                                           \
+        double d = norm2[i] + point_norm2 - 2.0 * kernels[i];                                       \
         double x = -gamma * (d > 0.0 ? d : 0.0);                                                    \
         double bounded = x > -708.0 ? x : -708.0;                                                   \
         double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
@@ -103,24 +103,26 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
 static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,
                                    1.0 / 7, 1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
 
-DRIFT_CLONES static void drift_rbf(double *kernels, const double *squared, double point, double gamma, int n) {
+DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *norm2, double point_norm2, double gamma,
+                                         int n) {
     DRIFT_EXP(8)
 }
 
-DRIFT_CLONES static void drift_rbf_exact(double *kernels, const double *squared, double point, double gamma, int n) {
+DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *norm2, double point_norm2, double gamma,
+                                          int n) {
     DRIFT_EXP(14)
 }
 
 #endif
 
 /* kernels[slot] = <support in slot, point>, from scaled values. */
-DRIFT_CLONES static void DRIFT_NAME(drift_widen)(double *__restrict kernels, const REAL *__restrict dots,
-                                                const double *__restrict scale, double point, int n) {
+DRIFT_CLONES static void DRIFT_NAME(drift_unscale)(double *__restrict kernels, const REAL *__restrict dots,
+                                                  const double *__restrict scale, double point, int n) {
     for (int i = 0; i < n; i++) kernels[i] = (double)dots[i] * (scale[i] * point);
 }
 
 /* Score under (<a, b> + c * cosine_factor) ** degree; the linear kernel is degree 1 with c = 0. */
-DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *weight, const REAL *dots, const double *scale,
+DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *coefficients, const REAL *dots, const double *scale,
                                                   double point, const double *cosine_factor, double c, int n,
                                                   int degree, double tie, double *rounding) {
 #define DRIFT_POINTERS                                                                              \

@@ -11,6 +11,8 @@ from drift.models._base.examples import content_of
 from drift.models._base.guard import Part
 from drift.models._store import built
 from drift.models._store.coefficients import Coefficients
+from drift.models._store.constants import LEAST_FACTOR, MOST_FACTOR
+from drift.models._store.precision import is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedStore", "SharedSupports"]
 
 
-class SharedStore(Coefficients):
+class SharedStore(Part):
     """One column store under the supports of several hypotheses.
 
     Between two calls of `read` the hypotheses may learn the example that was read, one after the
@@ -35,65 +37,75 @@ class SharedStore(Coefficients):
         Kernel between examples.
     wide
         Use float64 columns even if `column_type` is float32.
+
+    Attributes
+    ----------
+    coefficients : Coefficients
+        The coefficients of all hypotheses, each without its hypothesis's factor.
+    users : ndarray of shape (room for slots,)
+        Number of hypotheses that have a slot's support.
     """
 
-    _kept = frozenset({"matrix", "users", "example", "scores"})
+    _not_copied = frozenset({"users", "example", "scores"})
 
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
-        self.store = built.ColumnStore(kernel, wide or built.column_type() == "float64")
-        super().__init__()  # each coefficient is without its hypothesis's factor
-        self.users = np.zeros(0, dtype=np.int64)  # number of hypotheses with a slot's support
+        self.store = built.ColumnStore(kernel, is_wide(wide))
+        self.coefficients = Coefficients()
+        self.users = np.zeros(0, dtype=np.int64)
         self._forget_example()
 
     def _forget_example(self) -> None:
-        #: Serial number of the point that the attributes below describe; -1 if its scores changed.
-        self.serial = -1
+        #: `n_read` of the store at the point that the attributes below describe; -1 once its scores
+        #: have changed.
+        self.n_read = -1
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
         self.scores: Any = None  # and their error bounds
         self.content: Content | None = None
 
-    def widen(self) -> None:
-        """Widen the arrays to the store's capacity."""
+    def make_room(self) -> None:
+        """Have room in the arrays for all slots of the store."""
         more = self.store.capacity - len(self.users)
         if more > 0:
-            self.make_room(0, self.store.capacity)
+            self.coefficients.make_room(0, self.store.capacity)
             self.users = np.pad(self.users, (0, more))
 
     def join(self) -> int:
         """Make room for one more hypothesis; return its index."""
-        self.make_room(len(self.matrix) + 1, 0)
-        self.serial = -1
-        return len(self.matrix) - 1
+        index = len(self.coefficients.matrix)
+        self.coefficients.make_room(index + 1, 0)
+        self.n_read = -1
+        return index
 
     def read(self, x: Features) -> None:
         """Read an example as the point of all hypotheses; all score it before any learns it."""
         self.example = None
         self.store.read(x)
-        if self.store.serial != self.serial:
+        if self.store.n_read != self.n_read:
             self._forget_example()
-            self.serial = self.store.serial
+            self.n_read = self.store.n_read
             self.example_kernel = self.store.self_kernel()
         self.example = x
 
     def example_scores(self) -> tuple[Any, Any]:
         """Scores of the example, without the hypotheses' factors, and their error bounds."""
         if self.scores is None:
-            self.scores = self.score(self.store)
+            self.scores = self.coefficients.score(self.store)
         return self.scores  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.store.kernel,
             "store": self.store.state(),
-            "matrix": self.matrix,
+            "matrix": self.coefficients.matrix,
             "users": self.users,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.store = built.ColumnStore.restore(state["kernel"], None, state["store"])
-        self.matrix = state["matrix"]
+        self.coefficients = Coefficients()
+        self.coefficients.matrix = state["matrix"]
         self.users = state["users"]
         self._forget_example()
 
@@ -104,20 +116,15 @@ class SharedSupports(Part):
     def __init__(self, shared: SharedStore, budget: int | None) -> None:
         self.budget = budget
         self._shared = shared
-        self._number = shared.join()
-        self._factor = 1.0
-        self._order = array("i")  # the slots, oldest first
+        self.index = shared.join()  # the hypothesis's row in the matrix of coefficients
+        self.factor = 1.0  # of that row
+        self.slots_in_store = array("i")  # of the supports, the oldest first
         self._at_support = False  # whether the point is a support instead of the example
 
     @property
     def _own(self) -> slice:
-        """The hypothesis in the store's matrix."""
-        return slice(self._number, self._number + 1)
-
-    @property
-    def index(self) -> int:
-        """Index of the hypothesis in the store's matrix."""
-        return self._number
+        """The hypothesis in the matrix of coefficients."""
+        return slice(self.index, self.index + 1)
 
     @property
     def kernel(self) -> Kernel:
@@ -129,11 +136,6 @@ class SharedSupports(Part):
         """The column store."""
         return self._shared.store
 
-    @property
-    def slots_in_store(self) -> array[int]:
-        """Slots of the supports among the store's, the oldest first."""
-        return self._order
-
     def read(self, x: Features) -> None:
         """Read an example as the point, unless the store has."""
         self._at_support = False
@@ -142,20 +144,20 @@ class SharedSupports(Part):
 
     def read_support(self, i: int) -> None:
         """Read the `i`-th oldest support as the point."""
-        self._shared.store.read_support(self._order[i])
+        self._shared.store.read_support(self.slots_in_store[i])
         self._at_support = True
 
     def _scored(self) -> tuple[float, float]:
-        shared, k = self._shared, self._number
+        shared = self._shared
         if self._at_support:
-            scores, roundings = shared.score(shared.store, self._own)
+            scores, roundings = shared.coefficients.score(shared.store, self._own)
             return float(scores[0]), float(roundings[0])
         scores, roundings = shared.example_scores()
-        return float(scores[k]), float(roundings[k])
+        return float(scores[self.index]), float(roundings[self.index])
 
     def score(self) -> float:
         """Score f(x) of the point read last."""
-        return self._factor * self._scored()[0]
+        return self.factor * self._scored()[0]
 
     def score_of(self, x: Features) -> float:
         """Read an example as the point and return its score."""
@@ -185,49 +187,45 @@ class SharedSupports(Part):
 
     def rounding(self) -> float:
         """Bound on the rounding error of the score."""
-        return abs(self._factor) * self._scored()[1]
+        return abs(self.factor) * self._scored()[1]
 
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
         return self._shared.store.self_kernel() if self._at_support else self._shared.example_kernel
 
-    @property
-    def factor(self) -> float:
-        """Factor of the hypothesis's row of the store's matrix."""
-        return self._factor
-
     def scale(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
-        self._factor *= c
-        if not 1e-100 < abs(self._factor) < 1e100:  # before the weights under- or overflow
-            self.guard.keep(self._shared.matrix[self._number])
-            self._shared.matrix[self._number] *= self._factor
-            self._shared.serial = -1
-            self._factor = 1.0
+        self.factor *= c
+        if not LEAST_FACTOR < abs(self.factor) < MOST_FACTOR:
+            row = self._shared.coefficients.matrix[self.index]
+            self.guard.save(row)
+            row *= self.factor
+            self._shared.n_read = -1
+            self.factor = 1.0
 
     def add(self, x: Features, coefficient: float) -> int:
         """Make the example read last the newest support; return its slot."""
         shared = self._shared
         if shared.slot < 0:
             shared.slot = shared.store.add(x, 0.0)
-            shared.widen()
-        self._keep(shared.slot)
+            shared.make_room()
+        self._save(shared.slot)
         shared.users[shared.slot] += 1
-        shared.matrix[self._number, shared.slot] = coefficient / self._factor
-        self._order.append(shared.slot)
+        shared.coefficients.matrix[self.index, shared.slot] = coefficient / self.factor
+        self.slots_in_store.append(shared.slot)
         return shared.slot
 
-    def _keep(self, slot: int) -> None:
+    def _save(self, slot: int) -> None:
         guard = self._shared.store.guard
-        guard.keep(self._shared.users, slot)
-        guard.keep(self._shared.matrix, slot)
-        self._shared.serial = -1
+        guard.save(self._shared.users, slot)
+        guard.save(self._shared.coefficients.matrix, slot)
+        self._shared.n_read = -1
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support; return its slot."""
-        shared, slot = self._shared, self._order.pop(i)
-        self._keep(slot)
-        shared.matrix[self._number, slot] = 0.0
+        shared, slot = self._shared, self.slots_in_store.pop(i)
+        self._save(slot)
+        shared.coefficients.matrix[self.index, slot] = 0.0
         shared.users[slot] -= 1
         if not shared.users[slot]:
             shared.store.evict_slot(slot)
@@ -237,25 +235,28 @@ class SharedSupports(Part):
 
     def smallest(self) -> int:
         """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
-        if len(self._order) < 2:
+        if len(self.slots_in_store) < 2:
             raise IndexError("no support but the newest")
-        slots = np.frombuffer(self._order, np.intc)[:-1]
-        sizes = np.abs(self._shared.matrix[self._number, slots])
+        slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]
+        sizes = np.abs(self._shared.coefficients.matrix[self.index, slots])
         return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
 
     def nearest(self, slot: int) -> tuple[int, float]:
         """Read a support as the point; slot of its nearest neighbour and the merge's share."""
         self._at_support = True
-        return self._shared.store.nearest(slot, self._order)
+        return self._shared.store.nearest(slot, self.slots_in_store)
 
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
-        self._shared.merge(self._shared.store, slot, target, share, self._own)
-        self.evict(self._order.index(slot))
+        shared = self._shared
+        shared.coefficients.merge(shared.store, slot, target, share, self._own)
+        self.evict(self.slots_in_store.index(slot))
 
     def coefficient(self, i: int) -> float:
         """Coefficient of the `i`-th oldest support."""
-        return self._factor * float(self._shared.matrix[self._number, self._order[i]])
+        return self.factor * float(
+            self._shared.coefficients.matrix[self.index, self.slots_in_store[i]]
+        )
 
     @property
     def tie(self) -> float:
@@ -263,19 +264,29 @@ class SharedSupports(Part):
         return self._shared.store.tie
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self.slots_in_store)
 
     n_supports = __len__
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
-        for i, slot in enumerate(self._order):
+        for i, slot in enumerate(self.slots_in_store):
             yield self._shared.store.support(slot), self.coefficient(i)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_at_support": False, "_order": self._order.tolist()}
+        return {  # under the names that stored models have
+            "budget": self.budget,
+            "_shared": self._shared,
+            "_number": self.index,
+            "_factor": self.factor,
+            "_order": self.slots_in_store.tolist(),
+            "_at_support": False,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)  # interns the name, as unpickling does
-        self._order = array("i", self._order)
+        self.budget = state["budget"]
+        self._shared = state["_shared"]
+        self.index = state["_number"]
+        self.factor = state["_factor"]
+        self.slots_in_store = array("i", state["_order"])
+        self._at_support = False

@@ -11,6 +11,7 @@ from drift.models._base.examples import LARGEST, content_of
 from drift.models._base.guard import undoes_itself
 from drift.models._store import built
 from drift.models._store.check import check_budget
+from drift.models._store.precision import is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -44,7 +45,7 @@ class SupportSet:
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
         self.budget = budget
-        self._bind(built.ColumnStore(kernel, wide or built.column_type() == "float64", self._limit))
+        self._bind(built.ColumnStore(kernel, is_wide(wide), self._limit))
 
     @property
     def _limit(self) -> int | None:
@@ -104,12 +105,14 @@ class SupportSet:
     @property
     def safe_norm2(self) -> float:
         """Sum of squares up to which an example is not too large for the kernel."""
-        kernel, most = self.kernel, LARGEST
+        kernel, largest = self.kernel, LARGEST
         if isinstance(kernel, Linear):
-            most = min(most, self.store.largest_self_kernel)
+            largest = min(largest, self.store.largest_self_kernel)
         elif isinstance(kernel, Polynomial):
-            most = min(most, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0)
-        return 0.999 * most
+            largest = min(
+                largest, self.store.largest_self_kernel ** (1.0 / kernel.degree) - kernel.coef0
+            )
+        return 0.999 * largest
 
     @property
     def capacity(self) -> int:

@@ -6,8 +6,8 @@
 
 #ifndef DRIFT_WINDOW_H
 #define DRIFT_WINDOW_H
-#ifndef DRIFT_WORTH /* tests define a smaller one */
-#define DRIFT_WORTH (1 << 20) /* bytes of a row's dense columns above which a window pays */
+#ifndef DRIFT_WINDOW_BYTES /* tests define a smaller one */
+#define DRIFT_WINDOW_BYTES (1 << 20) /* bytes of a row's dense columns above which a window pays */
 #endif
 #define DRIFT_WINDOW 32 /* rows */
 #define DRIFT_PATCH 128 /* slots; sixteen columns of them and their sums fit the first-level cache */
@@ -16,7 +16,7 @@
 
 typedef struct {
     const REAL *dense[DRIFT_WINDOW][DRIFT_CHUNK + 3];
-    REAL weight[DRIFT_WINDOW][DRIFT_CHUNK + 3];
+    REAL values[DRIFT_WINDOW][DRIFT_CHUNK + 3];
     int count[DRIFT_WINDOW];
 } DRIFT_NAME(DriftWindow);
 
@@ -28,7 +28,7 @@ static void DRIFT_NAME(drift_record_row)(void *window, int row, const DriftColum
     for (int t = 0; t < count && t < DRIFT_CHUNK; t++) {
         const DriftColumn *c = &columns[ids[t]];
         w->dense[row][n] = (const REAL *)c->block;
-        w->weight[row][n] = (REAL)values[t];
+        w->values[row][n] = (REAL)values[t];
         n += drift_is_dense(c);
     }
     w->count[row] = n;
@@ -42,7 +42,7 @@ static int DRIFT_NAME(drift_is_recorded)(const void *window, int row, const Drif
     for (int t = 0; t < count && t < DRIFT_CHUNK; t++) {
         const DriftColumn *c = &columns[ids[t]];
         if (!drift_is_dense(c)) continue;
-        if (n == w->count[row] || w->dense[row][n] != c->block || w->weight[row][n] != (REAL)values[t]) return 0;
+        if (n == w->count[row] || w->dense[row][n] != c->block || w->values[row][n] != (REAL)values[t]) return 0;
         n++;
     }
     return n == w->count[row];
@@ -52,7 +52,7 @@ static int DRIFT_NAME(drift_is_recorded)(const void *window, int row, const Drif
    that the next row finds a group of columns in the cache. */
 static void DRIFT_NAME(drift_sum_rows)(void *window, void *sums, int rows, int slots) {
     DRIFT_NAME(DriftWindow) *w = (DRIFT_NAME(DriftWindow) *)window;
-    for (int row = 0; row < rows; row++) DRIFT_NAME(drift_pad)(w->dense[row], w->weight[row], w->count[row]);
+    for (int row = 0; row < rows; row++) DRIFT_NAME(drift_pad)(w->dense[row], w->values[row], w->count[row]);
     for (int from = 0; from < slots; from += DRIFT_PATCH) {
         int next[DRIFT_WINDOW] = {0}, size = slots - from < DRIFT_PATCH ? slots - from : DRIFT_PATCH, more = 1;
         while (more) {
@@ -60,7 +60,7 @@ static void DRIFT_NAME(drift_sum_rows)(void *window, void *sums, int rows, int s
             for (int row = 0; row < rows; row++) {
                 REAL *acc = (REAL *)sums + (size_t)row * slots + from;
                 if (next[row] < w->count[row])
-                    next[row] = DRIFT_NAME(drift_add_round)(acc, w->dense[row], w->weight[row], w->count[row],
+                    next[row] = DRIFT_NAME(drift_add_round)(acc, w->dense[row], w->values[row], w->count[row],
                                                             next[row], from, size);
                 more |= next[row] < w->count[row];
             }
@@ -74,7 +74,7 @@ static void DRIFT_NAME(drift_sum_block)(const void *window, void *sums, int row,
     REAL *acc = (REAL *)sums + (size_t)row * slots + from;
     memset(acc, 0, DRIFT_LANES * sizeof(REAL));
     for (int k = 0; k < w->count[row];)
-        k = DRIFT_NAME(drift_add_round)(acc, w->dense[row], w->weight[row], w->count[row], k, from, DRIFT_LANES);
+        k = DRIFT_NAME(drift_add_round)(acc, w->dense[row], w->values[row], w->count[row], k, from, DRIFT_LANES);
 }
 
 static size_t DRIFT_NAME(drift_window_size)(void) { return sizeof(DRIFT_NAME(DriftWindow)); }

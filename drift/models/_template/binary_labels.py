@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drift.errors import LabelError, naming_row
-from drift.models._base.labels import UNSEEN, check_class
+from drift.models._base.labels import NO_LABEL, check_class
 from drift.models._batch.distinct import once_per_distinct
 from drift.models._template.probabilities import logistic
 
@@ -105,7 +105,7 @@ class BinaryLabels:
             k = 0
             with naming_row(lambda: next(i for i, y in enumerate(labels) if y is distinct[k])):
                 for k, label in enumerate(distinct):
-                    if label is UNSEEN:
+                    if label is NO_LABEL:
                         continue
                     signs[k] = _sign_of(label, kind, pair)
                     kind, pair = _after(label, kind, pair)

@@ -17,7 +17,7 @@ from drift._checks import counted, weight_of
 from drift.errors import DriftError, ParameterError, naming_row
 from drift.models import _batch
 from drift.models._base.guard import alone
-from drift.models._base.labels import UNSEEN
+from drift.models._base.labels import NO_LABEL
 from drift.models._batch.columns import refuse_other_columns
 from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
@@ -88,7 +88,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         """Refuse a batch with a label that cannot be learnt after the labels before it.
 
-        `labels` has `UNSEEN` for rows of weight 0, which pass. The model does not change.
+        `labels` has `NO_LABEL` for rows of weight 0, which pass. The model does not change.
         `_rows_compiled` gets the result as `checked`: anything, or None.
         """
 
@@ -427,7 +427,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             )
         weights = batches.weights_of(w, len(table))
         if weights is not None:
-            labels = [y if w else UNSEEN for y, w in zip(labels, weights, strict=True)]
+            labels = [y if w else NO_LABEL for y, w in zip(labels, weights, strict=True)]
         refuse_other_columns(table.columns, self._last_columns)
         predictions: list[Label] = []
         try:

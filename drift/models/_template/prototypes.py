@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.models._store.classes import Classes
+from drift.models._store.classes import ClassHypotheses
 from drift.models._store.coefficients import Coefficients
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Prototypes(Coefficients):
         Bounds on the rounding errors of the last scores.
     """
 
-    _kept = frozenset({"matrix", "roundings"})
+    _not_copied = frozenset({"matrix", "roundings"})
 
     def __init__(self) -> None:
         self.labels: list[Label] = []
@@ -70,10 +70,12 @@ class Prototypes(Coefficients):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    def for_store(self, calibration: Calibration, margin: float) -> Classes:
+    def for_store(self, calibration: Calibration, margin: float) -> ClassHypotheses:
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
-        return Classes(self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True)
+        return ClassHypotheses(
+            self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True
+        )
 
     def by_label(self, scores: Array) -> dict[Label, float]:
         """Score by label."""
@@ -98,7 +100,7 @@ class Prototypes(Coefficients):
     def put(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
         """Set the coefficients of a new support, by class index; -1 stands for no class."""
         self.make_room(len(self.labels), supports.capacity)
-        supports.guard.keep(self.matrix, slot)
+        supports.guard.save(self.matrix, slot)
         for c, coefficient in coefficients.items():
             if c >= 0:
                 self.matrix[c, slot] = coefficient

@@ -15,9 +15,9 @@ try:
 
     check_version(core)
     from drift.models._tracker.core import TrackerCore
-except ImportError:
+except ImportError as problem:
     from drift.models._tracker.reference_core import TrackerCore  # type: ignore[assignment]
 
     if compiled:
-        warn_missing(" for the Tracker, which takes some 200 times as long")
+        warn_missing("The Tracker takes some 200 times as long", problem)
     compiled = False

@@ -1,4 +1,4 @@
-# What a batch needs before a model reads its rows. drift/models/_base/rows.py has the same in plain Python.
+# The compiled form of `rows_to_check` and `numbered_objects` in rows.py.
 
 cdef inline double sum_of_squares(dict x) except? -1.0:
     """Sum of an example's squared values, NaN left out; infinity if a name or value is not plain."""
@@ -40,7 +40,7 @@ def rows_to_check(rows, double largest):
     return found
 
 
-def coded(list values):
+def numbered_objects(list values):
     """Distinct objects among values and each value's number; see the plain function."""
     cdef list distinct = []
     cdef bytearray numbers = bytearray(len(values))

@@ -1,4 +1,4 @@
-# The guard: one thread at a time in a model, and atomic updates.
+# The compiled form of the guard in guard.py: one thread at a time in a model, and rollback of a failed update.
 
 cdef struct SavedRegion:
     # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them allocates
@@ -139,7 +139,7 @@ cdef class Guard:
             if kind == PART:
                 self.join(value)
             elif kind == CONTAINER:
-                if name not in part._kept:
+                if name not in part._not_copied:
                     before[name] = copy_of(value)
                 if type(value) is list and value and kind_of_value((<list>value)[0]) == PART:
                     for item in <list>value:
@@ -150,7 +150,7 @@ cdef class Guard:
                     owner.start()
                     self.self_undoing.append(owner)
 
-    def keep(self, array, int slot=-1):
+    def save(self, array, int slot=-1):
         """Save an array, or one slot of its last axis, for a rollback."""
         cdef SavedRegion *region
         cdef int k

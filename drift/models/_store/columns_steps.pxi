@@ -1,0 +1,59 @@
+# A step of a binary model: the point's score, then an update unless the model needs none.
+
+cdef class Steps(Scores):
+    """The layer that lets a model learn the point. `learner.py` says what it asks of the model."""
+
+    def learn(self, x, y, double sign, model):
+        """Read an example, let a model learn it, and return the score before the update."""
+        cdef double score
+        self.read(x)
+        score = self.score()
+        if not self.learned_without_update(y, sign, score, model._update_margin, model):
+            self.step(x, y, sign, score, model)
+        return score
+
+    cdef bint learned_without_update(self, y, double sign, double score, double margin, model) except -1:
+        """Learn an example that changes only the calibration; False for any other.
+
+        Its margin is above ``model._update_margin``, and the model would not adopt its label.
+        """
+        if sign * score <= margin or self.adopts(y, model):
+            return False
+        self.calibration.learn_score(score, sign, self.weight_of(model))
+        return True
+
+    cdef int step(self, x, y, double sign, double score, model) except -1:
+        """Let a model learn the point in one update, as `KernelClassifier._step` does."""
+        cdef double weight = self.weight_of(model)
+        cdef bint outermost = self.guard.enter()
+        cdef dict attributes
+        try:
+            self.guard.join(model)
+            attributes = attributes_of(model)
+            if sign * score <= 0.0:
+                attributes["n_mistakes"] += 1
+            if model._should_update(x, sign, score):
+                attributes["n_updates"] += 1
+                model._update(x, sign, score)
+            self.calibration.learn_score(score, sign, weight)
+            if self.adopts(y, model):
+                model._adopt(y)
+        except:
+            self.guard.undo(outermost)
+            raise
+        self.guard.finish(outermost)
+        return 0
+
+    cdef inline double weight_of(self, model) except? -1.0:
+        """Weight of the example: other than 1 only within the update that `_with_weight` starts."""
+        return model._weight if self.guard.updating else 1.0
+
+    @cython.boundscheck(True)  # labels may come from a damaged checkpoint
+    cdef bint adopts(self, y, model) except -1:
+        """Whether a model would adopt a label, that is, predict another kind of labels from now on.
+
+        Most labels are of the kind known, and the model need not be asked.
+        """
+        cdef dict attributes = attributes_of(model)
+        cdef bint is_known = type(y) is bool or type(y) is type(attributes["_labels"][0])
+        return (not is_known or attributes["_kind"] == "any") and model._would_adopt(y)
