@@ -28,7 +28,7 @@ ALERTS = """
 ## Alerts
 
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. [Operations](operations.md#outages-and-lost-messages) says what a worker does meanwhile.
+metric. [Operations](production.md#outages-and-lost-messages) says what a worker does meanwhile.
 
 | alert | severity | fires when | for | what to know |
 |---|---|---|---|---|
