@@ -15,10 +15,10 @@ HEAD = """\
 
 Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how to use them.
 
-A worker serves these metrics on `/metrics` at `--metrics-port`. Those marked * have the labels
-`model` (its class), `group` and `topic`, with models of keys also `partition`; `drift_lag` and
-`drift_lag_seconds` always have `partition`, and rows for the topic of late labels;
-`drift_alarms_total` also has `measure`. Exponential weights span some 10,000 examples.
+A worker serves these metrics on `/metrics` at `--metrics-port`. All have the labels
+`group` and `topic`. Those marked * also have `model` (its class), with models of keys `partition`;
+`drift_lag` and `drift_lag_seconds` always have `partition`, and rows for the topic of late labels;
+`drift_alarms_total` has `measure`. Exponential weights span some 10,000 examples.
 [`drift serve`](serving.md#requests) has metrics of its own.
 
 | metric | type | meaning |
@@ -28,7 +28,7 @@ ALERTS = """
 ## Alerts
 
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. [Operations](operations.md#outages-and-lost-messages) says what a worker does meanwhile.
+metric. [Operations](production.md#outages-and-lost-messages) says what a worker does meanwhile.
 
 | alert | severity | fires when | for | what to know |
 |---|---|---|---|---|
@@ -43,11 +43,11 @@ def page() -> str:
         has_labels = not family.samples  # as there is no model yet
         rows.append(f"| {name}{' *' * has_labels} | {family.type} | {family.documentation} |")
     rules = (ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8")
-    rules = re.sub(r'"?{{ \$labels\.(\w+) }}', r"`<\1>`", rules)
-    rules = rules.replace("`:`", ":").replace('."\n', ".\n")
+    rules = re.sub(r"{{ \$labels\.(\w+) }}", r"`<\1>`", rules).replace("`:`", ":")
+    rules = re.sub(r'summary: "(.*)"', r"summary: \1", rules)
     alerts = [
-        f"| `{name}` | {_found('severity: (.*)}', rule)} | {what} | {_found('for: (.*)', rule)} "
-        f"| {more} |"
+        f"| `{name}` | {_found('severity: (.*)}', rule)} | {what} "
+        f"| {_found('for: (.*)', rule)} | {more} |"
         for name, rule, what, more in re.findall(
             r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n", rules, re.DOTALL
         )

@@ -10,6 +10,7 @@ from drift._options import declared
 from drift.cli._kafka import REFUSED
 from drift.cli._learning import Learning
 from drift.cli._settings import ServeOptions
+from drift.cli.consume import Consume
 from drift.consumers.client import consumer, producer
 from drift.consumers.client.topics import known_options
 from drift.consumers.codec import UNSAVED, JsonCodec
@@ -27,15 +28,21 @@ HEAD = """\
 # All options of a worker
 
 Written by `python tools/options.py`. A row is a key of the `--config` file. `drift consume` and
-`drift serve` take it on the command line, too: `checkpoint_seconds` as `--checkpoint-seconds`,
-which overrides the file. Where the command line calls it otherwise, the row says how. Those of
-`[codec]` but `key` are in the file only.
+`drift serve` take it on the command line, too, which overrides the file: `checkpoint_seconds` as
+`--checkpoint-seconds`, or as the row says. `[serve]` is for `drift serve` alone. Of `[codec]`
+the command line has `key` alone.
 
-Keys marked * decide what is learnt: beside old checkpoints another value is
+Keys that are *fixed* decide what is learnt: beside old checkpoints another value is
 [refused](checkpoints.md#change-the-model), with late labels also of `max_jump`. All others may
 change at each start.
 
 A duration is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
+
+## On the command line alone
+
+| option | takes | meaning |
+|---|---|---|
+{alone}
 """
 #: What is declared once for all keys of a table: its purpose, and the page that explains it.
 TABLES = {
@@ -70,14 +77,18 @@ for those that are refused. They are the worker's own, or take objects of Python
 {refused}.
 
 `sasl_oauth_token_provider` and `ssl_context` take a text, `module:function`. These have other
-defaults than kafka-python's:
+defaults than kafka-python's, or [guarantees](production.md#what-is-guaranteed) rest on them:
 
 | option | clients | kafka-python | drift |
 |---|---|---|---|
 {defaults}
 
-A worker that reads late labels always has `isolation_level = "read_committed"`.
+`acks` cannot be changed; -1 is `all`, too. Without `enable_idempotence`, one error that passes may
+double outputs or change their order. With `isolation_level = "read_uncommitted"`, messages of
+aborted transactions are learnt; a worker that reads late labels always has `"read_committed"`.
 """
+#: Options that are shown though they are kafka-python's, or cannot be changed.
+SHOWN = {"session_timeout_ms", "max_poll_interval_ms", "acks", "enable_idempotence"}
 #: What makes checkpoints those of another log or model.
 IDENTITY = {
     *("topic", "group", "partition", "labels", "prior"),
@@ -89,29 +100,40 @@ def page() -> str:
     """Return the page."""
     codecs = {one.key: one for kind in (JsonCodec, SchemaCodec) for one in declared(kind)}
     model = [one for one in declared(Learning) if one.key in {"model", "budget", "kernel", "seed"}]
-    parts = [HEAD]
+    alone = [one for one in declared(Consume) if one.key in {"config", "bootstrap", "dry_run"}]
+    parts = [HEAD.format(alone="\n".join(map(alone_row, alone)))]
     for table, about in TABLES.items():
         options: Iterable[Option] = {"codec": codecs.values(), "model": model}.get(
             table, [one for one in declared(ServeOptions) if (one.table or "worker") == table]
         )
         rows = [row(one, table) for one in options]
-        heading = "| key | takes | default | meaning |\n|---|---|---|---|"
+        heading = "| key | takes | default | fixed | meaning |\n|---|---|---|---|---|"
         parts.append("\n".join([f"## `[{table}]`\n\n{about}\n\n{heading}", *rows]) + "\n")
     refused = ", ".join(f"`{name}`" for name in sorted(REFUSED))
     return "\n".join(parts) + KAFKA.format(refused=refused, defaults="\n".join(defaults()))
 
 
 def defaults() -> Iterable[str]:
-    """Yield the rows of the options that have other defaults than kafka-python's."""
+    """Yield the rows of options with other defaults than kafka-python's, or that matter."""
     known = known_options()
+    general = {k: v for k, v in consumer.DEFAULTS.items() if k not in consumer.WORKER_DEFAULTS}
+    others = {k: v for k, v in consumer.DEFAULTS.items() if k not in general}
+    kept = {name: known["consumer"][name] for name in sorted(SHOWN & known["consumer"].keys())}
     for clients, ours, theirs in (
-        ("all consumers", consumer.DEFAULTS, known["consumer"]),
-        ("workers, `drift serve`", consumer.WORKER_DEFAULTS, known["consumer"]),
+        ("all consumers", general, known["consumer"]),
+        ("workers, `drift serve`", consumer.WORKER_DEFAULTS | kept, known["consumer"]),
+        ("other consumers", others, known["consumer"]),
         ("producers", producer.DEFAULTS, known["producer"]),
     ):
         for name, value in ours.items():
-            if name not in REFUSED and value != theirs[name]:
+            if name in SHOWN or (name not in REFUSED and value != theirs[name]):
                 yield f"| `{name}` | {clients} | `{theirs[name]}` | `{value}` |"
+
+
+def alone_row(one: Option) -> str:
+    """Return the row of an option that no file has."""
+    takes = ", ".join(filter(None, [KINDS.get(one.kind, "text"), one.bounds()]))
+    return f"| `{one.flag}` | {takes} | {one.help.removesuffix('.')} |"
 
 
 def is_fixed(one: Option, table: str) -> bool:
@@ -128,7 +150,6 @@ def row(one: Option, table: str) -> str:
     spelt = "" if key == one.name or table in {"codec", "model"} else f" (`{one.flag}`)"
     spelt = " (by its place)" if one.argument else spelt
     spelt = " (`--keyed`)" if (table, one.key) == ("codec", "key") else spelt
-    spelt += " *" * is_fixed(one, table)
     takes = "duration" if one.duration else KINDS.get(one.kind, "text")
     takes = " or ".join(f"`{choice}`" for choice in one.choices) or takes
     takes = f"list of {takes}s" if one.many else takes
@@ -142,7 +163,8 @@ def row(one: Option, table: str) -> str:
         default = f"`{str(one.default).lower()}`"
     else:
         default = f"`{shown}`" if (shown := one.shown()) else "none"
-    return f"| `{key}`{spelt} | {takes} | {default} | {meaning} |"
+    fixed = "yes" if is_fixed(one, table) else ""
+    return f"| `{key}`{spelt} | {takes} | {default} | {fixed} | {meaning} |"
 
 
 if __name__ == "__main__":

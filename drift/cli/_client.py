@@ -31,7 +31,7 @@ class Client(Command):
     """A command that talks to Kafka."""
 
     bootstrap: str | None = option("host:port of a broker.", None)
-    config: Path | None = option("TOML file with [kafka], [consumer] and [producer].", None)
+    config: Path | None = option("TOML file of settings; [kafka] has the broker.", None)
     secrets: Secrets = field(default_factory=Secrets, init=False)
     failures: Collection[BaseException] = field(default=(), init=False)
 

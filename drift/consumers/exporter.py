@@ -69,12 +69,12 @@ class Exporter:
     --------
     >>> from prometheus_client import generate_latest
     >>> from drift.consumers.metrics import WorkerMetrics
-    >>> worker = WorkerMetrics()
+    >>> worker = WorkerMetrics("readers", "news")
     >>> with Exporter(worker) as exporter:
     ...     print(generate_latest(exporter.registry).decode())
     # HELP drift_poll_seconds_total Time spent waiting for messages
     # TYPE drift_poll_seconds_total counter
-    drift_poll_seconds_total 0.0
+    drift_poll_seconds_total{group="readers",topic="news"} 0.0
     ...
     """
 
@@ -165,7 +165,9 @@ class Exporter:
             (Gauge, "alive", "1 if /livez is 200", worker.is_alive()),
             (Gauge, "ready", "1 if /readyz is 200", not worker.problems()),
         ):
-            yield family(f"drift_{name}", text, value=shown)
+            metric = family(f"drift_{name}", text, labels=["group", "topic"])
+            metric.add_metric([worker.group, worker.topic], shown)
+            yield metric
         apart = any(m.keyed for m in worker.models)  # each partition has its models of keys
         names = ["model", "group", "topic", *(["partition"] if apart else [])]
         rows = [

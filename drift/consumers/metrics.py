@@ -409,6 +409,13 @@ class Metrics:
 class WorkerMetrics:
     """Counts of a worker, beside those of its models.
 
+    Parameters
+    ----------
+    group
+        The consumer group.
+    topic
+        The topic that it learns.
+
     Attributes
     ----------
     poll_seconds : float
@@ -449,7 +456,8 @@ class WorkerMetrics:
     >>> worker.models = [Metrics("news", 0), Metrics("news", 1)]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, group: str = "", topic: str = "") -> None:
+        self.group, self.topic = group, topic
         self.poll_seconds = 0.0
         self.rebalances = self.partitions = 0
         self.connections: Callable[[], int] = int

@@ -113,7 +113,7 @@ class _TopicOptions:
         table="answers",
     )
     alarm_level: float = option(
-        "Probability of an alarm without a rise, of each measure; 0 for no alarms.",
+        "Bound on the probability of a false alarm, for each measure; 0 for no alarms.",
         0.01,
         least=0,
         most=0.5,

@@ -22,6 +22,8 @@ metric                                 type       what it is
                                                   first, and those that put its order right
 =====================================  =========  =================================================
 
+All have the labels ``group`` and ``topic``.
+
 Records are learnt and requests answered on one thread, in turns: no request waits for more than a
 slice of learning, and no two threads meet in a model. Another thread waits for the broker.
 """
@@ -101,6 +103,8 @@ _STUCK = 300.0
 _CONNECTIONS, _SPARE, _HEAD = 1_000, 50, 16 << 10
 #: Seconds for which a connection is kept between requests, and an answer waited for at the end.
 _KEEP_ALIVE, _LAST = 65, 5
+#: Labels of every metric.
+_LABELS = "group", "topic"
 #: Seconds between which times of answers are counted.
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 5.0)
 
@@ -146,20 +150,25 @@ class Service:
         self._asked = 0  # predictions that are being answered
         self._turned = time.monotonic()  # when the follower last waited for records
         self._server: uvicorn.Server | None = None
+        self._labels = [replica.options.group, replica.options.topic]
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self._predictions = Counter(
-            "drift_serve_predictions", "Examples predicted", registry=self.registry
-        )
+            "drift_serve_predictions", "Examples predicted", _LABELS, registry=self.registry
+        ).labels(*self._labels)
         self._requests = Counter(
-            "drift_serve_requests", "Requests for predictions", ["code"], registry=self.registry
+            "drift_serve_requests",
+            "Requests for predictions",
+            [*_LABELS, "code"],
+            registry=self.registry,
         )
         self._seconds = Histogram(
             "drift_serve_seconds",
             "Time from a request to its answer",
+            _LABELS,
             registry=self.registry,
             buckets=_BUCKETS,
-        )
+        ).labels(*self._labels)
         self.app = Starlette(
             routes=[
                 Route("/predict", self._predict, methods=["POST"]),
@@ -266,7 +275,7 @@ class Service:
             headers = {"Retry-After": "1"} if status == 503 else {}
         finally:
             self._asked -= 1
-        self._requests.labels(status).inc()
+        self._requests.labels(*self._labels, status).inc()
         self._seconds.observe(time.perf_counter() - started)
         return Response(body, status, headers, _JSON)
 
@@ -386,9 +395,14 @@ class Service:
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics that prometheus-client does not count itself."""
         ready = not self._problems(is_ready=True)
-        yield Gauge("drift_staleness_seconds", "Since all was learnt", value=self.replica.staleness)
-        yield Gauge("drift_serve_ready", "What /readyz says", value=ready)
-        yield Count("drift_serve_checkpoints", "Checkpoints learnt from", value=self.replica.starts)
+        for family, name, text, value in (
+            (Gauge, "staleness_seconds", "Since all was learnt", self.replica.staleness),
+            (Gauge, "serve_ready", "What /readyz says", ready),
+            (Count, "serve_checkpoints", "Checkpoints learnt from", self.replica.starts),
+        ):
+            metric = family(f"drift_{name}", text, labels=_LABELS)
+            metric.add_metric(self._labels, value)
+            yield metric
 
 
 def _is_local(host: str) -> bool:

@@ -133,7 +133,7 @@ class Worker:
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
-        self.metrics = WorkerMetrics()
+        self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
         self._claims: dict[ClaimId, ClaimedModel] = {}
         self._taking: dict[ClaimId, TakeOver] = {}

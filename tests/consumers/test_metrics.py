@@ -25,6 +25,8 @@ from drift.errors import MissingExtraError, ParameterError
 
 #: Model, group and topic of the first of the two models.
 ONE = ("RBP", "readers", "news")
+#: Group and topic of their worker.
+WORKER = ("readers", "news")
 LABELS = ("model", "group", "topic", "partition", "measure")
 
 outcomes = st.lists(st.booleans(), max_size=40)
@@ -172,7 +174,7 @@ class RBP:
 
 
 def worker_of_two():
-    worker = WorkerMetrics()
+    worker = WorkerMetrics("readers", "news")
     worker.poll_seconds, worker.rebalances = 2.5, 3
     first = counted([True, False, False, False])
     first.counts_of(RBP(6, 20))
@@ -205,17 +207,17 @@ def test_prometheus_gets_every_count():
     other = ("", "", 'ne"w\\s\n')
     assert math.isnan(shown.pop(("drift_windowed_error", *other)))
     assert shown == {
-        ("drift_poll_seconds_total",): 2.5,
-        ("drift_partitions",): 0,
-        ("drift_broker_connections",): 2,
-        ("drift_checkpoint_failing",): 1,
-        ("drift_alive",): 1,
-        ("drift_ready",): 0,
-        ("drift_rebalances_total",): 3,
-        ("drift_forced_steps_total",): 4,
-        ("drift_held_seconds",): 12.5,
-        ("drift_takeover_seconds",): 0,
-        ("drift_reread_total",): 0,
+        ("drift_poll_seconds_total", *WORKER): 2.5,
+        ("drift_partitions", *WORKER): 0,
+        ("drift_broker_connections", *WORKER): 2,
+        ("drift_checkpoint_failing", *WORKER): 1,
+        ("drift_alive", *WORKER): 1,
+        ("drift_ready", *WORKER): 0,
+        ("drift_rebalances_total", *WORKER): 3,
+        ("drift_forced_steps_total", *WORKER): 4,
+        ("drift_held_seconds", *WORKER): 12.5,
+        ("drift_takeover_seconds", *WORKER): 0,
+        ("drift_reread_total", *WORKER): 0,
         ("drift_jumps_total", *ONE): 5,
         ("drift_jumps_total", *other): 0,
         ("drift_examples_total", *ONE): 4,
@@ -300,17 +302,17 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
         worker.models = []
         with urlopen(page) as answer:
             assert set(samples(answer.read().decode())) == {
-                ("drift_poll_seconds_total",),
-                ("drift_rebalances_total",),
-                ("drift_forced_steps_total",),
-                ("drift_held_seconds",),
-                ("drift_takeover_seconds",),
-                ("drift_reread_total",),
-                ("drift_partitions",),
-                ("drift_broker_connections",),
-                ("drift_checkpoint_failing",),
-                ("drift_alive",),
-                ("drift_ready",),
+                ("drift_poll_seconds_total", *WORKER),
+                ("drift_rebalances_total", *WORKER),
+                ("drift_forced_steps_total", *WORKER),
+                ("drift_held_seconds", *WORKER),
+                ("drift_takeover_seconds", *WORKER),
+                ("drift_reread_total", *WORKER),
+                ("drift_partitions", *WORKER),
+                ("drift_broker_connections", *WORKER),
+                ("drift_checkpoint_failing", *WORKER),
+                ("drift_alive", *WORKER),
+                ("drift_ready", *WORKER),
             }
     exporter.close()
     with pytest.raises(OSError, match="refused"):

@@ -30,7 +30,7 @@ from tests.consumers.test_worker import (  # after the check that there is a cli
 
 __all__ = ["topics"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "kafka_messages.md"
+PAGE = Path(__file__).parents[2] / "docs" / "kafka_python.md"
 LATE = messages(logs())
 
 

@@ -373,18 +373,19 @@ def test_metrics_count_requests_by_their_answers():
     asked.post("/predict", content=b"[%s, %s]" % (GOOD, GOOD))
     asked.post("/predict", content=b"{")
     text = asked.get("/metrics").text
+    labels = ("g", "orders")
     shown = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-    assert shown["drift_staleness_seconds",] == 0.25
-    assert shown["drift_serve_ready",] == 1
-    assert shown["drift_serve_checkpoints_total",] == 1
-    assert shown["drift_serve_predictions_total",] == 3
-    assert shown["drift_serve_requests_total", "200"] == 2
-    assert shown["drift_serve_requests_total", "400"] == 1
-    assert shown["drift_serve_seconds_count",] == 3
+    assert shown["drift_staleness_seconds", *labels] == 0.25
+    assert shown["drift_serve_ready", *labels] == 1
+    assert shown["drift_serve_checkpoints_total", *labels] == 1
+    assert shown["drift_serve_predictions_total", *labels] == 3
+    assert shown["drift_serve_requests_total", "200", *labels] == 2
+    assert shown["drift_serve_requests_total", "400", *labels] == 1
+    assert shown["drift_serve_seconds_count", *labels] == 3
     families = {name for name, *_ in shown if "bucket" not in name and "created" not in name}
     output = module.__doc__.replace("``drift_serve_seconds``", "_count _sum")
     assert {name for name in families if name not in output} <= {

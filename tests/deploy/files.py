@@ -22,7 +22,8 @@ def queries():
     dashboard = json.loads((DEPLOY / "grafana/dashboard.json").read_text("utf-8"))
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
-            query = target["expr"].replace("$topic", ".*").replace("$__rate_interval", "1m")
+            query = target["expr"].replace("$__rate_interval", "1m")
+            query = query.replace("$group", ".*").replace("$topic", ".*")
             yield panel["title"], query
 
 

@@ -45,6 +45,7 @@ LATE = {
     "timestamps": "create",
     "grace": "1s",
     "max-idle": "8s",
+    "pending": 500,
 }
 
 
@@ -52,10 +53,10 @@ def hastened(text):
     """Return settings, rules or a query with each duration as much shorter."""
 
     def shorter(match):
-        seconds = int(match[1]) * {"s": 1, "m": 60}[match[2]]
+        seconds = int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
         return f"{1000 * seconds // FASTER}ms"
 
-    return re.sub(r"\b(\d+)([sm])\b", shorter, text.replace("5 * 60", f"{300 / FASTER}"))
+    return re.sub(r"\b(\d+)([smhd])\b", shorter, text.replace("5 * 60", f"{300 / FASTER}"))
 
 
 class Broker(tool.Broker):
@@ -282,6 +283,33 @@ def turn_labels_around(alerts, prometheus, send):
     alerts.resolve()
 
 
+def send_too_many(alerts, send):
+    """Send more features than may wait for their label."""
+    for number in range(600):
+        send.to("clicks", b'{"id": "alone-%d", "features": {"a": 1}}' % number)
+    alerts.fire("DriftEvicted")
+    alerts.resolve()
+
+
+def kill_two(alerts, workers):
+    """Kill a worker and what serves, and start them again."""
+    for number in (0, 4):
+        workers.processes[number].kill()
+    alerts.fire("DriftWorkerDown", "DriftWorkerGone", "DriftServeDown", "DriftNobodyServes")
+    workers.processes += [
+        workers.start(0),
+        workers.start(4, command="serve", port=workers.ports[4]),
+    ]
+    alerts.resolve()
+
+
+def end_all(alerts, workers):
+    """Leave Prometheus nothing to ask."""
+    for process in workers.processes:
+        process.kill()
+    alerts.fire("DriftNoMetrics")
+
+
 def hold_back(alerts, workers, send):
     """Have a worker wait for labels that the broker does not send."""
     workers.stalled.touch()
@@ -326,6 +354,7 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     alerts.fire("DriftOrphans")
     alerts.resolve()
 
+    send_too_many(alerts, send)
     hold_back(alerts, workers, send)
 
     # Poison, and more messages than slow workers can learn.
@@ -354,14 +383,7 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     workers.slow.unlink()
     alerts.resolve()
 
-    for number in (0, 4):
-        workers.processes[number].kill()
-    alerts.fire("DriftWorkerDown", "DriftServeDown")
-    workers.processes += [
-        workers.start(0),
-        workers.start(4, command="serve", port=workers.ports[4]),
-    ]
-    alerts.resolve()
+    kill_two(alerts, workers)
     # One that is starting ends without a broker, and one that is ready goes on.
     for query, value in (("sum(drift_ready)", 3), ("sum(drift_serve_ready)", 1)):
         until(lambda q=query, v=value: prometheus.values(q) == [v], lambda q=query: q)
@@ -370,6 +392,8 @@ def test_each_alert_fires_under_its_fault_and_resolves_and_each_panel_has_values
     alerts.fire("DriftBrokerAway", "DriftServeStale")
     broker.start()
     alerts.resolve()
+
+    end_all(alerts, workers)
 
     rules = load("alerts.yml")["groups"][0]["rules"]
     assert sorted(alerts.seen) == sorted(rule["alert"] for rule in rules)
