@@ -10,6 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from drift._durations import seconds_of
 from drift._values import number
 from drift.errors import ParameterError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_address",
     "check_choice",
+    "check_duration",
     "check_instance",
     "check_integer",
     "check_names",
@@ -173,6 +175,26 @@ def check_number(
         bound = f"above {least:g}" if above else f"of at least {least:g}"
         bound += f" and up to {most:g}" if most < math.inf else ""
         raise ParameterError(f"{name} must be a number {bound}, not {value!r:.80}")
+
+
+def check_duration(name: str, value: Any) -> float:
+    """Return the seconds of a number, or of a text with a unit; refuse what is neither.
+
+    Examples
+    --------
+    >>> check_duration("time_limit", 5), check_duration("time_limit", "10m")
+    (5.0, 600.0)
+    >>> check_duration("time_limit", "10")
+    Traceback (most recent call last):
+    drift.errors.ParameterError: time_limit must be a number of seconds, or as '30d', not '10'
+    """
+    seconds: Any = seconds_of(value) if isinstance(value, str) else value
+    try:
+        check_number(name, seconds)
+    except ParameterError:
+        message = f"{name} must be a number of seconds, or as '30d', not {value!r:.80}"
+        raise ParameterError(message) from None
+    return float(seconds)
 
 
 def check_numbers(

@@ -272,13 +272,18 @@ def _kind(hint: Any) -> tuple[type, bool, bool]:
 def check_options(options: Any) -> None:
     """Refuse options of a wrong type or out of bounds; for ``__post_init__``.
 
+    A duration that is a text with a unit becomes seconds, as in a file.
+
     Raises
     ------
     ParameterError
         By the name of the field.
     """
     for one in declared(type(options)):
-        one.check(getattr(options, one.field), one.field)
+        value = one.made(given := getattr(options, one.field))
+        one.check(value, one.field)
+        if value is not given:
+            object.__setattr__(options, one.field, value)  # of a frozen dataclass, too
 
 
 def from_table(kind: type[_T], table: Mapping[str, Any], where: str) -> _T:

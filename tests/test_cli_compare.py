@@ -1,15 +1,18 @@
 """`drift compare`: from a file of one's own to tables, in one command."""
 
+import inspect
 import json
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from drift._options import declared
 from drift.cli import app
 from drift.cli import compare as compare_command
 from drift.cli._named import drift_models
 from drift.experiments import Contender
+from drift.experiments import compare as compare_in_python
 from drift.experiments.arena.models import MODELS
 from drift.streams import Stream, read_stream
 
@@ -281,3 +284,8 @@ def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, mess
     assert shown.exit_code == 2, shown.output
     assert message in shown.stderr
     assert "Traceback" not in shown.stderr
+
+
+def test_python_takes_all_options_of_the_command_but_the_file():
+    options = {one.field for one in declared(compare_command._Options)}
+    assert options - set(inspect.signature(compare_in_python).parameters) == {"file"}

@@ -21,6 +21,7 @@ class Job:
     port: int | None = option("Which.", None, least=0, most=65535)
     sizes: tuple[int, ...] = option("How large.", (), least=1)
     folder: Path | None = option("Where to.", None)
+    wait: float = option("How long.", 1.0, duration=True)
     loud: bool = option("Say so.", default=False)
     made: int = 3  # no option
 
@@ -29,6 +30,12 @@ class Job:
 
 
 GIVEN = {"topic": "t", "group": "g"}
+
+
+def test_python_may_give_a_duration_as_a_text_as_a_file_may():
+    assert Job(**GIVEN, wait="90 min").wait == 5400.0
+    with pytest.raises(ParameterError, match="wait must be a number of seconds, or as '30d'"):
+        Job(**GIVEN, wait="90")
 
 
 def test_a_table_makes_the_dataclass_by_the_names_of_the_file():
@@ -158,7 +165,7 @@ def test_an_error_names_the_field():
 
 def test_what_is_declared_can_be_listed():
     actual = {one.field: one for one in declared(Job)}
-    names = "topic group start every rate port sizes folder loud"
+    names = "topic group start every rate port sizes folder wait loud"
     assert list(actual) == names.split()
     assert (actual["start"].name, actual["start"].flag) == ("from", "--from")
     assert [actual[n].bounds() for n in ("every", "rate", "port")] == [

@@ -285,7 +285,7 @@ def test_failed_runs_are_listed_after_the_others():
         def predict_one(self, x):
             return PHISHING[0][1]
 
-    table = compare({"slow": Slow}, PHISHING, time_limit=0.5, jobs=1)["table"]
+    table = compare({"slow": Slow}, PHISHING, time_limit="0.5s", jobs=1)["table"]
     assert table["status"].tolist() == ["ok", "ok", "time limit"]
     assert table["error"].tolist()[-1] == 0.0  # of one row
 
@@ -325,6 +325,8 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
         (LBP(), {"drifts": [0]}, "has 10 examples: a drift starts after the first"),
         (LBP(), {"windows": 0}, "windows"),
+        (LBP(), {"time_limit": "10"}, "time_limit must be a number of seconds, or as '30d'"),
+        (LBP(), {"time_limit": -1}, "time_limit must be a number of seconds"),
         (LBP(), {"predictions": True}, "give one as output"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.markdown import Markdown
 
-from drift._checks import check_integer, in_order
+from drift._checks import check_duration, check_integer, in_order
 from drift.errors import DriftError, ParameterError
 from drift.experiments.arena.kept import runs_of_page, update
 from drift.experiments.arena.models import MODELS, contenders_of
@@ -65,7 +65,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     quick: bool = False,
     tables: bool = False,
     page: str | PathLike[str] | None = None,
-    time_limit: float = 600.0,
+    time_limit: float | str = 600.0,
     jobs: int = -1,
     backend: str = "loky",
     address: str | None = None,
@@ -95,7 +95,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         ``arena-runs.parquet`` beside it, in the place of equal ones, and its tables and
         ``img/arena-cost.svg`` are made of all. What else it says stays.
     time_limit
-        Seconds of processor time after which a run ends, and is recorded as such.
+        Processor time after which a run ends, and is recorded as such: seconds, or ``"10m"``.
     jobs, backend, address, progress
         As for `run_all`.
 
@@ -141,7 +141,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     asked = in_order("stream", streams, [*STREAMS, *GROUPS])
     wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
     families = in_order("model", models, MODELS)
-    settings = {"models": families, "quick": quick, "time_limit": time_limit}
+    limit = check_duration("time_limit", time_limit)
+    settings = {"models": families, "quick": quick, "time_limit": limit}
     late = _delays(delays, quick=quick)
     known: dict[str, Record] = {}
     if tables:
@@ -171,7 +172,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
                     f"{stream.sha256}: fetch it again, or give another folder"
                 )
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
-            yield _runs(stream, STREAMS[name], families, late, time_limit)
+            yield _runs(stream, STREAMS[name], families, late, limit)
 
     results = run_experiment(
         ARENA,
@@ -209,9 +210,7 @@ def _runs(
     deviating = replace(stream, examples=list(_deviations(stream)))
     for delay in delays:
         order = order_of(stream, delay)
-        settings = Settings(
-            delay=None if delay is None else str(delay), time_limit=float(time_limit)
-        )
+        settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
         for name in families:
             if entry.sparse and (MODELS[name].deviations or MODELS[name].tables):
                 continue

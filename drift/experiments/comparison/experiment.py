@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from river.dummy import NoChangeClassifier, PriorClassifier
 
 import drift
-from drift._checks import check_integer
+from drift._checks import check_duration, check_integer
 from drift.errors import ParameterError
 from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
@@ -70,6 +70,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     target: str | None = None,
     time: str | None = None,
     drop: Collection[str] = (),
+    calendar: Collection[str] = (),
+    encoding: str | None = None,
+    separator: str | None = None,
     rows: int | None = None,
     drifts: Sequence[int | tuple[int, int]] | None = None,
     delay: Any = None,
@@ -80,7 +83,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     positive: Any = None,
     windows: int = 50,
     shuffled: int | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | None = None,
     predictions: bool = False,
     explain: bool = False,
     jobs: int = -1,
@@ -103,6 +106,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     target, time, drop
         Of data frames and files: the column of the labels, the one that orders the rows, and those
         that are no features.
+    calendar, encoding, separator
+        As for `drift.streams.read_stream`.
     rows
         Take the first examples only.
     drifts
@@ -137,7 +142,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         Run everything also on the stream with blocks of so many examples in random order: what near
         examples have in common stays, and the order in which the target moved is gone.
     time_limit
-        Seconds of processor time after which a run ends, and is recorded as such.
+        Processor time after which a run ends, and is recorded as such: seconds, or a text such as
+        ``"10m"``. None: never.
     predictions
         Keep all predictions, in the folder ``predictions`` of the output.
     explain
@@ -233,6 +239,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         moment=moment if isinstance(moment, str) else None,
         delay=column_of(delay),
         drop=drop,
+        calendar=calendar,
+        encoding=encoding,
+        separator=separator,
         rows=rows,
     )
     known = [timed(stream, moment, delay) for stream in known]
@@ -249,7 +258,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         folds=check_integer("folds", folds),
         forks=forks,
         windows=check_integer("windows", windows),
-        time_limit=None if time_limit is None else float(time_limit),
+        time_limit=None if time_limit is None else check_duration("time_limit", time_limit),
         predictions=predictions,
         explain=explain,
     )
