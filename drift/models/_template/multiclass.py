@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift.models._base.labels import check_class, check_classes
@@ -62,19 +63,24 @@ class MulticlassKernelClassifier(KernelModel):
     # --- hooks that an algorithm overrides -----------------------------------------------------
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        """Whether an example of class `k` changes the prototypes.
+        """Whether the point, an example of class `k`, changes the prototypes.
 
         `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
-        the score of class `k` minus the rival's, and `rounding` bounds its error.
+        the score of class `k` minus the rival's, and `rounding` bounds its error. If
+        `margin` is above `_class_margin`, the example must not: a batch does not ask then.
+        `n_mistakes` already counts the example.
         """
         return margin <= self._class_margin
 
+    @abstractmethod
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        """Learn an example of class `k`; `scores` has the score of each class."""
-        raise NotImplementedError
+        """Learn the point, of class `k` and weight `_weight`, and stay within the budget.
+
+        `scores` has the score of each class by index. `n_updates` already counts the example.
+        """
 
     def _add_class(self, y: Label) -> None:
-        """Make room for a class that appears for the first time."""
+        """Add a class at its first example, before that is scored against it."""
         self._prototypes.add(y)
 
     # --- what hooks call -----------------------------------------------------------------------
