@@ -120,17 +120,17 @@ class ALMA2(KernelClassifier):
         self._squared_norm = 0.0  # ||f||^2
 
     @property
-    def _shares_supports(self) -> bool:  # type: ignore[override]  # a projection has a slot's row
-        return self.tolerance is None
+    def _shares_supports(self) -> bool:  # type: ignore[override]
+        return self.tolerance is None  # the projector uses the store's slots
 
     def _length(self) -> float:
-        """sqrt(k(x, x)), also for a function that is no kernel."""
+        """sqrt(k(x, x)); 0 if that is negative, under a function that is no kernel."""
         return math.sqrt(max(self._supports.self_kernel(), 0.0))
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         scale = 1.0 / self.alpha if self.B is None else self.B
-        least = (1.0 - self.alpha) * scale / math.sqrt(self.n_updates + 1)
-        return sign * score <= least * self._length() + self._supports.rounding()
+        margin = (1.0 - self.alpha) * scale / math.sqrt(self.n_updates + 1)
+        return sign * score <= margin * self._length() + self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         length = self._length()

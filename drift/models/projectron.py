@@ -179,7 +179,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         squared: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         super().__init__(tolerance, kernel, squared)
-        # The projection of a small margin, by class index, and tau, between two hooks of a step.
+        # Between the two hooks of a step: projections of a small margin by class index, and tau.
         self._small_margin: tuple[dict[int, Projection], float] | None = None
         self._spans: list[ClassProjector] = []  # by class index
 
@@ -192,7 +192,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     def _causes_update(
         self, margin: float, rounding: float, project: Callable[[], dict[int, Projection]]
     ) -> bool:
-        """Whether an example causes an update; keep the projection made for that until then."""
+        """Whether the point causes an update. Its projections, if any are made, are kept for it."""
         if margin <= 0.0:
             return True
         loss = 1.0 - margin
@@ -242,14 +242,15 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         if within(self.tolerance, parts.values(), squared=self.squared):
             self._absorb(parts, k, self._weight)
             return
-        fresh = {c: part for c, part in parts.items() if part.squared_error > 0.0}
+        new = {c: part for c, part in parts.items() if part.squared_error > 0.0}
         w = self._weight
-        self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, w)
-        slot = self._add_support(x, {c: w if c == k else -w for c in fresh})
-        for c, part in fresh.items():
+        self._absorb({c: part for c, part in parts.items() if c not in new}, k, w)
+        slot = self._add_support(x, {c: w if c == k else -w for c in new})
+        for c, part in new.items():
             self._spans[c].insert(slot, part, self._guard)
 
     def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
+        """Add the projection of class `k`, times `tau`, to its prototype; subtract the rival's."""
         for c, part in parts.items():
             coefficients = self._prototypes.matrix[c]
             self._guard.save(coefficients)

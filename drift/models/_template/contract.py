@@ -49,7 +49,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if not cls.__module__.startswith(__package__):  # an algorithm may lack a parameter of these
+        # An algorithm need not have the parameters of its template.
+        if not cls.__module__.startswith(__package__):
             fix_parameters(cls)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -28,19 +28,19 @@ __all__ = ["KernelModel"]
 
 
 class KernelModel(Scored):
-    """Classifier whose hypotheses are kernel expansions over one list of supports.
+    """Classifier whose hypotheses are weighted sums of kernels over one list of supports.
 
     Parameters
     ----------
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Classes without a budget leave this out.
+        Largest number of supports, None for no limit. Algorithms without a budget leave this out.
 
     Attributes
     ----------
     n_mistakes : int
-        Number of mistakes while learning, before each update.
+        Number of examples learnt that were mistakes before their update.
     n_updates : int
         Number of examples that changed the hypothesis.
 

@@ -34,7 +34,7 @@ class MulticlassKernelClassifier(KernelModel):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Classes without a budget leave this out.
+        Largest number of supports, None for no limit. Algorithms without a budget leave this out.
 
     Attributes
     ----------
