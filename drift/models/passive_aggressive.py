@@ -90,7 +90,7 @@ class PassiveAggressive(TwoOrMore):
     """
 
     _update_margin = 1.0
-    _class_margin = 1.0
+    _class_update_margin = 1.0
     _wide = True  # coefficients follow from scores, and rounding must not hide a small loss
     _shares_supports = True
 

@@ -170,7 +170,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     """
 
     _update_margin = 1.0
-    _class_margin = 1.0
+    _class_update_margin = 1.0
 
     def __init__(
         self,

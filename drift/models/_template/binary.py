@@ -54,7 +54,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     """
 
     _has_binary_hooks = True
-    _update_margin: float = 0.0  # of `_should_update` below, see `overrides_without`
+    # It is set again here, because `overrides_without` looks for it beside its hook.
+    _update_margin: float = 0.0
     _score_is_sum = True
 
     def __init_subclass__(cls) -> None:

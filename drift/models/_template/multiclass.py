@@ -45,14 +45,15 @@ class MulticlassKernelClassifier(KernelModel):
     """
 
     _multiclass = True
-    _class_margin: float = 0.0  # of `_should_update_class` below, see `overrides_without`
+    # It is set again here, because `overrides_without` looks for it beside its hook.
+    _class_update_margin: float = 0.0
     _class_scores_are_sums = True
     _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if overrides_without(cls, "_should_update_class", "_class_margin"):
-            cls._class_margin = math.inf
+        if overrides_without(cls, "_should_update_class", "_class_update_margin"):
+            cls._class_update_margin = math.inf
         if overrides_without(cls, "_score", "_class_scores_are_sums"):
             cls._class_scores_are_sums = False
 
@@ -67,10 +68,10 @@ class MulticlassKernelClassifier(KernelModel):
 
         `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
         the score of class `k` minus the rival's, and `rounding` bounds its error. If
-        `margin` is above `_class_margin`, the example must not: a batch does not ask then.
+        `margin` is above `_class_update_margin`, the example must not: a batch does not ask then.
         `n_mistakes` already counts the example.
         """
-        return margin <= self._class_margin
+        return margin <= self._class_update_margin
 
     @abstractmethod
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
@@ -135,9 +136,9 @@ class MulticlassKernelClassifier(KernelModel):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        if not self._class_scores_are_sums or self._class_margin == math.inf:
+        if not self._class_scores_are_sums or self._class_update_margin == math.inf:
             return False
-        classes = self._prototypes.for_store(self._calibration, self._class_margin)
+        classes = self._prototypes.for_store(self._calibration, self._class_update_margin)
         self._supports.scan_classes(rows, predictions, labels, classes)
         return True
 
