@@ -141,7 +141,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         return False
 
     def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
-        """Append the value of `_score` for each row."""
+        """Append the score of each row."""
         for i in range(len(rows)):
             self._read(rows[i])
             scores.append(self._score())

@@ -67,9 +67,9 @@ class MulticlassKernelClassifier(KernelModel):
         """Whether the point, an example of class `k`, changes the prototypes.
 
         `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
-        the score of class `k` minus the rival's, and `rounding` bounds its error. If
-        `margin` is above `_class_update_margin`, the example must not: a batch does not ask then.
-        `n_mistakes` already counts the example.
+        the score of class `k` minus the rival's, and `rounding` bounds its error. If `margin` is
+        above `_class_update_margin` the example must not: a batch does not ask then. `n_mistakes`
+        already counts the example.
         """
         return margin <= self._class_update_margin
 
@@ -81,13 +81,13 @@ class MulticlassKernelClassifier(KernelModel):
         """
 
     def _add_class(self, y: Label) -> None:
-        """Add a class at its first example, before that is scored against it."""
+        """Add the class of an example that is its first. The example is then scored again."""
         self._prototypes.add(y)
 
     # --- what hooks call -----------------------------------------------------------------------
 
     def _add_support(self, x: Features, coefficients: dict[int, float]) -> int:
-        """Make the point the newest support, with coefficients by class index; return its slot."""
+        """Make `x` the newest support, with coefficients by class index. Return its slot."""
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
@@ -111,7 +111,7 @@ class MulticlassKernelClassifier(KernelModel):
         return predicted
 
     def _step_class(self, x: Features, y: Label) -> Label:
-        """Learn an example, within one update. Return the prediction before it."""
+        """Read and learn an example, within one update. Return the prediction before it."""
         self._supports.read(x)
         scores, prototypes = self._score(), self._prototypes
         predicted = self._label_of(scores)
