@@ -1,4 +1,4 @@
-"""Classifiers that follow a stream which drifts, as River's: `Tracker`, and those of the papers.
+"""Classifiers for streams that drift, with River's methods: `Tracker` and the papers' algorithms.
 
 >>> from drift.models import Tracker
 >>> model = Tracker(budget=300)

@@ -21,22 +21,22 @@ class ALMA2(KernelClassifier):
 
     It works on the normalised ``phi = k(x, .) / sqrt(k(x, x))``. Let ``n`` be the number of
     updates, this one included. An example whose margin ``y f(x) / sqrt(k(x, x))`` is at most
-    ``(1 - alpha) B / sqrt(n)`` triggers an update: ``y C / sqrt(n) phi`` is added to ``f``. If the
-    norm of ``f`` is then above 1, ``f`` is divided by it.
+    ``(1 - alpha) B / sqrt(n)`` is an update: ``y C / sqrt(n) phi`` is added to ``f``. If the norm
+    of ``f`` is then above 1, ``f`` is divided by it.
 
     Parameters
     ----------
     alpha
-        Above 0 and up to 1: the share of the largest margin that may be missed. With 1 only
-        mistakes trigger updates.
+        Above 0 and up to 1: the share of the largest margin that the hypothesis may lack. With 1
+        only mistakes are updates.
     B
         Positive, the scale of the margins that are learnt; None for ``1 / alpha``.
     C
         Positive, the scale of the updates.
     tolerance
-        The paper's ``eta``, at least 0: an update adds the projection ``P phi`` onto the span of
-        the supports, and no new support, where the error ``C / sqrt(n) ||phi - P phi||`` is at
-        most this. None: nothing is projected, and every update is a support.
+        The paper's ``eta``, at least 0. If the error ``C / sqrt(n) ||phi - P phi||`` is at most
+        this, the update adds the projection ``P phi`` onto the span of the supports, and no new
+        support. With None nothing is projected, and every update adds a support.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
 
@@ -57,19 +57,19 @@ class ALMA2(KernelClassifier):
     -----
     The weight of an example multiplies its ``C``.
 
-    Scores are ``f(x)``, not divided by ``sqrt(k(x, x))``, which leaves their sign. Where
-    ``k(x, x) = 0``, ``phi`` is the zero vector: its margin is 0, so that it counts as an update,
-    and adds no support.
+    Scores are ``f(x)``. They are not divided by ``sqrt(k(x, x))``, which would not change their
+    sign. If ``k(x, x) = 0``, ``phi`` is the zero vector and its margin 0: the example counts as an
+    update, but adds no support.
 
-    With a `tolerance`, ``f + y C / sqrt(n) P phi`` is divided by its norm; the projection error is
-    the one before the division. For ``m`` supports an update then takes O(m^2) time, and the factor
-    of the supports' Gram matrix O(m^2) memory. Since updates shrink, ``m`` is at most
-    ``(C / eta)^2``. Columns are always float64.
+    With a `tolerance`, the projection's error is measured before the division by the norm. For
+    ``m`` supports an update then takes O(m^2) time, and the factor of the supports' Gram matrix
+    O(m^2) memory. Since updates shrink, ``m`` is at most ``(C / eta)^2``. Columns are always
+    float64.
 
-    The bound on the mistakes of that form ([2]_, theorem 7) holds where
-    ``C^2 + 2 (1 - alpha) B C = 1`` and ``k(x, x) <= 1``, against hypotheses of norm 1 or less whose
-    margin is above `tolerance`. ``phi`` has norm 1 by construction. The defaults do not satisfy
-    the equation; ``C = 0.895`` with the other two does.
+    With a `tolerance` there is a bound on the mistakes ([2]_, theorem 7), against hypotheses of
+    norm 1 or less whose margin is above `tolerance`. It holds if ``C^2 + 2 (1 - alpha) B C = 1``;
+    the norm of ``phi``, which must be at most 1, always is. The defaults do not satisfy the
+    equation. With ``C = 0.895`` and the other two defaults they do.
 
     See Also
     --------
@@ -120,17 +120,17 @@ class ALMA2(KernelClassifier):
         self._squared_norm = 0.0  # ||f||^2
 
     @property
-    def _shares_supports(self) -> bool:  # type: ignore[override]  # a projection has a slot's row
-        return self.tolerance is None
+    def _shares_supports(self) -> bool:  # type: ignore[override]
+        return self.tolerance is None  # the projector uses the store's slots
 
     def _length(self) -> float:
-        """sqrt(k(x, x)), also for a function that is no kernel."""
+        """sqrt(k(x, x)); 0 if that is negative, under a function that is no kernel."""
         return math.sqrt(max(self._supports.self_kernel(), 0.0))
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         scale = 1.0 / self.alpha if self.B is None else self.B
-        least = (1.0 - self.alpha) * scale / math.sqrt(self.n_updates + 1)
-        return sign * score <= least * self._length() + self._supports.rounding()
+        margin = (1.0 - self.alpha) * scale / math.sqrt(self.n_updates + 1)
+        return sign * score <= margin * self._length() + self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         length = self._length()

@@ -32,15 +32,15 @@ __all__ = ["Averaged"]
 class Averaged(Calibrated, ModelWrapper, Scored):
     """The average of a model: it learns as the model does, and scores with the mean hypothesis.
 
-    After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, with ``f_t`` the hypothesis
-    that predicted example ``t``; with weights of examples it is their weighted mean. An update of
-    the average costs one pass over the supports; a score costs the same as the model's.
+    After ``T`` examples the score is that of ``(f_1 + ... + f_T) / T``, where ``f_t`` is the
+    hypothesis that predicted example ``t``. If examples have weights, it is the weighted mean. An
+    update takes one more pass over the supports. A score takes as long as the model's.
 
     Parameters
     ----------
     model
-        Any classifier of `drift.models` except wrappers; it learns as it would alone. For several
-        binary models wrap this in `OneVsRest`.
+        Any classifier of `drift.models` except wrappers; it learns as it would alone. To average a
+        binary model for each class, wrap the `Averaged` in `OneVsRest`.
 
     Attributes
     ----------
@@ -57,8 +57,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Notes
     -----
     An evicted support leaves the average, too, so that memory stays within the model's budget.
-    Without evictions the average is exact. Hypotheses of the second-order models are averaged
-    without the positive factor of their scores, which depends on the example.
+    Without evictions the average is exact. The score of a second-order model has a positive factor
+    that depends on the example. The average leaves it out.
 
     References
     ----------

@@ -128,7 +128,8 @@ class LBP(KernelClassifier):
 class MRBP(Drawing, MulticlassKernelClassifier):
     """Multiclass Randomized Budget Perceptron: evicts a support drawn uniformly at random.
 
-    A mistake gives the example's class the coefficient 1, and the best other one -1.
+    A mistake becomes a support with the coefficient 1 for its class, and -1 for the best other
+    class.
 
     Parameters
     ----------

@@ -48,9 +48,9 @@ class _CachePerceptron(LeaveOneOut, KernelClassifier):
 class CKS(_CachePerceptron):
     r"""Perceptron on a budget that evicts the support which the others classify best.
 
-    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Before that, on a
-    full budget, the support ``j`` goes whose margin without its share,
-    ``y_j (f - alpha_j k(x_j, .))(x_j)``, is the largest: the most redundant one.
+    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. On a full budget
+    the most redundant support is evicted before: the support ``j`` with the largest margin without
+    its own term, ``y_j (f - alpha_j k(x_j, .))(x_j)``.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class CKS(_CachePerceptron):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis: those within the margin.
+        Number of examples that changed the hypothesis: examples within the margin.
 
     Raises
     ------
@@ -81,16 +81,17 @@ class CKS(_CachePerceptron):
 
     Notes
     -----
-    Margins are maintained: an update costs two kernel rows and an eviction one more, in O(budget)
-    memory; columns are float64 whatever `column_type` is. Among margins equal up to rounding, the
-    oldest support's counts as the largest.
+    The model keeps the supports' margins. An update takes two kernel rows, and an eviction one
+    more, in O(budget) memory. Columns are float64 whatever `column_type` is. If several margins are
+    equal up to rounding, the oldest support is evicted.
 
-    **It keeps noise.** Noisy examples have the smallest margins, and are never evicted: on noisy
-    labels or a drifting target they fill the budget. On the first 10,000 examples of a9a,
-    at a budget of 100, it errs on 34.1 %; the majority class has 23.8, `LBP` 24.8 and
-    ``PassiveAggressive(0.02, budget=100)`` 16.9. On two classes that a plane separates it has 11.6
-    (`LBP` 12.4, passive-aggressive 5.5), with a tenth of the labels flipped 36.8 (28.8, 16.4; the
-    majority 33.1). Use `PassiveAggressive` unless labels are clean and the target does not drift.
+    **It keeps noise.** Noisy examples have the smallest margins, and are never evicted. With noisy
+    labels or a drifting target they fill the budget. On the first 10,000 examples of a9a, at a
+    budget of 100, the error is 34.1 %. The majority class has 23.8, `LBP` 24.8, and
+    ``PassiveAggressive(0.02, budget=100)`` 16.9. On two classes that a plane separates, `CKS` has
+    11.6, `LBP` 12.4 and `PassiveAggressive` 5.5. With a tenth of the labels flipped, they have
+    36.8, 28.8 and 16.4, and the majority class 33.1. Use `PassiveAggressive` unless labels are
+    clean and the target does not drift.
 
     References
     ----------
@@ -119,10 +120,10 @@ class CKS(_CachePerceptron):
 class VariableCachePerceptron(_CachePerceptron):
     r"""Perceptron that drops supports as soon as the others classify them well enough.
 
-    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Then, while
-    there is a support ``j`` whose margin without its share,
-    ``y_j (f - alpha_j k(x_j, .))(x_j)``, is at least the deletion threshold, the one with the
-    largest such margin goes. The number of supports adapts to the stream; there is no fixed limit.
+    An example with ``y f(x) <= margin`` becomes a support with coefficient ``y``. Then redundant
+    supports are evicted, one by one: the support ``j`` with the largest margin without its own
+    term, ``y_j (f - alpha_j k(x_j, .))(x_j)``, as long as that is at least the deletion threshold.
+    The number of supports adapts to the stream; there is no fixed limit.
 
     Parameters
     ----------
@@ -138,13 +139,13 @@ class VariableCachePerceptron(_CachePerceptron):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis: those within the margin.
+        Number of examples that changed the hypothesis: examples within the margin.
 
     Raises
     ------
     ParameterError
         If `margin` is not a number of at least 0, or the deletion threshold is not above 0: the
-        first example, which scores 0 without its share, would go as soon as it came.
+        first example, whose margin without its own term is 0, would be evicted at once.
 
     See Also
     --------
@@ -152,14 +153,14 @@ class VariableCachePerceptron(_CachePerceptron):
 
     Notes
     -----
-    Where some ``u`` of unit norm has ``y u(x) >= gamma > 0`` on all examples, ``k(x, x) <= R^2``
-    and the deletion threshold is at least ``margin``, there are never more than
-    ``(R^2 + 2 margin) / gamma^2`` supports (theorem 1 of the paper). On other streams the number is
-    not bounded: noisy examples stay.
+    Theorem 1 of the paper bounds the number of supports by ``(R^2 + 2 margin) / gamma^2``. It holds
+    if some ``u`` of unit norm has ``y u(x) >= gamma > 0`` on all examples, ``k(x, x) <= R^2``, and
+    the deletion threshold is at least ``margin``. On other streams the number is not bounded,
+    because noisy examples stay.
 
-    Margins are maintained: an update costs two kernel rows and a deletion one more, in memory
-    linear in the number of supports; columns are float64 whatever `column_type` is. Among margins
-    equal up to rounding, the oldest support's counts as the largest.
+    The model keeps the supports' margins. An update takes two kernel rows, and an eviction one
+    more, in memory linear in the number of supports. Columns are float64 whatever `column_type` is.
+    If several margins are equal up to rounding, the oldest support is evicted.
 
     References
     ----------

@@ -27,9 +27,10 @@ class Forgetron(KernelClassifier):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     shrinking
-        ``"self-tuned"`` fades by the largest factor ``phi`` in (0, 1] for which the damage of all
-        evictions so far stays within 15/32 of the mistakes; ``"basic"`` by the smaller of
-        ``(B + 1) ** (-1 / (2 (B + 1)))`` and ``U / ||f'||``, ``U = sqrt((B + 1) / ln(B + 1)) / 4``.
+        What multiplies all coefficients. ``"self-tuned"`` takes the largest factor ``phi`` in
+        (0, 1] for which the damage of all evictions so far stays within 15/32 of the number of
+        mistakes. ``"basic"`` takes the smaller of ``(B + 1) ** (-1 / (2 (B + 1)))`` and
+        ``U / ||f'||``, where ``B`` is the budget and ``U = sqrt((B + 1) / ln(B + 1)) / 4``.
 
     Attributes
     ----------
@@ -45,18 +46,18 @@ class Forgetron(KernelClassifier):
 
     Notes
     -----
-    With ``f'`` the hypothesis after the new support came in, ``r`` the oldest support,
-    ``sigma = |alpha_r|`` and ``mu = y_r f'(x_r)``, the damage of an eviction is
+    Let ``f'`` be the hypothesis with the new support, ``r`` the oldest support,
+    ``sigma = |alpha_r|`` and ``mu = y_r f'(x_r)``. The damage of an eviction is
     ``Psi(phi) = (phi sigma)^2 + 2 phi sigma (1 - phi mu)``.
 
-    The analysis needs ``k(x, x) <= 1``; without it ``phi`` is always 1 and the Forgetron silently
-    becomes `LBP`. It therefore decides by the kernel divided by the largest ``k(x, x)``:
-    `kernel.bound` if the kernel has it, else the largest ``k(x, x)`` among the mistakes so far.
-    Scores keep the kernel's scale. Columns are float64 whatever `column_type` is, because the
+    The analysis needs ``k(x, x) <= 1``. With larger kernels ``phi`` would always be 1, and the
+    Forgetron would be `LBP`. To compute ``phi``, it therefore divides the kernel by its largest
+    ``k(x, x)``: by `kernel.bound` if the kernel has it, else by the largest among the mistakes so
+    far. Scores keep the kernel's scale. Columns are float64 whatever `column_type` is, because the
     factors, and so all later mistakes, depend on every digit of a score.
 
-    With weights the mistakes are counted by theirs; an example of weight ``w`` has the coefficient
-    ``w y``. The paper's bound then is one on the sum of the weights, for weights of at most 1.
+    A mistake of weight ``w`` counts ``w`` times, and has the coefficient ``w y``. For weights of at
+    most 1, the paper's bound on the number of mistakes then bounds the sum of their weights.
 
     References
     ----------

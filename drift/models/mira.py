@@ -126,7 +126,7 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
         self._class_of: Any = None  # class index by slot, unless the cache is unbounded
 
     @property
-    def _class_margin(self) -> float:  # type: ignore[override]
+    def _class_update_margin(self) -> float:  # type: ignore[override]
         return self.margin
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:

@@ -34,11 +34,11 @@ __all__ = ["OneVsRest"]
 class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     """One binary model for each class, trained against all others.
 
-    The prediction is the class whose model has the highest raw score, among equals the earlier
-    class; None before anything is learnt. Labels are hashable, and classes may appear at any time:
-    the model of a new class starts with its first example.
+    The prediction is the class whose model has the highest score. If several are equal, it is the
+    class that was seen first. Before anything is learnt, it is None. Labels are hashable, and
+    classes may appear at any time: the model of a new class starts with its first example.
 
-    Models of first order share one store: an example is stored once, and its kernel with the
+    Most first-order models share one store. An example is then stored once, and its kernel with the
     supports is computed once for all classes. Other models have a store each.
 
     Parameters

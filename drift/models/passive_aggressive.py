@@ -17,10 +17,12 @@ __all__ = ["PassiveAggressive"]
 class PassiveAggressive(TwoOrMore):
     """Passive-aggressive classifier PA-I, for two classes or more, on a budget or without one.
 
-    An example with the loss ``max(0, 1 - y f(x)) > 0`` becomes a support with the coefficient
-    ``y min(C, loss / k(x, x))``. With a label other than bool, 0/1 or -1/+1 each class gets a
-    hypothesis, the loss is ``max(0, 1 - f_y(x) + max_{r != y} f_r(x))``, and ``min(C, loss / (2
-    k(x, x)))`` is added to the example's class and subtracted from the best other one.
+    An example with a loss ``max(0, 1 - y f(x))`` above 0 becomes a support with the coefficient
+    ``y min(C, loss / k(x, x))``.
+
+    From the first label on that is not bool, 0/1 or -1/+1, each class has a hypothesis. The loss is
+    then ``max(0, 1 - f_y(x) + max_{r != y} f_r(x))``. The support has the coefficient
+    ``min(C, loss / (2 k(x, x)))`` for its class, and the opposite for the best other class.
 
     On a full budget, the support with the smallest coefficient is merged into the nearest one.
 
@@ -38,7 +40,7 @@ class PassiveAggressive(TwoOrMore):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis: those with a loss.
+        Number of examples that changed the hypothesis: examples with a loss.
 
     Raises
     ------
@@ -47,19 +49,20 @@ class PassiveAggressive(TwoOrMore):
 
     Notes
     -----
-    The weight of an example multiplies `aggressiveness`, the largest coefficient, alone.
+    The weight of an example multiplies `aggressiveness`, and with it the largest coefficient. It
+    changes nothing else.
 
-    A loss within rounding of 0 counts as 0, for example when the same example comes again.
+    A loss within rounding of 0 counts as 0, for example if the same example comes again.
 
-    When a third kind of label comes, each of the two classes keeps half of the hypothesis, the
-    negative class with the opposite sign.
+    When a third class comes, each of the two classes keeps half of the hypothesis, the negative
+    class with the opposite sign.
 
-    On a full budget the support ``i`` with the smallest ``|alpha_i|`` is evicted. With several
-    classes its size is the norm of its coefficients. The new support is never evicted; of equal
-    ones the oldest is. The evicted support is projected onto the support ``j`` at the smallest
-    angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to ``alpha_j``. That costs a second kernel
-    row an update. It pays: later supports correct the evicted one, and would be wrong without its
-    share.
+    On a full budget the support ``i`` with the smallest ``|alpha_i|`` is evicted; with several
+    classes, the one whose coefficients have the smallest norm. It is never the new support. If
+    several are equal, it is the oldest. The evicted support is projected onto the support ``j`` at
+    the smallest angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to ``alpha_j``. That takes a
+    second kernel row per update. It pays, because later supports were made to correct the evicted
+    one, and would be wrong without it.
 
     References
     ----------
@@ -87,7 +90,7 @@ class PassiveAggressive(TwoOrMore):
     """
 
     _update_margin = 1.0
-    _class_margin = 1.0
+    _class_update_margin = 1.0
     _wide = True  # coefficients follow from scores, and rounding must not hide a small loss
     _shares_supports = True
 

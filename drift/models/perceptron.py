@@ -34,7 +34,7 @@ class Perceptron(KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     See Also
     --------
@@ -73,11 +73,11 @@ class Perceptron(KernelClassifier):
 class VotedPerceptron(KernelClassifier):
     """Voted Perceptron: every hypothesis votes, with the number of examples that it survived.
 
-    The hypotheses are those of the `Perceptron`, which decide the updates; the score is
-    ``sum_j c_j sign(v_j(x))``, the current hypothesis included, where ``c_j`` is 1 when ``v_j`` is
-    made and grows by 1 with each example that it classifies correctly; an example of weight ``w``
-    counts ``w`` times. The ``v_j`` are prefixes of one expansion, so a score costs one kernel row
-    and one running sum.
+    The hypotheses ``v_j`` and the updates are those of the `Perceptron`. The score is
+    ``sum_j c_j sign(v_j(x))``, the current hypothesis included. The votes ``c_j`` start at 1 when
+    ``v_j`` is made, and grow by 1 with each example that it classifies correctly. An example of
+    weight ``w`` counts ``w`` times. The ``v_j`` are prefixes of one expansion, so that a score
+    takes one kernel row and one running sum.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class VotedPerceptron(KernelClassifier):
     n_mistakes : int
         Number of mistakes of the vote while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis: mistakes of the last hypothesis.
+        Number of examples that changed the hypothesis: mistakes of the latest hypothesis.
 
     Notes
     -----
@@ -116,7 +116,7 @@ class VotedPerceptron(KernelClassifier):
 
     _shares_supports = True
     _wide = True  # a hypothesis that is off by a rounding error casts all its votes wrongly
-    _vote = 0.0  # of the example that `_counted` describes
+    _vote = 0.0  # score of the example that `_counted` identifies
     _counted: tuple[int, int, float] | None = None
 
     def __init__(
@@ -169,10 +169,10 @@ class VotedPerceptron(KernelClassifier):
 class SPA(KernelClassifier):
     """Shifting Perceptron: a Perceptron whose older supports fade.
 
-    At its ``k``-th mistake (from 0) the hypothesis is multiplied by ``1 - lambda_k`` before the new
-    support is added with coefficient ``y``, where ``lambda_0 = 1`` and
-    ``lambda_k = lambda / (lambda + k)``. Supports are never evicted: combine it with a reset, or
-    use a budgeted model if memory is short.
+    At mistake ``k``, counted from 0, the hypothesis is multiplied by ``1 - lambda_k``, where
+    ``lambda_k = lambda / (lambda + k)``. Then the example becomes a support with the coefficient
+    ``y``. Supports are never evicted: combine it with a reset, or use a model with a budget if
+    memory is short.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class SPA(KernelClassifier):
     n_mistakes : int
         Number of mistakes made while learning, a zero score included.
     n_updates : int
-        Number of examples that changed the hypothesis; here, of mistakes.
+        Number of examples that changed the hypothesis; here, the mistakes.
 
     Raises
     ------

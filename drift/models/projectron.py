@@ -22,11 +22,11 @@ __all__ = ["Projectron", "ProjectronPlusPlus"]
 class Projectron(KernelClassifier):
     """Projectron: a mistake that lies near the span of the supports is projected onto it.
 
-    On a mistake, with ``P k`` the projection of ``k(x, .)`` onto the span of the supports and
-    ``delta = k(x, .) - P k`` its error, the hypothesis becomes ``f + y P k``, over the same
-    supports, if ``||delta||`` is at most the tolerance, else ``f + y k(x, .)``, with `x` a new
-    support. The number of supports is bounded by the data and the tolerance, but unknown
-    beforehand.
+    Let ``P k`` be the projection of ``k(x, .)`` onto the span of the supports, and
+    ``delta = k(x, .) - P k`` its error. On a mistake, if ``||delta||`` is at most the tolerance,
+    the hypothesis becomes ``f + y P k``, over the same supports. Otherwise it becomes
+    ``f + y k(x, .)``, and the example a support. The number of supports is bounded. The bound
+    depends on the data and the tolerance, and is not known beforehand.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class Projectron(KernelClassifier):
 
     Notes
     -----
-    A mistake takes O(m^2) time, and the factor of the supports' Gram matrix O(m^2) memory, for
-    ``m`` supports; columns are float64 whatever `column_type` is. The mistake bound is for
+    For ``m`` supports, a mistake takes O(m^2) time, and the factor of the supports' Gram matrix
+    O(m^2) memory. Columns are float64 whatever `column_type` is. The mistake bound holds if
     ``k(x, x) <= 1``. An error ``||delta||^2`` of up to 2^-40 of ``k(x, x)`` counts as 0, and so
-    does an excess over the tolerance by as much. The tolerance ignores the example's weight, which
-    multiplies the update. If ``||k(x, .)||`` is at most the tolerance for every example, none
-    becomes a support and the score stays 0.
+    does an excess over the tolerance by as much. The weight of an example multiplies the update;
+    the tolerance ignores it. If ``||k(x, .)||`` is at most the tolerance for every example, no
+    example becomes a support, and the score stays 0.
 
     See Also
     --------
@@ -107,21 +107,23 @@ class Projectron(KernelClassifier):
 class ProjectronPlusPlus(Projectron, TwoOrMore):
     """Projectron++, for two classes or more: projects correct predictions of a small margin, too.
 
-    A mistake is learnt as the `Projectron` learns it. An example with a margin ``y f(x)`` in
-    (0, 1] and so the loss ``l = 1 - y f(x)``, whose projection ``P k`` has the error ``delta`` with
-    ``||delta|| / eta < l``, makes the hypothesis ``f + y tau P k``, where ``tau`` is the smallest
-    of ``l / ||P k||^2``, ``2 (l - ||delta|| / eta) / ||P k||^2`` and 1. It never becomes a support.
+    A mistake is learnt as by `Projectron`, with the projection ``P k`` and its error ``delta``. A
+    margin ``y f(x)`` in (0, 1] has the loss ``l = 1 - y f(x)``. If ``||delta|| / eta`` is below
+    ``l``, the hypothesis becomes ``f + y tau P k``, where ``tau`` is the smallest of
+    ``l / ||P k||^2``, ``2 (l - ||delta|| / eta) / ||P k||^2`` and 1. Such an example never becomes
+    a support.
 
-    With a label other than bool, 0/1 or -1/+1 each class gets a hypothesis and a span.
-    The margin is then ``f_y(x) - max_{r != y} f_r(x)``; an update adds to the example's class
-    what it takes from the best other, each part projected onto the span of its class, and both
-    squared errors and both squared norms add up.
+    From the first label on that is not bool, 0/1 or -1/+1, each class has a hypothesis and a span.
+    The margin is then ``f_y(x) - max_{r != y} f_r(x)``. An update is added to the hypothesis of the
+    example's class and subtracted from that of the best other class. Each of the two is projected
+    onto the span of its class. Their squared errors are summed, and so are their squared norms.
 
     Parameters
     ----------
     tolerance
         The paper's ``eta``, at least 0, in units of ``sqrt(k(x, x))``: the largest error that the
-        projection of a mistake may make. With 0 only what the supports span is projected.
+        projection of a mistake may make. With 0 only examples that the supports span are
+        projected.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     squared
@@ -143,12 +145,13 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     Notes
     -----
-    A mistake and a small margin take O(m^2) time each; all else is as in `Projectron`. With a
-    weight ``w``, ``tau`` is at most ``w``, and a mistake's update is multiplied by it. A loss
-    beyond the error, ``l - ||delta|| / eta``, counts as 0 within rounding.
+    A small margin takes O(m^2) time, as a mistake does; all else is as in `Projectron`. The weight
+    ``w`` of an example multiplies the update of a mistake, and ``tau`` is at most ``w`` instead of
+    1. A difference ``l - ||delta|| / eta`` within rounding of 0 counts as 0.
 
-    Each class has a factor of its supports' Gram matrix. Where the error of a mistake is beyond the
-    tolerance, a part that its class's supports span exactly is projected all the same.
+    Each class has a factor of its supports' Gram matrix. If the error of a mistake exceeds the
+    tolerance, the example becomes a support of the two classes, except of one whose supports span
+    it.
 
     References
     ----------
@@ -167,7 +170,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     """
 
     _update_margin = 1.0
-    _class_margin = 1.0
+    _class_update_margin = 1.0
 
     def __init__(
         self,
@@ -176,7 +179,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         squared: bool = False,  # noqa: FBT001, FBT002 - River passes parameters by name
     ) -> None:
         super().__init__(tolerance, kernel, squared)
-        # The projection of a small margin, by class index, and tau, between two hooks of a step.
+        # Between the two hooks of a step: projections of a small margin by class index, and tau.
         self._small_margin: tuple[dict[int, Projection], float] | None = None
         self._spans: list[ClassProjector] = []  # by class index
 
@@ -189,7 +192,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     def _causes_update(
         self, margin: float, rounding: float, project: Callable[[], dict[int, Projection]]
     ) -> bool:
-        """Whether an example causes an update; keep the projection made for that until then."""
+        """Whether the point causes an update. Its projections, if any are made, are kept for it."""
         if margin <= 0.0:
             return True
         loss = 1.0 - margin
@@ -239,14 +242,15 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         if within(self.tolerance, parts.values(), squared=self.squared):
             self._absorb(parts, k, self._weight)
             return
-        fresh = {c: part for c, part in parts.items() if part.squared_error > 0.0}
+        new = {c: part for c, part in parts.items() if part.squared_error > 0.0}
         w = self._weight
-        self._absorb({c: part for c, part in parts.items() if c not in fresh}, k, w)
-        slot = self._add_support(x, {c: w if c == k else -w for c in fresh})
-        for c, part in fresh.items():
+        self._absorb({c: part for c, part in parts.items() if c not in new}, k, w)
+        slot = self._add_support(x, {c: w if c == k else -w for c in new})
+        for c, part in new.items():
             self._spans[c].insert(slot, part, self._guard)
 
     def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
+        """Add the projection of class `k`, times `tau`, to its prototype; subtract the rival's."""
         for c, part in parts.items():
             coefficients = self._prototypes.matrix[c]
             self._guard.save(coefficients)

@@ -12,22 +12,22 @@ __all__ = ["ENTRIES", "MODELS", "Entry"]
 
 
 class Entry(NamedTuple):
-    """A model and the powers of its number of supports in what it costs.
+    """A model, and how its memory and time grow with its number of supports.
 
     Parameters
     ----------
     name
-        Of the class, under which `drift.models` exports it.
+        Name of the class, under which `drift.models` exports it.
     home
-        Module of `drift.models` that has it, imported on first use.
+        Module of `drift.models` that has the class, imported on first use.
     memory
-        Power in the memory.
+        Power of the number of supports in the memory.
     prediction
         Power in the time of a prediction: 1 for a kernel row.
     update
-        Power in the time of an update after the prediction of the same example; 0 for a constant.
+        Power in the time of an update, without the prediction of the example; 0 for a constant.
     paper
-        Where it comes from.
+        The paper that the algorithm is from.
     """
 
     name: str

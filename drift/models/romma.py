@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ROMMA"]
 
-#: The squared norm of an example must be at least this, and that of a hypothesis at most its
-#: inverse, so that their products and quotients stay finite.
+#: Smallest squared norm of an example that is learnt. The squared norm of a hypothesis is at most
+#: its inverse. So their products and quotients stay finite.
 _LEAST = 1e-150
 #: Largest rounding error with which an update may leave the example's margin of 1.
 _BLUR = 2.0**-10
@@ -27,22 +27,22 @@ class ROMMA(KernelClassifier):
     r"""Relaxed Online Maximum Margin Algorithm.
 
     On a mistake the hypothesis becomes the smallest one that gives the example the margin 1 and
-    lies in the half-space ``<f_new, f> >= ||f||^2``, which stands for all constraints before:
-    ``f <- c f + d k(x, .)`` with ``D = k(x, x) ||f||^2 - f(x)^2``,
+    lies in the half-space ``<f_new, f> >= ||f||^2``, which stands for all earlier constraints. It
+    is ``c f + d k(x, .)`` with ``D = k(x, x) ||f||^2 - f(x)^2``,
     ``c = (k(x, x) ||f||^2 - y f(x)) / D`` and ``d = ||f||^2 (y - f(x)) / D``. The first hypothesis
     is ``y k(x, .) / k(x, x)``.
 
     Parameters
     ----------
     aggressive
-        Update on every margin below 1, not on mistakes alone. Where ``y f(x)`` is at least
-        ``k(x, x) ||f||^2``, the old constraint does not bind: the hypothesis starts afresh from the
-        example, and all older supports drop out.
+        Update on every margin below 1, not on mistakes alone. If ``y f(x)`` is at least
+        ``k(x, x) ||f||^2``, the half-space does not bind. The hypothesis then starts afresh from
+        the example, and all older supports are evicted.
     noise
-        The paper's ``delta``, at least 0: what is added to ``k(x, x)`` for an example with itself,
-        and with a repeated example (one with the same features and values), as in a second epoch;
-        never to the kernel of different examples. It bounds what one example can demand: use it
-        where labels are noisy.
+        The paper's ``delta``, at least 0. It is added to the kernel between an example and itself
+        or an equal example (of the same features and values), as in a second epoch. The kernel
+        between different examples stays. It bounds what one example can demand: use it if labels
+        are noisy.
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     bias
@@ -63,20 +63,20 @@ class ROMMA(KernelClassifier):
 
     Notes
     -----
-    The noise control affects learning alone: scores and predictions are those of ``f``, and
-    `n_mistakes` counts them. An example with ``k(x, x) + noise`` below 1e-150 carries no
-    information, and no update follows.
+    `noise` affects learning alone. Scores and predictions are those of ``f``, and `n_mistakes`
+    counts their mistakes. An example with ``k(x, x) + noise`` below 1e-150 carries no information,
+    and causes no update.
 
     On separable data ``||f||`` never exceeds the inverse of the best margin. On inseparable data it
-    grows without bound, as the constraints contradict each other more and more. It may not grow
-    until the constraints are lost in rounding errors: the hypothesis starts afresh from the
-    example, as at first, where ``D`` is within its rounding error of 0 (the example and the
-    hypothesis lie on one line), or where the example's new margin of 1 would have a rounding error
-    above ``2^-10``. Each such restart forgets all that was learnt; `noise` makes them rare.
+    grows without bound, as the constraints contradict each other more and more. Before rounding
+    errors hide the constraints, the hypothesis starts afresh from the example. It does so if ``D``
+    is within its rounding error of 0 (the example and the hypothesis lie on one line), or if the
+    example's new margin of 1 would have a rounding error above ``2^-10``. A restart forgets all
+    that was learnt; `noise` makes restarts rare.
 
     The weight ``w`` of an example divides `noise`: ``noise / w`` is added to its ``k(x, x)``, and
-    ``noise / sqrt(v w)`` where the same example had the weight ``v`` before. Without `noise` an
-    example's constraint holds exactly, whatever its weight.
+    ``noise / sqrt(v w)`` to its kernel with an equal example that had the weight ``v``. Without
+    `noise` an example's constraint holds exactly, whatever its weight.
 
     An update takes O(1) time on top of the score; columns are float64 whatever `column_type` is.
 
@@ -110,9 +110,9 @@ class ROMMA(KernelClassifier):
         self.noise = noise
         self.bias = bias
         self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
-        # For the noise control alone. A support's age rank is 0 for the oldest.
-        self._numbers: dict[Content, tuple[int, ...]] = {}  # age ranks of an example's supports
-        self._weights: dict[int, float] = {}  # weight by age rank, where it is not 1
+        # With `noise` alone. A support's age rank is 0 for the oldest.
+        self._numbers: dict[Content, tuple[int, ...]] = {}  # age ranks by content of a support
+        self._weights: dict[int, float] = {}  # weight by age rank, if it is not 1
 
     @property
     def _update_margin(self) -> float:  # type: ignore[override]
@@ -120,7 +120,7 @@ class ROMMA(KernelClassifier):
 
     @property
     def _new_example_margin(self) -> float:
-        return float(self.aggressive)  # the noise control changes scores of supports alone
+        return float(self.aggressive)  # `noise` changes scores of examples equal to supports alone
 
     def __getstate__(self) -> dict[str, Any]:
         # Sets are unordered; equal models must have equal states.
@@ -134,8 +134,8 @@ class ROMMA(KernelClassifier):
         super().__setstate__(state)
         self._numbers = {frozenset(values): tuple(ranks) for values, ranks in state["_numbers"]}
 
-    def _noisy(self, x: Features, score: float) -> tuple[float, float]:
-        """Score with the noise control, and a bound on its rounding error."""
+    def _score_with_noise(self, x: Features, score: float) -> tuple[float, float]:
+        """Score with `noise` in the kernel of equal examples, and a bound on its rounding error."""
         rounding = self._supports.rounding()
         if not self._numbers:
             return score, rounding
@@ -151,13 +151,13 @@ class ROMMA(KernelClassifier):
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         if self._supports.self_kernel() + self.noise / self._weight < _LEAST:
             return False
-        score, rounding = self._noisy(x, score)
+        score, rounding = self._score_with_noise(x, score)
         return sign * score < 1.0 - rounding if self.aggressive else sign * score <= 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
         self_kernel = supports.self_kernel() + self.noise / self._weight
-        score, rounding = self._noisy(x, score)
+        score, rounding = self._score_with_noise(x, score)
         c, d, norm2 = self._solve(self_kernel, sign, score, rounding)
         blur = c * rounding + supports.tie * abs(d) * self_kernel
         if c == 0.0 or not blur <= _BLUR or not norm2 <= 1.0 / _LEAST:
@@ -178,7 +178,7 @@ class ROMMA(KernelClassifier):
     def _solve(
         self, self_kernel: float, sign: float, score: float, rounding: float
     ) -> tuple[float, float, float]:
-        """Return c, d and the new ||f||^2; c = 0 where the old constraint does not bind."""
+        """Return c, d and the new ||f||^2; c = 0 if the half-space does not bind."""
         tie, largest = self._supports.tie, self_kernel * self._norm2
         determinant = largest - score * score
         within = 2.0 * rounding * abs(score) + tie * largest
@@ -186,5 +186,6 @@ class ROMMA(KernelClassifier):
             return 0.0, sign / self_kernel, 1.0 / self_kernel
         c = (largest - sign * score) / determinant
         d = self._norm2 * (sign - score) / determinant
-        # With both constraints tight <f_new, f> = ||f||^2 and f_new(x) = y: nothing cancels.
+        # Both constraints hold with equality, <f_new, f> = ||f||^2 and f_new(x) = y: so ||f_new||^2
+        # is a sum in which nothing cancels.
         return c, d, c * self._norm2 + d * sign

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LBSOP", "RBSOP", "SOP"]
 
-#: The largest k(x, x) over the ridge. A score is a label's estimate, and the sum of terms about as
-#: large as that: some of them leave little of it beside the share `tie` that is rounding error.
+#: Largest k(x, x) / ridge. The terms of a score may be as large as that, and the score itself about
+#: 1: beyond it, the rounding errors of a few terms (a share `tie` of them) would hide the score.
 _LARGEST = 1e10
 
 
@@ -49,7 +49,7 @@ class _SecondOrder(KernelClassifier):
         decisions.extend(self.decision_function_one(rows[i]) for i in range(len(rows)))
 
     def _solve(self) -> tuple[Any, Any]:
-        """Kernel ``k`` between the point and each slot, and ``A k``."""
+        """Return the kernel ``k`` between the point and each slot, and ``A k``."""
         kernels = self._supports.kernels(self._inverse.capacity)
         return kernels, self._inverse.times(kernels)
 
@@ -75,7 +75,7 @@ class _SecondOrder(KernelClassifier):
         if self._over_budget(coming=1):
             freed = supports.evict(self._victim())
             column = inverse.remove(freed, self._guard)
-            # A k and A y without the victim follow from those with it: no further product with A.
+            # The products A k and A y are corrected for the eviction, not computed again.
             solution -= solution[freed] * column
             coefficients -= coefficients[freed] * column
             kernels[freed] = self._signs[freed] = 0.0
@@ -98,10 +98,10 @@ class _SecondOrder(KernelClassifier):
 class SOP(_SecondOrder):
     """Second-order Perceptron, in dual form.
 
-    With ``S`` the supports, ``y`` their labels, ``G`` their Gram matrix, ``k`` the kernel between
-    them and the example, and ``A = (a I + G)^{-1}``, the score is
-    ``a / (a + k(x, x) - k' A k) * y' A k``: that of the ridge regression of the labels, the example
-    itself included with label 0. Every mistake becomes a support, and borders ``A``.
+    Let ``y`` be the labels of the supports, ``G`` their Gram matrix, ``k`` the kernel between them
+    and the example, and ``A = (a I + G)^{-1}``. The score is
+    ``a / (a + k(x, x) - k' A k) * y' A k``. This is what a ridge regression of the labels predicts
+    that includes the example itself, with label 0. Every mistake becomes a support.
 
     Parameters
     ----------
@@ -124,17 +124,16 @@ class SOP(_SecondOrder):
 
     Notes
     -----
-    The sign of the score is that of ``y' A k``, an expansion over the supports, whose coefficients
-    are ``A y``. A prediction therefore takes O(m) time, for ``m`` supports; an update takes
-    O(m^2), as does `decision_function_one`, and ``A`` O(m^2) memory. Columns are float64 whatever
-    `column_type` is.
+    The score has the sign of ``y' A k``, a sum over the supports with the coefficients ``A y``. For
+    ``m`` supports, a prediction therefore takes O(m) time. An update and `decision_function_one`
+    take O(m^2) time, and ``A`` takes O(m^2) memory. Columns are float64 whatever `column_type` is.
 
-    Weights are those of weighted least squares: a support of weight ``w`` has ``a / w`` for ``a``
-    on the diagonal, as if it were stored ``w`` times.
+    Weights are those of weighted least squares: for a support of weight ``w``, the diagonal has
+    ``a / w`` instead of ``a``, as if the support were stored ``w`` times.
 
-    Rounding errors of a score grow with ``k(x, x) / a``. Where that may matter solutions are
-    refined, and an example for which it exceeds 1e10 is refused, under the linear and polynomial
-    kernels without `normalize`; under your own kernel that is left to you.
+    Rounding errors of a score grow with ``k(x, x) / a``. Solutions are refined where the errors may
+    matter. With the linear and polynomial kernels without `normalize`, an example is refused if
+    ``k(x, x) / a`` exceeds 1e10. With a kernel of your own, keep it below that yourself.
 
     References
     ----------

@@ -63,9 +63,9 @@ def _weighted_sum(weights: Array, terms: Array, sizes: Array) -> tuple[float, fl
 class Score:
     """The hypothesis at one input, as `StructuredProjectron` gives it to the argmax.
 
-    Called with a candidate output ``y`` it returns ``f(x, y)``, at the cost of one kernel value for
-    each support; a candidate that comes again costs nothing. A decoder that does not try candidates
-    one by one makes its potentials from `supports`.
+    Called with a candidate output ``y``, it returns ``f(x, y)``. That takes a kernel value for each
+    support, but none if the candidate comes again. A decoder that does not try candidates one by
+    one computes its potentials from `supports`.
 
     Attributes
     ----------
@@ -106,17 +106,17 @@ class Score:
 class StructuredProjectron(Guarded, base.Estimator):
     """Projectron++ over a joint kernel of inputs and outputs, with your argmax.
 
-    The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` scores an output
-    for an input; the prediction is the best output. An example ``(x, y)`` is learnt against the
-    best *other* output ``y'``. Its margin is ``f(x, y) - f(x, y')``, its loss
-    ``l = 1 - margin``, and what it can add to the hypothesis is
-    ``a = k((x, y), .) - k((x, y'), .)``, with ``P a`` the projection onto the span of the supports
-    and ``delta`` its error:
+    The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` scores an output for an input.
+    The prediction is the output with the highest score. An example ``(x, y)`` is learnt against the
+    best *other* output ``y'``. Its margin is ``f(x, y) - f(x, y')``, its loss ``l = 1 - margin``,
+    and its update ``a = k((x, y), .) - k((x, y'), .)``. Let ``P a`` be the projection of the update
+    onto the span of the supports, and ``delta`` its error.
 
-    - a mistake, a margin of at most 0, adds ``P a`` if ``||delta||`` is at most the tolerance, else
-      ``a`` itself, with both pairs as new supports;
-    - a margin in (0, 1) with ``||delta|| / eta < l`` adds ``tau P a``, where ``tau`` is the
-      smallest of ``l / ||P a||^2``, ``2 (l - ||delta|| / eta) / ||P a||^2`` and 1; never a support.
+    - On a mistake, a margin of at most 0, ``P a`` is added to the hypothesis if ``||delta||`` is at
+      most the tolerance. Otherwise ``a`` itself is added, and both pairs become supports.
+    - On a margin in (0, 1), if ``||delta|| / eta < l``, ``tau P a`` is added, where ``tau`` is the
+      smallest of ``l / ||P a||^2``, ``2 (l - ||delta|| / eta) / ||P a||^2`` and 1. No pair becomes
+      a support.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         candidate, and ``score.supports`` has the pairs for a decoder's potentials.
     tolerance
         The paper's ``eta``, at least 0, in units of ``sqrt(k)``: the largest error that the
-        projection of a mistake may make. With 0 only what the supports span is projected.
+        projection of a mistake may make. With 0 only updates that the supports span are projected.
     squared
         Use ``||delta||^2`` for ``||delta||`` throughout, as the paper's printed experiments did,
         instead of ``||delta||``, as its figures and theorems do.
@@ -151,26 +151,26 @@ class StructuredProjectron(Guarded, base.Estimator):
 
     Notes
     -----
-    Inputs may be anything; a support keeps a deep copy. Outputs are compared by ``==`` and must
-    be hashable: a tuple or a string, not a list. Before anything is learnt all scores are
-    0, and the prediction is what the argmax makes of that.
+    Inputs may be anything; a support keeps a deep copy. Outputs are compared by ``==`` and must be
+    hashable: a tuple or a string, not a list. Before anything is learnt all scores are 0, and the
+    prediction is what the argmax then returns.
 
-    An argmax over few outputs is ``max((y for y in outputs if y != exclude), key=score)``. One over
-    sequences needs the best two, of which at most one is excluded: docs/structured.md has a Viterbi
-    decoder that does that. An argmax that is not exact costs accuracy, but breaks nothing.
+    An argmax over few outputs is ``max((y for y in outputs if y != exclude), key=score)``. An
+    argmax over sequences must find the best two, because one may be excluded: docs/structured.md
+    has a Viterbi decoder that does. An argmax that is not exact costs accuracy, but breaks nothing.
 
-    The mistake bound is for ``||k((x, y), .)|| <= 1/2``. What the loss asks for is a margin of 1
-    whatever the kernel's scale: with sums over long sequences divide the kernel by a constant.
+    The mistake bound holds if ``||k((x, y), .)|| <= 1/2``. The loss asks for a margin of 1,
+    whatever the kernel's scale. If the kernel sums over long sequences, divide it by a constant.
 
-    A mistake and a small margin take O(m^2) time and O(m) kernel values for ``m`` supports, and the
-    factor of the supports' Gram matrix O(m^2) memory. Where the error of a mistake is beyond the
-    tolerance, a pair that the supports span exactly is projected all the same. With a kernel of
-    ``d`` features there are at most ``d`` supports. Errors up to 2^-40 of the squares count as 0,
-    and so does an excess over the tolerance by as much.
+    For ``m`` supports, a mistake or small margin takes O(m^2) time and O(m) kernel values, and the
+    factor of the supports' Gram matrix O(m^2) memory. If the error of a mistake exceeds the
+    tolerance, both pairs become supports, except one that the supports span. With a kernel of ``d``
+    features there are at most ``d`` supports. Errors up to 2^-40 of the squares count as 0, and so
+    does an excess over the tolerance by as much.
 
     With ``k((x, y), (x', y')) = [y = y'] k(x, x')`` this is the multiclass `ProjectronPlusPlus`,
-    which is faster. A model can be pickled if its kernel and argmax can: those defined by ``def``
-    in a module can, a lambda cannot.
+    which is faster. A model can be pickled if its kernel and argmax can. Functions defined by
+    ``def`` in a module can, a lambda cannot.
 
     See Also
     --------
@@ -242,7 +242,7 @@ class StructuredProjectron(Guarded, base.Estimator):
     # --- one example ---------------------------------------------------------------------------
 
     def learn_one(self, x: Any, y: Hashable, w: float = 1.0) -> None:
-        """Learn one example. If the argmax finds no other output there is nothing to learn.
+        """Learn one example. If the argmax finds no other output, this changes nothing.
 
         Parameters
         ----------
@@ -251,8 +251,8 @@ class StructuredProjectron(Guarded, base.Estimator):
         y
             True output.
         w
-            Weight, 0 or a positive number: what a mistake adds is multiplied by it, and ``tau`` is
-            at most that. An example of weight 0 changes nothing.
+            Weight, 0 or a positive number. It multiplies the update of a mistake, and ``tau`` is at
+            most `w` instead of 1. An example of weight 0 changes nothing.
 
         Raises
         ------

@@ -22,55 +22,60 @@ __all__ = ["Threshold"]
 
 
 class Threshold(Portable, base.Classifier):
-    """Predicts a class where its probability reaches a threshold, which is learnt online.
+    """Predicts a class if its probability reaches a threshold, which is learnt online.
 
-    Frauds and failures are decided by what they cost, not at a probability of 0.5. The threshold is
-    the one that was best on the examples whose labels have come, the recent ones above all, so that
-    it follows a drift. Labels may come late, in any order.
+    Decisions on frauds and failures depend on costs, and 0.5 is rarely the best threshold. This one
+    was the best on the examples whose labels are known. Recent examples count most, so that the
+    threshold follows a drift. Labels may come late, in any order.
 
     Parameters
     ----------
     model
         Any River classifier or pipeline that gives probabilities.
     positive
-        The class.
+        Label of the class.
     cost
-        What a false alarm and a miss cost, such as ``(1, 50)``: the costs are the least.
+        Costs of a false alarm and of a miss, such as ``(1, 50)``: the threshold with the lowest
+        total cost.
     recall
-        Share of the class that is to be found: the highest threshold that does so.
+        Share of the examples of the class that must be predicted as such: the highest threshold
+        that does this.
     precision
-        Share of what is said to be of the class that is to be right: the lowest threshold that does
-        so.
+        Share of the predictions of the class that must be right: the lowest threshold that does
+        this.
     rate
-        Share of all examples that are said to be of the class, such as the 1 % that people can look
-        at. It needs no labels of the class.
+        Share of all examples that are predicted to be of the class, such as the 1 % that people can
+        look at. It needs no labels of the class.
 
     Attributes
     ----------
     threshold : float
-        The probability from which on the class is predicted.
+        The smallest probability at which the class is predicted.
 
     Raises
     ------
     ParameterError
         If the model gives no probabilities, more than one of `cost`, `recall`, `precision` and
-        `rate` is given, or one of them cannot be.
+        `rate` is given, or the value of one is impossible.
 
     Notes
     -----
-    Without any of the four F1 is the highest. Before the first example of the class the threshold
-    is 0.5; with `cost` the false alarm's share of both costs, which is best where probabilities are
-    right; a `rate` is followed from the first label on. F1 keeps to 0.5 until its best is 1.5 times
-    that of always predicting the class.
+    Without any of the four, the threshold is the one with the highest F1. It stays 0.5 until the
+    highest F1 is 1.5 times the F1 of always predicting the class.
 
-    If none of the first 1,000 labels is of the class, one RuntimeWarning names those that came.
+    Before the first example of the class the threshold is 0.5. With `cost` it is the false alarm's
+    share of the two costs, which is best if the probabilities are right. A `rate` is followed from
+    the first label on.
 
-    Among several classes the class is predicted where it reaches the threshold, even if another is
-    more probable, and otherwise the most probable of the others. Probabilities are the model's.
+    If none of the first 1,000 labels is of the class, one RuntimeWarning names the labels that
+    came.
 
-    An example is scored once more before it is learnt: with labels that come late, by the model
-    as it is then. Labels fade over 300 examples of the class; with `rate` over 300 that are said to
-    be of it.
+    With several classes, the class is predicted if it reaches the threshold, even if another is
+    more probable. Otherwise the most probable of the others is. Probabilities are the model's.
+
+    An example is scored again just before it is learnt. If its label came late, that is by a newer
+    model than the one that predicted it. The weight of labels fades over 300 examples of the class,
+    and with `rate` over 300 predictions of the class.
 
     Examples
     --------
@@ -125,11 +130,11 @@ class Threshold(Portable, base.Classifier):
 
     @property
     def threshold(self) -> float:
-        """The probability from which on the class is predicted."""
+        """The smallest probability at which the class is predicted."""
         return self._decision.threshold
 
     def learn_one(self, x: Features, y: Label, **kwargs: Any) -> None:
-        """Learn one example, and the threshold from its probability before that.
+        """Learn one example. The threshold learns from the probability before that.
 
         Parameters
         ----------

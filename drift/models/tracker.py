@@ -39,11 +39,11 @@ class Tracker(OnlineClassifier):
 
     It stacks 25 members by an online Bayesian logistic regression. 16 kernel logistic regressions
     share one list of supports: four kernels, two learning rates, slow and fast forgetting. Three
-    linear models and a spline read the features; a spline is a sum of curves, one of each dense
-    feature. Two linear models and a spline more read up to 64 dense features with their context:
+    linear models and a spline read the features. A spline is a sum of curves, one for each dense
+    feature. Another two linear models and a spline read up to 64 dense features and their context:
     the deviations from the means of the last 8, 32 and 128 values. Two members are boosted trees,
     without and with the context, over a window of kept examples. Three gates mix the members'
-    scores, and a calibration mixes the gates; the most probable class is predicted.
+    scores, and a calibration mixes the gates. The most probable class is predicted.
 
     Labels are hashable, and classes may appear at any time. The prediction is None before the first
     example; in a data frame it is a missing value.
@@ -56,18 +56,19 @@ class Tracker(OnlineClassifier):
         Kernels of the members: 0 for the linear one, else `gamma` of ``exp(-gamma |a - b|^2)``, up
         to 1e6.
     rates
-        Their learning rates, up to 1e6.
+        Learning rates of the kernel members, up to 1e6.
     forgetting
-        Share of all coefficients that an insertion removes, times the budget: one member for each.
-        None for 0.05 and ``0.75 * sqrt(budget) / rate``: large steps correct errors themselves, so
-        that fast members need less forgetting.
+        The share of all coefficients that each new support removes, times the budget. There is a
+        member for each value. None for 0.05 and ``0.75 * sqrt(budget) / rate``: large steps correct
+        errors themselves, so that fast members need less forgetting.
     scale
         ``"dense"`` standardises each feature by its running mean and deviation, up to 4,096 names;
         the first 256 have curves. ``"sparse"`` divides each example by its norm. ``"auto"`` starts
-        dense and switches to sparse for good at 4,096 names, or above 256 names of which examples
-        have less than a quarter on average (up to 1,024 names, a name must also have had fewer than
-        three values). The switch drops supports and weights of features. Text switches within some
-        five examples. After 8 or more, features of half of the examples stay standardised.
+        dense and switches to sparse for good. It does so at 4,096 names, or above 256 names if
+        examples have less than a quarter of them on average. (Up to 1,024 names, a name must
+        also have had fewer than three values on average.) The switch drops supports and weights of
+        features. Text switches within some five examples. After 8 or more examples, features that
+        half of them have stay standardised.
     seed
         Seed of the draws among supports to evict; None for random ones.
     late
@@ -77,23 +78,22 @@ class Tracker(OnlineClassifier):
         from current ones. Tickets take up to 64 MiB; see Notes. None means False, except where the
         caller sets it: a worker with a topic of labels, a comparison with a delay.
     trees
-        Whether two members are trees, over dense rows. They find sharp rules on few features. An
-        update takes half as long again on average, and the longest ones, in which a tree is fitted,
-        some 0.1 ms; memory is some 0.5 MB larger with a budget of 300. None means from a budget of
-        100 on.
+        Whether two members are trees, over dense rows. They find sharp rules on few features. With
+        trees an update takes half as long again on average, and some 0.1 ms if it fits a tree. With
+        a budget of 300 they take some 0.5 MB more memory. None means True from a budget of 100 on.
 
     Raises
     ------
     ParameterError
-        If a parameter is none of these.
+        If a parameter has another type or value than these.
 
     Notes
     -----
     NaN and None are missing values; 0 is a value, in arrays and data frames too. A sparse matrix
-    has only the values that it stores. A name that an example lacks is missing if 0 was ever given
-    for it, or if most examples have it and 0 is far from its values; else it is 0, as in texts. A
-    feature whose values jump, grow or shrink for good is standardised anew within some fifty
-    examples.
+    has only the values that it stores. A name that an example lacks is a missing value if 0 was
+    ever given for it, or if most examples have it and 0 is far from its values. Otherwise it is 0,
+    as in texts. A feature whose values jump, grow or shrink for good is standardised anew within
+    some fifty examples.
 
     With ``late=True`` a prediction changes the model, except by `answer_one` with ``ticket=False``;
     otherwise predictions change nothing. An example that is predicted several times in a row has
@@ -104,7 +104,7 @@ class Tracker(OnlineClassifier):
     no ticket waits: then the label counts as immediate.
 
     The weight `w` of `learn_one` multiplies the loss, and so the members' steps and the
-    coefficients of a new support. 0 changes nothing; weights above 1e6 count as 1e6.
+    coefficients of a new support. The weight 0 changes nothing. Weights above 1e6 count as 1e6.
 
     Examples
     --------

@@ -298,7 +298,7 @@ def test_a_hook_of_a_mixin_is_asked_about_every_example():
         for _ in range(5):
             model.learn_one({"a": 1.0}, True)
     assert [model.n_updates for model in models] == [5, 1]
-    assert Classes._class_margin == math.inf
+    assert Classes._class_update_margin == math.inf
 
 
 def test_a_model_cannot_override_the_step_that_compiled_code_takes():

@@ -219,7 +219,7 @@ def test_room_for_classes_follows_the_classes_and_not_the_supports():
 
 def test_a_margin_of_classes_alone_makes_small_margins_updates():
     class Wider(MRBP):
-        _class_margin = 1.0
+        _class_update_margin = 1.0
 
     examples = [({"a": 1.0}, "x"), ({"b": 1.0}, "y"), ({"a": 0.5}, "x"), ({"a": 2.0}, "x")]
     models = Wider(kernel=Linear()), Wider(kernel=Linear())

@@ -1,6 +1,6 @@
 """Data frames of any library that narwhals knows: their rows, and columns of the same library.
 
-Those of pandas, polars and pyarrow are read and made by their own methods, as the way through
+Frames of pandas, polars and pyarrow are read and made by their own methods, because the way through
 narwhals takes as long as some hundred predictions.
 """
 
@@ -172,7 +172,7 @@ class Frame:
 def column_of(values: Sequence[Label]) -> NDArray[Any]:
     """Return labels as an array of their type; of objects if there are several types.
 
-    What was predicted before any 0 or 1 was learnt, False, goes with them as a 0.
+    A False that was predicted before any 0 or 1 was learnt becomes a 0 beside them.
     """
     return once_per_distinct(values, _column_of)
 

@@ -38,7 +38,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Classes without a budget leave this out.
+        Largest number of supports, None for no limit. Algorithms without a budget leave this out.
 
     Attributes
     ----------
@@ -54,7 +54,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     """
 
     _has_binary_hooks = True
-    _update_margin: float = 0.0  # of `_should_update` below, see `overrides_without`
+    # It is set again here, because `overrides_without` looks for it beside its hook.
+    _update_margin: float = 0.0
     _score_is_sum = True
 
     def __init_subclass__(cls) -> None:
@@ -80,11 +81,18 @@ class KernelClassifier(BinaryLabels, KernelModel):
         return self._supports.score()
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        """Whether an example with this sign and score changes the hypothesis."""
+        """Whether the point, of this sign and score, changes the hypothesis.
+
+        If ``sign * score`` is above `_update_margin` it must not: compiled code does not ask then.
+        `n_mistakes` already counts the example.
+        """
         return sign * score <= self._update_margin
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        """Learn an example of the weight `_weight`, and stay within the budget."""
+        """Learn the point, of weight `_weight`, and stay within the budget.
+
+        `n_updates` already counts the example.
+        """
         self._supports.add(x, self._weight * sign)
 
     # --- what hooks and wrappers use -----------------------------------------------------------
@@ -190,8 +198,8 @@ class KernelClassifier(BinaryLabels, KernelModel):
     ) -> bool:
         if not self._score_is_sum:
             return False
-        # Without signs, more than two classes come (`TwoOrMore`). Python learns the rows up to the
-        # third class; from then on this method is the multiclass template's.
+        # Labels without signs are of more than two classes (`TwoOrMore`). Then Python learns the
+        # rows up to the third class. From there on this method is the multiclass template's.
         if labels is None or checked is not None:
             self._supports.learn_rows(rows, predictions, labels, checked, self)
         return True

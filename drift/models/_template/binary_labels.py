@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SIGNS", "BinaryLabels"]
 
-#: Sign by label, for each kind of labels. False == 0 and True == 1, numpy's too.
+#: Sign by label, for each kind of labels. The kind is "any" until a label decides it. False == 0
+#: and True == 1, numpy's too.
 SIGNS: dict[str, dict[Label, float]] = {
     "any": {0: -1.0, 1: 1.0, -1: -1.0},
     "0/1": {0: -1.0, 1: 1.0},
@@ -47,8 +48,10 @@ def _sign_of(y: Label, kind: str, labels: tuple[Label, Label]) -> float:
     )
 
 
-def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple[Label, Label]]:
-    """Return the kind of labels, and the two that are predicted, once `y` is learnt.
+def _after_learning(
+    y: Label, kind: str, labels: tuple[Label, Label]
+) -> tuple[str, tuple[Label, Label]]:
+    """Return the kind of labels, and the two labels that are predicted, after `y` is learnt.
 
     =========================  ===================================  =============
     ``y``                      kind                                 labels
@@ -58,8 +61,8 @@ def _after(y: Label, kind: str, labels: tuple[Label, Label]) -> tuple[str, tuple
     -1                         -1/+1                                (-1, 1)
     0                          0/1                                  (0, 1)
     1, the kind is -1/+1       -1/+1                                (-1, 1)
-    1, any other kind          as before: after "any" 0 or -1 may   (0, 1)
-                               still follow
+    1, any other kind          as before; "any" may still become    (0, 1)
+                               0/1 or -1/+1
     =========================  ===================================  =============
     """
     truth = type(y).__name__ in {"bool", "bool_"}  # NumPy's, too
@@ -88,11 +91,11 @@ class BinaryLabels:
     def _adopt(self, y: Label) -> None:
         """Record that a label is learnt. Later predictions are of its kind."""
         if self._kind == "any" or type(y) is not type(self._labels[0]):
-            self._kind, self._labels = _after(y, self._kind, self._labels)
+            self._kind, self._labels = _after_learning(y, self._kind, self._labels)
 
     def _would_adopt(self, y: Label) -> bool:
         """Whether learning a label changes the labels that are predicted or can be learnt."""
-        kind, labels = _after(y, self._kind, self._labels)
+        kind, labels = _after_learning(y, self._kind, self._labels)
         return kind != self._kind or labels is not self._labels  # (0, 1) equals (False, True)
 
     def _check_labels(self, labels: Sequence[Label]) -> NDArray[np.int8] | None:
@@ -108,7 +111,7 @@ class BinaryLabels:
                     if label is NO_LABEL:
                         continue
                     signs[k] = _sign_of(label, kind, pair)
-                    kind, pair = _after(label, kind, pair)
+                    kind, pair = _after_learning(label, kind, pair)
             return signs
 
         return once_per_distinct(labels, signs_of)

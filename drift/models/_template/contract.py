@@ -1,7 +1,7 @@
 """River's contract: the public methods of every model, for one example and for a batch.
 
 A model fills in the hooks of `OnlineClassifier`: how it reads, scores and learns one example, and
-what a score means. The hooks share *the point*, which is the example that was read last.
+what a score means. Hooks that take no example are about *the point*, the example read last.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if not cls.__module__.startswith(__package__):  # an algorithm may lack a parameter of these
+        # An algorithm need not have the parameters of its template.
+        if not cls.__module__.startswith(__package__):
             fix_parameters(cls)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -57,16 +58,18 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         state.pop("_last_columns", None)
         return state
 
-    # --- hooks ---------------------------------------------------------------------------------
+    # --- flags ---------------------------------------------------------------------------------
 
-    #: Whether a prediction changes the model. All rows of a batch are checked before the first
-    #: prediction then.
+    #: Whether a prediction changes the model. If so, all rows of a batch are checked before the
+    #: first prediction.
     _counts_predictions: bool = False
     #: An example of plain numbers whose squared norm is at most this is never refused, so that
     #: batches need not check it.
     _safe_norm2: float = 0.0
     #: The guard excludes other threads, and undoes an update that fails.
     _guard: Guard
+
+    # --- hooks that each model has -------------------------------------------------------------
 
     @abstractmethod
     def _read(self, x: Features) -> None:
@@ -77,12 +80,19 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         """Score the point, for predictions and updates."""
 
     @abstractmethod
-    def _predict_learn(self, x: Features, y: Label) -> Label:
-        """Learn an example, or refuse it. Return the prediction before the update."""
+    def _label_of(self, score: Any) -> Label:
+        """Label that a score predicts."""
 
-    def _learn(self, x: Features, y: Label) -> None:
-        """Learn an example, or refuse it. Overridden where the prediction would take extra time."""
-        self._predict_learn(x, y)
+    @abstractmethod
+    def _probabilities(self, score: Any) -> dict[Label, float]:
+        """Probability of each label, from a score."""
+
+    @abstractmethod
+    def _predict_learn(self, x: Features, y: Label) -> Label:
+        """Predict an example, then learn it within one update of `_guard`; or refuse it.
+
+        The weight is `_weight`. The caller has not read the example.
+        """
 
     @abstractmethod
     def _check_labels(self, labels: Sequence[Label]) -> Any:
@@ -92,13 +102,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         `_rows_compiled` gets the result as `checked`: anything, or None.
         """
 
-    @abstractmethod
-    def _label_of(self, score: Any) -> Label:
-        """Label that a score predicts."""
+    # --- hooks that a model may have -----------------------------------------------------------
 
-    @abstractmethod
-    def _probabilities(self, score: Any) -> dict[Label, float]:
-        """Probability of each label, from a score."""
+    def _learn(self, x: Features, y: Label) -> None:
+        """Do what `_predict_learn` does. Override this if the prediction takes extra time."""
+        self._predict_learn(x, y)
 
     def _decision(self, score: Any) -> Any:
         """Value of `decision_function_one`, from a score; None if the model has no such value."""
@@ -133,7 +141,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         return False
 
     def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:
-        """Append the value of `_score` for each row."""
+        """Append the score of each row."""
         for i in range(len(rows)):
             self._read(rows[i])
             scores.append(self._score())
@@ -454,21 +462,21 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         rows: Rows | list[Features],
         predictions: list[Label],
         compiled: Callable[[], bool] | None,
-        one: Callable[[int, Features], Label],
+        in_python: Callable[[int, Features], Label],
     ) -> None:
         """Append a prediction for each row.
 
-        `compiled` does rows as far as compiled code can, `one` the next one, and so on. `compiled`
-        is None if there is no compiled code for this batch.
+        `compiled` does as many rows as need no Python, `in_python` the next row, and so on.
+        `compiled` is None if there is no compiled code for this batch.
         """
         n = len(rows)
         while compiled is not None and len(predictions) < n:
             if not compiled():
                 compiled = None
             if (i := len(predictions)) < n:
-                predictions.append(one(i, rows[i]))
+                predictions.append(in_python(i, rows[i]))
         for i in range(len(predictions), n):
-            predictions.append(one(i, rows[i]))  # noqa: PERF401 - those before an error stay
+            predictions.append(in_python(i, rows[i]))  # noqa: PERF401 - rows before an error stay
 
     def _table(self, X: Any) -> Table:
         """Return the examples of a batch to predict, or refuse them."""

@@ -6,6 +6,7 @@ do not know each other. `TwoOrMore` (two_or_more.py) is both.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import check_instance
@@ -27,19 +28,19 @@ __all__ = ["KernelModel"]
 
 
 class KernelModel(Scored):
-    """Classifier whose hypotheses are kernel expansions over one list of supports.
+    """Classifier whose hypotheses are weighted sums of kernels over one list of supports.
 
     Parameters
     ----------
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Classes without a budget leave this out.
+        Largest number of supports, None for no limit. Algorithms without a budget leave this out.
 
     Attributes
     ----------
     n_mistakes : int
-        Number of mistakes while learning, before each update.
+        Number of examples learnt that were mistakes before their update.
     n_updates : int
         Number of examples that changed the hypothesis.
 
@@ -88,8 +89,8 @@ class KernelModel(Scored):
     def _over_budget(self, coming: int = 0) -> bool:
         """Whether the supports, with `coming` more, exceed the budget, if any.
 
-        `LBP` and others that always have a budget compare by themselves, because this call would
-        take a twentieth of an update.
+        Models that always have a budget may compare by themselves, as `LBP` does: this call would
+        take a twentieth of its update.
         """
         supports = self._supports
         return supports.budget is not None and supports.n_supports() + coming > supports.budget
@@ -102,9 +103,9 @@ class KernelModel(Scored):
         """
         return self._supports.evict(i)
 
+    @abstractmethod
     def _expansion(self) -> NDArray[Any]:
         """Coefficients by hypothesis and support, the oldest support first."""
-        raise NotImplementedError
 
     @property
     def n_supports(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift.models._base.labels import check_class, check_classes
@@ -33,7 +34,7 @@ class MulticlassKernelClassifier(KernelModel):
     kernel
         Kernel between examples; None for ``Polynomial(degree=4, coef0=1, normalize=True)``.
     budget
-        Largest number of supports, None for no limit. Classes without a budget leave this out.
+        Largest number of supports, None for no limit. Algorithms without a budget leave this out.
 
     Attributes
     ----------
@@ -44,14 +45,15 @@ class MulticlassKernelClassifier(KernelModel):
     """
 
     _multiclass = True
-    _class_margin: float = 0.0  # of `_should_update_class` below, see `overrides_without`
+    # It is set again here, because `overrides_without` looks for it beside its hook.
+    _class_update_margin: float = 0.0
     _class_scores_are_sums = True
     _prototypes: Prototypes
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if overrides_without(cls, "_should_update_class", "_class_margin"):
-            cls._class_margin = math.inf
+        if overrides_without(cls, "_should_update_class", "_class_update_margin"):
+            cls._class_update_margin = math.inf
         if overrides_without(cls, "_score", "_class_scores_are_sums"):
             cls._class_scores_are_sums = False
 
@@ -62,25 +64,30 @@ class MulticlassKernelClassifier(KernelModel):
     # --- hooks that an algorithm overrides -----------------------------------------------------
 
     def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        """Whether an example of class `k` changes the prototypes.
+        """Whether the point, an example of class `k`, changes the prototypes.
 
         `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
-        the score of class `k` minus the rival's, and `rounding` bounds its error.
+        the score of class `k` minus the rival's, and `rounding` bounds its error. If `margin` is
+        above `_class_update_margin` the example must not: a batch does not ask then. `n_mistakes`
+        already counts the example.
         """
-        return margin <= self._class_margin
+        return margin <= self._class_update_margin
 
+    @abstractmethod
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        """Learn an example of class `k`; `scores` has the score of each class."""
-        raise NotImplementedError
+        """Learn the point, of class `k` and weight `_weight`, and stay within the budget.
+
+        `scores` has the score of each class by index. `n_updates` already counts the example.
+        """
 
     def _add_class(self, y: Label) -> None:
-        """Make room for a class that appears for the first time."""
+        """Add the class of an example that is its first. The example is then scored again."""
         self._prototypes.add(y)
 
     # --- what hooks call -----------------------------------------------------------------------
 
     def _add_support(self, x: Features, coefficients: dict[int, float]) -> int:
-        """Make the point the newest support, with coefficients by class index; return its slot."""
+        """Make `x` the newest support, with coefficients by class index. Return its slot."""
         slot = self._supports.add(x, 0.0)
         self._prototypes.put(slot, self._supports, coefficients)
         return slot
@@ -104,7 +111,7 @@ class MulticlassKernelClassifier(KernelModel):
         return predicted
 
     def _step_class(self, x: Features, y: Label) -> Label:
-        """Learn an example, within one update. Return the prediction before it."""
+        """Read and learn an example, within one update. Return the prediction before it."""
         self._supports.read(x)
         scores, prototypes = self._score(), self._prototypes
         predicted = self._label_of(scores)
@@ -129,9 +136,9 @@ class MulticlassKernelClassifier(KernelModel):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        if not self._class_scores_are_sums or self._class_margin == math.inf:
+        if not self._class_scores_are_sums or self._class_update_margin == math.inf:
             return False
-        classes = self._prototypes.for_store(self._calibration, self._class_margin)
+        classes = self._prototypes.for_store(self._calibration, self._class_update_margin)
         self._supports.scan_classes(rows, predictions, labels, classes)
         return True
 

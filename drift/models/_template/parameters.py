@@ -20,15 +20,15 @@ class _Fixed:
         self._name = name
 
     def __set__(self, model: Any, value: object) -> None:
-        known = vars(model)
-        if self._name in known and known[self._name] is not value:
+        attributes = vars(model)
+        if self._name in attributes and attributes[self._name] is not value:
             class_name = type(model).__name__
             raise ParameterError(
                 f"{self._name} of a {class_name} is fixed once the model is built: make another "
                 f"one, {class_name}({self._name}={value!r:.80}) or "
                 f"model.clone({{{self._name!r}: ...}})"
             )
-        known[self._name] = value
+        attributes[self._name] = value
 
 
 class _FixedOrDefault(_Fixed):

@@ -18,17 +18,17 @@ __all__ = ["Prototypes"]
 
 
 class Prototypes(Coefficients):
-    """Coefficients by class and slot. A class without examples scores 0.
+    """Coefficients by class and slot.
 
-    A class index counts the classes in the order of their first examples. `k` is the index of an
-    example's class.
+    A class index counts the classes in the order of their first examples. `k` is the index of the
+    point's class.
 
     Attributes
     ----------
     labels : list
         Label by class index.
     matrix : ndarray of shape (room for classes, room for slots)
-        The coefficients; zero where a slot is free.
+        The coefficients; 0 in free slots.
     roundings : ndarray of shape (n_classes,)
         Bounds on the rounding errors of the last scores.
     """
@@ -39,24 +39,33 @@ class Prototypes(Coefficients):
         self.labels: list[Label] = []
         super().__init__()
         self.roundings = np.zeros(0)
-        self._numbers: dict[Label, int] = {}  # class index by label
+        self._index_by_label: dict[Label, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"roundings": np.zeros(0)}  # they have no meaning beyond a step
+        return {
+            "labels": self.labels,
+            "matrix": self.matrix,
+            "roundings": np.zeros(0),  # they have no meaning beyond a step
+            "_numbers": self._index_by_label,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.labels, self.matrix, self.roundings = state["labels"], state["matrix"], np.zeros(0)
+        self._index_by_label = state["_numbers"]
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __contains__(self, label: Label) -> bool:
-        return label in self._numbers
+        return label in self._index_by_label
 
     def index_of(self, label: Label) -> int:
         """Class index of a label."""
-        return self._numbers[label]
+        return self._index_by_label[label]
 
     def add(self, label: Label) -> None:
         """Add a class, whose prototype is zero."""
-        self._numbers[label] = len(self.labels)
+        self._index_by_label[label] = len(self.labels)
         self.labels.append(label)
         room = len(self.matrix)
         if len(self.labels) > room:
@@ -74,7 +83,7 @@ class Prototypes(Coefficients):
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
         return ClassHypotheses(
-            self._numbers, self.matrix[:n], np.ones(n), calibration, margin, rivals=True
+            self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, rivals=True
         )
 
     def by_label(self, scores: Array) -> dict[Label, float]:
@@ -82,7 +91,7 @@ class Prototypes(Coefficients):
         return dict(zip(self.labels, scores.tolist(), strict=True))
 
     def rival(self, scores: Array, k: int) -> int:
-        """Class other than `k` that scores best, the first of those within rounding; -1 if none."""
+        """Best class other than `k`, the first of equal ones (within rounding); -1 without one."""
         if len(self.labels) < 2:
             return -1
         others = scores.copy()
@@ -90,7 +99,7 @@ class Prototypes(Coefficients):
         return int((others >= others.max() - 2.0 * self.roundings.max(initial=0.0)).argmax())
 
     def margin(self, scores: Array, k: int, rival: int) -> tuple[float, float]:
-        """Score of class `k` minus its rival's, 0 within rounding; and a bound on the rounding."""
+        """Score of class `k` minus its rival's, and a bound on its error; 0 if within the bound."""
         margin, rounding = float(scores[k]), float(self.roundings[k])
         if rival >= 0:
             margin -= float(scores[rival])
@@ -98,7 +107,7 @@ class Prototypes(Coefficients):
         return 0.0 if abs(margin) <= rounding else margin, rounding
 
     def put(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
-        """Set the coefficients of a new support, by class index; -1 stands for no class."""
+        """Set the coefficients of a new support by class index; the index -1 is ignored."""
         self.make_room(len(self.labels), supports.capacity)
         supports.guard.save(self.matrix, slot)
         for c, coefficient in coefficients.items():

@@ -37,22 +37,23 @@ class Scored(OnlineClassifier):
     An algorithm may set these flags, as attributes or properties. They depend on parameters alone,
     not on what was learnt, because a batch reads them once:
 
-    =======================  =======================================================================
-    ``_update_margin``       With two classes, an example causes no update if ``sign * score`` is
-                             above this. 0 by default, so that only mistakes update: `LBP`. Infinite
-                             where `_should_update` is overridden without it. 1 in
-                             `PassiveAggressive`.
-    ``_new_example_margin``  The same for an example that equals no support. By default it is
-                             `_update_margin`. It is lower in a `ROMMA` with `noise`.
-    ``_class_margin``        With several classes, an example causes no update if the score of its
-                             class exceeds the best other score by more than this. 0 by default:
-                             `MRBP`. Infinite where `_should_update_class` is overridden without it.
-                             1 in `PassiveAggressive`.
-    ``_wide``                The columns are float64 whatever `column_type` is. `Forgetron` sets
-                             this, because rounding errors would accumulate.
-    ``_shares_supports``     The hooks use no more of ``self._supports`` than a `Hypothesis` has, so
-                             that `OneVsRest` can use one store for all classes. `LBP` sets this.
-    =======================  =======================================================================
+    ========================  ======================================================================
+    ``_update_margin``        With two classes, an example causes no update if ``sign * score`` is
+                              above this. 0 by default, so that only mistakes update: `LBP`.
+                              Infinite where `_should_update` is overridden without it. 1 in
+                              `PassiveAggressive`.
+    ``_new_example_margin``   The same for an example that equals no support. By default it is
+                              `_update_margin`. It is lower in a `ROMMA` with `noise`.
+    ``_class_update_margin``  With several classes, an example causes no update if the score of its
+                              class exceeds the best other score by more than this. 0 by default:
+                              `MRBP`. Infinite where `_should_update_class` is overridden without
+                              it. 1 in `PassiveAggressive`.
+    ``_wide``                 The columns are float64 whatever `column_type` is. `Forgetron` sets
+                              this, because rounding errors would accumulate.
+    ``_shares_supports``      The hooks use no more of ``self._supports`` than a `Hypothesis` has,
+                              so that `OneVsRest` can use one store for all classes. `LBP` sets
+                              this.
+    ========================  ======================================================================
 
     The templates set the others:
 
@@ -70,7 +71,7 @@ class Scored(OnlineClassifier):
     """
 
     _update_margin: float = 0.0
-    _class_margin: float = 0.0
+    _class_update_margin: float = 0.0
     _wide: bool = False
     _shares_supports: bool = False
     _has_binary_hooks: bool = False

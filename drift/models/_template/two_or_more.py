@@ -27,14 +27,14 @@ __all__ = ["TwoOrMore"]
 class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     """Classifier with hooks for two classes and for more.
 
-    It is a binary model, without prototypes, while labels are bool, 0/1 or -1/+1. When another
-    label comes, each class so far gets half of the hypothesis, the negative class with the opposite
-    sign.
+    It is a binary model, without prototypes, as long as labels are bool, 0/1 or -1/+1. When another
+    label comes, each of the two classes gets half of the hypothesis, the negative class with the
+    opposite sign.
 
     Raises
     ------
     TypeError
-        If a class overrides a method for which this class chooses between the two templates.
+        If an algorithm overrides a method that this class takes from one template or the other.
     """
 
     # The templates would make both False, because `_score` is overridden; but it calls theirs.
