@@ -54,19 +54,17 @@ cdef class Changes(Batches):
     # --- adding and evicting --------------------------------------------------------------------
 
     def add(self, x, double coefficient):
-        """Add `x`, the example read last, as a support; return its slot."""
+        """Read an example, unless it is the point, and add it as the newest support; return its slot."""
         cdef int slot, k
         cdef int32_t *features
         cdef list owned = None
         cdef dict new_features = {}  # created before names are borrowed
-        self.check_reader()
-        if not self.current or (self.n_unknown and not self.by_index):
-            if type(x) is not dict and type(x) is not Row:
-                x = as_dict(x)  # a dict that keeps the names alive
-            self.read(x)  # names read before may be gone
-            if not (self.plain or self.by_index):
-                self.start_point()
-                owned = self.read_any(x)
+        if type(x) is not dict and type(x) is not Row:
+            x = as_dict(x)  # a dict that keeps the names alive
+        self.read(x)  # also if it is the point, whose names may be gone
+        if self.n_unknown and not (self.plain or self.by_index):
+            self.start_point()
+            owned = self.read_any(x)
         reserve(&self.added, 1)
         reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
@@ -125,7 +123,7 @@ cdef class Changes(Batches):
         return 0
 
     def evict_slot(self, int slot):
-        """Evict the support in a slot, and forget names that no other support has."""
+        """Evict the support in a slot."""
         cdef int i = 0
         while i < self.n_live and self.order[i] != slot:
             i += 1
@@ -193,7 +191,7 @@ cdef class Changes(Batches):
         return self.factor * self.unscaled[slot]
 
     def set_coefficients(self, values):
-        """Set the coefficient of each slot, from a buffer like that of `add_coefficients`."""
+        """Set the coefficient of each slot; free slots ignore it."""
         cdef Buffer buffer = buffer_of(values)
         self.save_coefficients()
         if self.n_slots:
@@ -203,10 +201,7 @@ cdef class Changes(Batches):
         self.scored = False
 
     def coefficients(self, out):
-        """Write the coefficient of each slot, 0 for a free one; return the number of slots.
-
-        `out` is a buffer with at least one double per slot.
-        """
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
         cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
@@ -215,11 +210,7 @@ cdef class Changes(Batches):
         return self.n_slots
 
     def add_coefficients(self, values):
-        """Add a number to the coefficient of each slot; free slots ignore it.
-
-        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that should
-        be 0 could decide the sign of a score. `values` is a buffer with at least one double per slot.
-        """
+        """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
         cdef Buffer buffer = buffer_of(values)
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
@@ -269,11 +260,7 @@ cdef class Changes(Batches):
     # --- merging -------------------------------------------------------------------------------
 
     def smallest(self, sizes=None):
-        """Slot of the smallest support, the newest excluded; of equals the oldest.
-
-        `sizes` is a buffer of doubles by slot; without it the size is the coefficient's magnitude.
-        IndexError if there are fewer than two supports.
-        """
+        """Slot of the smallest support, the newest excluded; of equals the oldest."""
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
@@ -286,13 +273,7 @@ cdef class Changes(Batches):
         raise IndexError("no support but the newest")
 
     def nearest(self, int slot, slots=None):
-        """Read a support as the point; return the slot of its nearest neighbour, and the merge's share.
-
-        The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)`` onto
-        ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. Returns -1 and 0.0 if all others
-        are orthogonal. `slots` is a buffer of candidates, int32; without it, all supports, the oldest
-        first.
-        """
+        """Read a support as the point; return the slot of its nearest neighbour, and a share to merge."""
         cdef Buffer buffer = None if slots is None else buffer_of(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
         cdef double *self_kernels

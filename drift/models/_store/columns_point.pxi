@@ -197,13 +197,7 @@ cdef class Point(Slots):
             self.sorted.values[k] = self.terms.values[<uint32_t>self.keys[k]] / self.divisor
 
     cpdef read(self, x):
-        """Read an example as the point of `score` and `self_kernel`.
-
-        Raises
-        ------
-        FeatureError, FeatureTypeError
-            A value is no finite number. The supports do not change.
-        """
+        """Read an example as the point."""
         cdef dict features
         cdef RowsView view
         if type(x) is dict:  # a subclass may override `items`

@@ -110,7 +110,7 @@ cdef class Slots:
         drift_free(self.kernels); drift_free(self.dots_block)
 
     def support(self, int slot):
-        """Return a support as a dict: of unit norm if the kernel normalises examples, else as added."""
+        """Return a support: of unit norm if the kernel normalises examples, else as added."""
         cdef int k
         cdef dict x = {}
         for k in range(self.n_features[slot]):
