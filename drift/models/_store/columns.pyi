@@ -233,7 +233,7 @@ class ColumnStore:
         """
 
     def smallest(self, sizes: Any = ...) -> int:
-        """Return the slot of the smallest support, the newest excluded; of equals the oldest.
+        """Return the slot of the smallest support but for the newest; the oldest among equals.
 
         Parameters
         ----------

@@ -5,9 +5,9 @@ One column per feature has the supports' values of it, sparse while few supports
 dense above an eighth of the slots. A name is forgotten when its column is empty.
 `columns.pyi` says what each public method does, `plain.py` does the same in plain Python.
 
-Rows are stored with unit norm if the kernel normalises them, else divided by a power of two to a
-norm in [1/2, 1), which is exact and keeps float32 in its range; `scale` reverses that. Norms,
-coefficients and kernel values are double.
+If the kernel normalises examples, they are stored with unit norm. Else they are divided by a power
+of two, to a norm in [1/2, 1): this rounds nothing, and float32 cannot overflow. `scale` reverses the
+division. Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
 derives from the one before, declares its own attributes, and calls no method of a later layer:

@@ -4,8 +4,9 @@
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
 cdef struct Evicted:
-    # A support that an update has evicted; its position among those from before the update, or -1.
-    int slot, position
+    # A support that an update has evicted.
+    int slot
+    int position  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
     double unscaled  # its coefficient divided by the store's `factor`
 
@@ -13,7 +14,7 @@ cdef struct Evicted:
 cdef class Changes(Batches):
     """The layer that changes the supports and their coefficients, and undoes that."""
 
-    # The log of the update: values before it, and what it added and evicted.
+    # The log of the update: values from before it, and what it added and evicted.
     cdef int old_slots, old_capacity, old_columns
     cdef int n_old  # supports from before the update that it has not evicted: the first in the order
     cdef int64_t old_added
@@ -260,7 +261,7 @@ cdef class Changes(Batches):
     # --- merging -------------------------------------------------------------------------------
 
     def smallest(self, sizes=None):
-        """Slot of the smallest support, the newest excluded; of equals the oldest."""
+        """Slot of the smallest support but for the newest; the oldest among equals."""
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
@@ -319,6 +320,8 @@ cdef class Changes(Batches):
         """Restore the state before the update, bit for bit."""
         cdef int k, j, slot
         cdef Evicted *evicted
+        # The order: supports that the update added stand after the old ones. Evicted ones return to their positions,
+        # the last one first, and to their coefficients.
         self.n_live = self.n_old
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
@@ -332,11 +335,15 @@ cdef class Changes(Batches):
         if self.coefficients_saved:
             memcpy(self.unscaled, self.old_unscaled, self.old_slots * sizeof(double))
         self.n_evicted = 0
+        # The slots of added supports. A slot that was free returns to the stack of free slots.
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
             self.drop_features(slot)
             if slot < self.old_slots:
                 push(&self.free_slots, slot)
+        # The stack of free columns. `fewest_free` items never left it. `named` has the columns that were taken from
+        # below its lowest level so far, or made. So the others return in reverse order, and in between
+        # `free_column` may push what it likes above that level. Columns that were made are forgotten.
         self.free_columns.size = self.fewest_free
         for k in range(self.named.size - 1, -1, -1):
             j = self.named.items[k]
@@ -348,6 +355,7 @@ cdef class Changes(Batches):
                 self.fewest_free += 1
                 self.free_columns.size += 1
         self.n_columns = self.old_columns
+        # Arrays that have grown may stay larger than the capacity: it is a lower bound of their size.
         self.capacity = self.old_capacity
         self.calibration.undo(); self.logging = False
         for k in range(self.converted.size - 1, -1, -1):

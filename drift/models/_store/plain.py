@@ -312,7 +312,7 @@ class ColumnStore:
         return slot
 
     def smallest(self, sizes: Any = None) -> int:
-        """Slot of the smallest support, the newest excluded; of equals the oldest."""
+        """Slot of the smallest support but for the newest; the oldest among equals."""
         values = self._coefficients if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
