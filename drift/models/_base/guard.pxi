@@ -23,6 +23,10 @@ cdef void copy_region(SavedRegion *region, bint back) noexcept:
             value += size
 
 
+cdef int VALUE = Kind.VALUE, PART = Kind.PART, CONTAINER = Kind.CONTAINER
+cdef dict KINDS = {}  # the `Kind` of each type met so far
+
+
 cdef inline int kind_of_value(value) except -1:
     """How the guard saves a value, a `Kind`."""
     if value is None or type(value) is int or type(value) is float or type(value) is tuple or type(value) is str:
@@ -117,6 +121,7 @@ cdef class Guard:
         return True
 
     cdef leave(self):
+        """End the update, done or undone: forget its log and unlock."""
         self.updating = False
         empty(self.parts); empty(self.self_undoing); empty(self.deferred)
         self.forget_saved()
@@ -165,7 +170,7 @@ cdef class Guard:
             self.room += 16
         region = &self.saved[self.n_saved]
         PyObject_GetBuffer(array, &region.view, PyBUF_STRIDED)
-        region.first = max(slot, 0)  # the whole array: 0, so that it also counts as a save of slot 0
+        region.first = max(slot, 0)  # -1: all slots
         region.stop = slot + 1 if slot >= 0 else region.view.shape[region.view.ndim - 1]
         k = (region.stop - region.first) * (region.view.shape[0] if region.view.ndim == 2 else 1)
         region.values = <char *>malloc(max(k, 1) * region.view.itemsize)
@@ -192,6 +197,7 @@ cdef class Guard:
             call()
 
     cdef undo(self, bint outermost):
+        """Roll the update back; a nested one is rolled back with the outermost."""
         cdef dict content, before
         cdef int k
         if not outermost:
@@ -210,6 +216,7 @@ cdef class Guard:
             self.leave()
 
     cdef finish(self, bint outermost):
+        """Finish the update, unless it is nested."""
         problem = None
         if not outermost:
             return
@@ -225,7 +232,3 @@ cdef class Guard:
 
     def __reduce__(self):
         return Guard, ()  # a copy of a model is unlocked
-
-
-cdef dict KINDS = {}
-cdef int VALUE = Kind.VALUE, PART = Kind.PART, CONTAINER = Kind.CONTAINER

@@ -117,7 +117,7 @@ class Guard:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._log: list[partial[None]] | None = None  # calls that roll back the current update
-        self._contents: dict[int, Any] = {}  # of what has joined the update, by id
+        self._joined: set[int] = set()  # ids of what has joined the update
         self._deferred: list[Callable[[], Any]] = []
 
     def acquire(self) -> None:
@@ -169,15 +169,16 @@ class Guard:
             raise
         finally:
             self._log = None
-            self._contents.clear()
+            self._joined.clear()
         return result
 
     def join(self, part: Part) -> None:
         """Add a part, and the parts that it contains, to the current update."""
         assert self._log is not None  # noqa: S101
-        if id(part) in self._contents:
+        if id(part) in self._joined:
             return
-        before = self._contents[id(part)] = dict(part.__dict__)
+        self._joined.add(id(part))
+        before = dict(part.__dict__)
         self._log.append(partial(setattr, part, "__dict__", before))
         for name, value in part.__dict__.items():
             kind = kind_of(type(value))  # type: ignore[arg-type]  # which has a hash
@@ -191,9 +192,9 @@ class Guard:
                         self.join(item)
             elif kind == Kind.SELF_UNDOING:
                 owner = getattr(value, "store", value)
-                if id(owner) not in self._contents:
-                    content = self._contents[id(owner)] = owner.content()
-                    self._log.append(partial(setattr, owner, "__dict__", content))
+                if id(owner) not in self._joined:
+                    self._joined.add(id(owner))
+                    self._log.append(partial(setattr, owner, "__dict__", owner.content()))
 
     def save(self, array: Any, slot: int = -1) -> None:
         """Save an array, or one slot of its last axis, for a rollback."""

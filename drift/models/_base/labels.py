@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from drift.types import Label
 
-__all__ = ["NO_LABEL", "check_class", "check_classes", "refuse_real"]
+__all__ = ["NO_LABEL", "check_class", "check_classes"]
 
 #: Stands for the label of an example of weight 0, which is neither checked nor learnt.
 NO_LABEL: Any = object()
 
 
-def refuse_real(y: Any) -> None:
+def _refuse_real(y: Any) -> None:
     """Refuse a label with a fraction, which is the target of a regression.
 
-    >>> refuse_real(1.0)
-    >>> refuse_real(1.5)
+    >>> _refuse_real(1.0)
+    >>> _refuse_real(1.5)
     Traceback (most recent call last):
     drift.errors.LabelError: label 1.5 is a real number, and drift classifies: make a class of it,
     as y > 0 is, or use one of River's regressors
@@ -54,7 +54,7 @@ def check_class(y: Label) -> None:
         ) from None
     if is_missing(y):
         raise LabelError(f"label {y!r} is missing: leave out examples without a label")
-    refuse_real(y)
+    _refuse_real(y)
 
 
 def check_classes(labels: Sequence[Label]) -> None:

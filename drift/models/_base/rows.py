@@ -109,9 +109,9 @@ class Row(Mapping[Hashable, float]):
 def rows_to_check(rows: Rows | list[Any], largest: float) -> list[int]:
     """Return the indices of the rows that a model might refuse. Some of these rows may be fine.
 
-    They leave out rows whose values, without NaN, have a sum of squares of at most `largest`. They
-    leave out only dicts of floats; compiled code also leaves out dicts with ints and bools whose
-    names are strings or ints.
+    A row is left out if the squares of its values, without NaN, have a sum of at most `largest`.
+    This function leaves out only dicts of floats. The compiled one also leaves out rows of arrays,
+    and dicts of floats, ints and bools whose names are strings or ints.
     """
     found = []
     for i in range(len(rows)):

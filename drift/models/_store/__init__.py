@@ -2,7 +2,7 @@
 
 - `learner`: what a store asks of a model that learns;
 - `hypothesis`: what a model's hooks may ask of its supports;
-- `supports`, `shared_supports`: these with a store for one hypothesis, and for several;
+- `supports`, `shared_supports`: one hypothesis in a store of its own, and several in one store;
 - `coefficients`, `classes`: coefficients by hypothesis, and what a store needs to score them all;
 - `built`: the store in use, `columns` or `plain`, and what is compiled with it;
 - `precision`: the setting for columns of float32 or float64;
@@ -12,6 +12,6 @@
 - `check`: refuses stored states that would lead compiled code out of its memory;
 - `constants`: of both stores.
 
-Nothing here imports the template or an algorithm. Only `prefix_votes` is for a single one, the
-`VotedPerceptron`.
+Nothing here imports the template or an algorithm. `prefix_votes` alone serves a single one,
+the `VotedPerceptron`.
 """

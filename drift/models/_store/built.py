@@ -1,4 +1,4 @@
-"""What is compiled: the column store and what is built with it; or the same in plain Python.
+"""The column store and what is compiled with it, or the same in plain Python.
 
 Other modules import these names from here. Beside the store they are the guard, the calibration,
 `prefix_votes` for the `VotedPerceptron`, and `numbered_objects` and `rows_to_check` for batches.

@@ -81,7 +81,7 @@ class Calibration:
         return total, self.square + (min(square, LARGEST_SQUARE) - self.square) * (w / total)
 
     def _step(self, total: float, square: float, gain: float, w: float) -> None:
-        """Make a gradient step of the slope's logarithm, at most a factor of 2."""
+        """Make a gradient step on the slope's logarithm. The slope at most doubles or halves."""
         step = 1.0 + min(RATE * w * abs(gain), 1.0)
         slope = self.slope * step if gain > 0.0 else self.slope / step
         slope = min(max(slope, LEAST_SLOPE), MOST_SLOPE)

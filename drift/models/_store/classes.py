@@ -21,10 +21,10 @@ class ClassHypotheses(NamedTuple):
     calibration
         Calibration of these scores.
     margin
-        At least 0. An example causes no update if it clears this margin by more than rounding.
+        At least 0. An example whose margin exceeds this by more than rounding causes no update.
     rivals
-        True: the score of the example's class exceeds each other score by more than the margin.
-        False: that score is above the margin, and all others are below minus the margin.
+        What the margin of an example is. True: the score of its class minus the best other score.
+        False: the least of that score and the other scores with their signs reversed.
     supports_may_update
         Whether an example that equals a support may cause an update, whatever its score.
     """

@@ -78,7 +78,7 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
 #define DRIFT_LIST DRIFT_NAME(DriftList)
 #define DRIFT_INSIDE (sizeof(DRIFT_CELL) <= sizeof(DriftCell_float)) /* whether a cell fits into the column */
 
-/* Many dense columns are added sixteen, eight or four at a time, pairwise: fewer passes over the row,
+/* Many dense columns are added sixteen, eight or four at a time, pairwise: fewer passes over the sums,
    and less rounding error. */
 #define DRIFT_MANY 64
 #define DRIFT_TWO(k) (u[k] * c[k][i] + u[(k) + 1] * c[(k) + 1][i])

@@ -1,4 +1,4 @@
-# The common interface of the compiled store and the plain one, for type checkers.
+# The contract of both stores, for type checkers, editors and readers.
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
@@ -34,6 +34,38 @@ class Calibration:
     def state(self) -> list[float]: ...
 
 class ColumnStore:
+    """The column store: supports by feature, and the score of an example.
+
+    The point is the example or support that was read last. A slot is the place of one support;
+    there are `capacity` at most. Buffers by slot, such as `out`, have a double for each slot.
+
+    Parameters
+    ----------
+    kernel
+        A kernel of `drift.kernels`, or any other, which is called with numpy arrays.
+    wide
+        Keep the columns in float64 instead of float32. The plain store always does.
+    limit
+        Number of slots not to exceed when growing ahead of need; None for no limit.
+
+    Attributes
+    ----------
+    guard
+        The model's lock, with rollback of failed updates.
+    calibration
+        Calibration of the model's scores.
+    n_added
+        Number of supports ever added, which is the serial number of the last one.
+    n_read
+        Number of points read.
+    tie
+        A score below this share of its terms' magnitudes is rounding error.
+    largest_self_kernel
+        A larger k(x, x) is refused, for kernels that grow with x.
+    capacity
+        Number of slots for which there is memory.
+    """
+
     guard: Guard
     calibration: Calibration
     n_added: int
@@ -44,23 +76,75 @@ class ColumnStore:
     largest_self_kernel: float
     capacity: int
     def __init__(self, kernel: Kernel, wide: bool = ..., limit: int | None = ...) -> None: ...
-    def read(self, x: Features) -> None: ...
-    def read_support(self, slot: int) -> None: ...
-    def score(self) -> float: ...
-    def score_of(self, x: Features) -> float: ...
-    def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float: ...
-    def rounding(self) -> float: ...
-    def write_kernels(self, out: Any) -> int: ...
-    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None: ...
-    def scan_classes(
-        self,
-        rows: Rows | list[Any],
-        predictions: list[Any],
-        labels: list[Any] | None,
-        classes: ClassHypotheses,
-    ) -> None: ...
-    def self_kernel(self) -> float: ...
-    def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None: ...
+
+    # --- the point ------------------------------------------------------------------------------
+
+    def read(self, x: Features) -> None:
+        """Read an example as the point.
+
+        Raises
+        ------
+        FeatureError, FeatureTypeError
+            A value is no finite number, or k(x, x) is too large. The supports do not change.
+        """
+
+    def read_support(self, slot: int) -> None:
+        """Read the support in a slot as the point."""
+
+    def score(self) -> float:
+        """Return the point's sum of coefficient * kernel over the supports; 0 within rounding of 0.
+
+        Raises
+        ------
+        FeatureError
+            The sum is not finite.
+        """
+
+    def score_of(self, x: Features) -> float:
+        """Read an example and return its score."""
+
+    def rounding(self) -> float:
+        """Return a bound on the rounding error of the last score."""
+
+    def self_kernel(self) -> float:
+        """Return the kernel between the point and itself."""
+
+    def write_kernels(self, out: Any) -> int:
+        """Write the kernel between the point and each slot; return the number of slots.
+
+        A free slot gets an arbitrary value.
+        """
+
+    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
+        """Score the point under several sets of coefficients, from the same kernel values.
+
+        Parameters
+        ----------
+        coefficients
+            A row for each set, at least `capacity` wide, with zeros after the last slot.
+        scores
+            Gets the score of each set; 0 within rounding of 0.
+        roundings
+            Gets the bound on each score's rounding error.
+
+        Raises
+        ------
+        FeatureError
+            A score is not finite.
+        """
+
+    # --- learning and batches -------------------------------------------------------------------
+
+    def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float:
+        """Read an example, let a model learn it, and return the score before the update.
+
+        An example with a margin above ``model._update_margin`` changes only the calibration, unless
+        the model would adopt its label.
+        """
+
+    def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None:
+        """Append the score of each row."""
+
     def learn_rows(
         self,
         rows: Rows | list[Any],
@@ -68,29 +152,165 @@ class ColumnStore:
         labels: list[Any] | None,
         signs: Any,
         model: Learner,
-    ) -> None: ...
-    def add(self, x: Features, coefficient: float) -> int: ...
-    def evict_slot(self, slot: int) -> None: ...
-    def n_supports(self) -> int: ...
-    def evict(self, i: int) -> int: ...
-    def smallest(self, sizes: Any = ...) -> int: ...
-    def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]: ...
-    def merge(self, slot: int, target: int, share: float) -> None: ...
-    def start(self) -> None: ...
-    def undo(self) -> None: ...
-    def finish(self) -> BaseException | None: ...
-    def slot(self, i: int) -> int: ...
-    def slots(self) -> list[int]: ...
-    def support_serials(self) -> list[int]: ...
-    def coefficient(self, slot: int) -> float: ...
-    def set_coefficients(self, values: Any) -> None: ...
-    def coefficients(self, out: Any) -> int: ...
-    def add_coefficients(self, values: Any) -> None: ...
-    def scale_all(self, c: float) -> None: ...
-    def support(self, slot: int) -> dict[Hashable, float]: ...
-    def state(self) -> dict[str, Any]: ...
+    ) -> None:
+        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on.
+
+        Parameters
+        ----------
+        rows
+            The examples.
+        predictions
+            Gets the prediction of each row, one of ``model._labels``, once the row is learnt.
+        labels
+            Label of each row; None: predict only.
+        signs
+            Signs of the labels, int8.
+        model
+            The model that learns. Its margin is read once.
+        """
+
+    def scan_classes(
+        self,
+        rows: Rows | list[Any],
+        predictions: list[Any],
+        labels: list[Any] | None,
+        classes: ClassHypotheses,
+    ) -> None:
+        """Predict rows up to the first that may cause an update, from row ``len(predictions)`` on.
+
+        Parameters
+        ----------
+        rows
+            The examples.
+        predictions
+            Gets the prediction of each row before that one.
+        labels
+            Label of each row, from which the classes' calibration learns. None: predict only, up to
+            the first tie within rounding.
+        classes
+            The classes' hypotheses, and when a row causes no update.
+        """
+
+    # --- the supports ---------------------------------------------------------------------------
+
+    def n_supports(self) -> int:
+        """Return the number of supports."""
+
+    def slot(self, i: int) -> int:
+        """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1.
+
+        Raises
+        ------
+        IndexError
+            There are fewer supports.
+        """
+
+    def slots(self) -> list[int]:
+        """Return the supports' slots, the oldest first."""
+
+    def support_serials(self) -> list[int]:
+        """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
+
+    def support(self, slot: int) -> dict[Hashable, float]:
+        """Return a support: of unit norm if the kernel normalises examples, else as added."""
+
+    def add(self, x: Features, coefficient: float) -> int:
+        """Read an example, unless it is the point, and add it as a support; return its slot."""
+
+    def evict(self, i: int) -> int:
+        """Evict the `i`-th oldest support, as `slot` counts; return its slot.
+
+        Names that no other support has are forgotten.
+        """
+
+    def evict_slot(self, slot: int) -> None:
+        """Evict the support in a slot.
+
+        Raises
+        ------
+        IndexError
+            No support is there.
+        """
+
+    def smallest(self, sizes: Any = ...) -> int:
+        """Return the slot of the smallest support but for the newest; the oldest among equals.
+
+        Parameters
+        ----------
+        sizes
+            Size by slot; by default the magnitude of the coefficient.
+
+        Raises
+        ------
+        IndexError
+            There are fewer than two supports.
+        """
+
+    def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]:
+        """Read a support as the point; return its nearest neighbour's slot, and a share to merge.
+
+        The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)``
+        onto ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. If all others are
+        orthogonal, the result is -1 and 0.0.
+
+        Parameters
+        ----------
+        slot
+            Slot of the support.
+        slots
+            Slots of the candidates, int32; by default all supports, the oldest first.
+        """
+
+    def merge(self, slot: int, target: int, share: float) -> None:
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+
+    # --- coefficients ---------------------------------------------------------------------------
+
+    def coefficient(self, slot: int) -> float:
+        """Return the coefficient of the support in a slot."""
+
+    def coefficients(self, out: Any) -> int:
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
+
+    def set_coefficients(self, values: Any) -> None:
+        """Set the coefficient of each slot; free slots ignore it."""
+
+    def add_coefficients(self, values: Any) -> None:
+        """Add a number to the coefficient of each slot; free slots ignore it.
+
+        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that
+        should be 0 could decide the sign of a score.
+        """
+
+    def scale_all(self, c: float) -> None:
+        """Multiply every coefficient by a number, in constant time."""
+
+    # --- rollback and state ---------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start an update: changes can be undone until it is finished."""
+
+    def undo(self) -> None:
+        """Restore the state before the update, bit for bit."""
+
+    def finish(self) -> BaseException | None:
+        """Finish the update; return an exception that a forgotten name's code raised, or None."""
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a store is, as plain values and arrays, with the order of sums.
+
+        Each store restores the other's state.
+        """
+
     @classmethod
-    def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> Self: ...
+    def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> Self:
+        """Build a store from the `state` of either.
+
+        Raises
+        ------
+        ValueError
+            The state is inconsistent.
+        """
 
 def prefix_votes(
     store: ColumnStore,
@@ -98,4 +318,19 @@ def prefix_votes(
     coefficients: Sequence[float],
     survived: Sequence[float],
     averaged: bool,
-) -> tuple[float, float]: ...
+) -> tuple[float, float]:
+    """Score the point under all prefixes of an expansion; return their vote and the last score.
+
+    Parameters
+    ----------
+    store
+        A store that has read the point.
+    slots
+        Slots of the supports of the expansion, in its order, int32; None: all, the oldest first.
+    coefficients
+        Coefficient of each support; doubles.
+    survived
+        Votes of each prefix, from the empty prefix on; doubles.
+    averaged
+        A prefix votes with its score instead of its sign. A sum within rounding of 0 is 0.
+    """

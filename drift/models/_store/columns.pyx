@@ -3,11 +3,11 @@
 
 One column per feature has the supports' values of it, sparse while few supports have the feature,
 dense above an eighth of the slots. A name is forgotten when its column is empty.
-`drift.models._store.plain` is the same contract in plain Python.
+`columns.pyi` says what each public method does, `plain.py` does the same in plain Python.
 
-Rows are stored with unit norm if the kernel normalises them, else divided by a power of two to a
-norm in [1/2, 1), which is exact and keeps float32 in its range; `scale` reverses that. Norms,
-coefficients and kernel values are double.
+If the kernel normalises examples, they are stored with unit norm. Else they are divided by a power
+of two, to a norm in [1/2, 1): this rounds nothing, and float32 cannot overflow. `scale` reverses the
+division. Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
 derives from the one before, declares its own attributes, and calls no method of a later layer:
@@ -83,17 +83,7 @@ include "columns_votes.pxi"
 
 
 cdef class ColumnStore(Changes):
-    """The column store: supports by feature, and the score of an example.
-
-    Parameters
-    ----------
-    kernel
-        A kernel of `drift.kernels`, computed here, or any other, called with numpy arrays.
-    wide
-        Keep the columns in float64 instead of float32.
-    limit
-        Number of slots not to exceed when growing ahead of need; None for no limit.
-    """
+    """The column store: supports by feature, and the score of an example."""
 
     def __sizeof__(self):
         cdef Py_ssize_t size = self.slot_bytes() + self.point_bytes() + self.log_bytes()

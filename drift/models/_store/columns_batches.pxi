@@ -88,7 +88,7 @@ cdef class Batches(Steps):
             self.window = None
 
     def score_rows(self, rows, list scores):
-        """Append the score of each row of a `drift.models._base.rows.Rows`, or of each example of a list."""
+        """Append the score of each row."""
         cdef RowsView view = self.open_batch(rows)
         cdef int i
         for i in range(<int>len(rows)):
@@ -98,11 +98,7 @@ cdef class Batches(Steps):
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
     def learn_rows(self, rows, list predictions, list labels, signs, model):
-        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on.
-
-        Appends the prediction, one of ``model._labels``, once the row is learnt. `signs` are the
-        labels' signs, int8. Without labels nothing is learnt.
-        """
+        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer sign = None if labels is None else buffer_of(signs)
         cdef int i, n = <int>len(rows)
@@ -120,19 +116,7 @@ cdef class Batches(Steps):
         self.close_window(0)
 
     def scan_classes(self, rows, list predictions, list labels, classes):
-        """Append predictions of rows up to the first that may cause an update.
-
-        The first row is ``len(predictions)``. The classes' calibration learns from rows with a label.
-
-        Parameters
-        ----------
-        rows
-            A `drift.models._base.rows.Rows`, or a list of examples.
-        labels
-            Label of each row; None: predict rows up to the first tie within rounding.
-        classes
-            A `drift.models._store.classes.ClassHypotheses`.
-        """
+        """Predict rows up to the first that may cause an update, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
         cdef int i, c, k, n = <int>len(rows), count = <int>len(classes.factors)

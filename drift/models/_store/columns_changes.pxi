@@ -4,8 +4,9 @@
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 
 cdef struct Evicted:
-    # A support that an update has evicted; its position among those from before the update, or -1.
-    int slot, position
+    # A support that an update has evicted.
+    int slot
+    int position  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
     double unscaled  # its coefficient divided by the store's `factor`
 
@@ -13,7 +14,7 @@ cdef struct Evicted:
 cdef class Changes(Batches):
     """The layer that changes the supports and their coefficients, and undoes that."""
 
-    # The log of the update: values before it, and what it added and evicted.
+    # The log of the update: values from before it, and what it added and evicted.
     cdef int old_slots, old_capacity, old_columns
     cdef int n_old  # supports from before the update that it has not evicted: the first in the order
     cdef int64_t old_added
@@ -54,19 +55,17 @@ cdef class Changes(Batches):
     # --- adding and evicting --------------------------------------------------------------------
 
     def add(self, x, double coefficient):
-        """Add `x`, the example read last, as a support; return its slot."""
+        """Read an example, unless it is the point, and add it as the newest support; return its slot."""
         cdef int slot, k
         cdef int32_t *features
         cdef list owned = None
         cdef dict new_features = {}  # created before names are borrowed
-        self.check_reader()
-        if not self.current or (self.n_unknown and not self.by_index):
-            if type(x) is not dict and type(x) is not Row:
-                x = as_dict(x)  # a dict that keeps the names alive
-            self.read(x)  # names read before may be gone
-            if not (self.plain or self.by_index):
-                self.start_point()
-                owned = self.read_any(x)
+        if type(x) is not dict and type(x) is not Row:
+            x = as_dict(x)  # a dict that keeps the names alive
+        self.read(x)  # also if it is the point, whose names may be gone
+        if self.n_unknown and not (self.plain or self.by_index):
+            self.start_point()
+            owned = self.read_any(x)
         reserve(&self.added, 1)
         reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
@@ -125,7 +124,7 @@ cdef class Changes(Batches):
         return 0
 
     def evict_slot(self, int slot):
-        """Evict the support in a slot, and forget names that no other support has."""
+        """Evict the support in a slot."""
         cdef int i = 0
         while i < self.n_live and self.order[i] != slot:
             i += 1
@@ -193,7 +192,7 @@ cdef class Changes(Batches):
         return self.factor * self.unscaled[slot]
 
     def set_coefficients(self, values):
-        """Set the coefficient of each slot, from a buffer like that of `add_coefficients`."""
+        """Set the coefficient of each slot; free slots ignore it."""
         cdef Buffer buffer = buffer_of(values)
         self.save_coefficients()
         if self.n_slots:
@@ -203,10 +202,7 @@ cdef class Changes(Batches):
         self.scored = False
 
     def coefficients(self, out):
-        """Write the coefficient of each slot, 0 for a free one; return the number of slots.
-
-        `out` is a buffer with at least one double per slot.
-        """
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
         cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
@@ -215,11 +211,7 @@ cdef class Changes(Batches):
         return self.n_slots
 
     def add_coefficients(self, values):
-        """Add a number to the coefficient of each slot; free slots ignore it.
-
-        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that should
-        be 0 could decide the sign of a score. `values` is a buffer with at least one double per slot.
-        """
+        """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
         cdef Buffer buffer = buffer_of(values)
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
@@ -269,11 +261,7 @@ cdef class Changes(Batches):
     # --- merging -------------------------------------------------------------------------------
 
     def smallest(self, sizes=None):
-        """Slot of the smallest support, the newest excluded; of equals the oldest.
-
-        `sizes` is a buffer of doubles by slot; without it the size is the coefficient's magnitude.
-        IndexError if there are fewer than two supports.
-        """
+        """Slot of the smallest support but for the newest; the oldest among equals."""
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
@@ -286,13 +274,7 @@ cdef class Changes(Batches):
         raise IndexError("no support but the newest")
 
     def nearest(self, int slot, slots=None):
-        """Read a support as the point; return the slot of its nearest neighbour, and the merge's share.
-
-        The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)`` onto
-        ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. Returns -1 and 0.0 if all others
-        are orthogonal. `slots` is a buffer of candidates, int32; without it, all supports, the oldest
-        first.
-        """
+        """Read a support as the point; return the slot of its nearest neighbour, and a share to merge."""
         cdef Buffer buffer = None if slots is None else buffer_of(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
         cdef double *self_kernels
@@ -338,6 +320,8 @@ cdef class Changes(Batches):
         """Restore the state before the update, bit for bit."""
         cdef int k, j, slot
         cdef Evicted *evicted
+        # The order: supports that the update added stand after the old ones. Evicted ones return to their positions,
+        # the last one first, and to their coefficients.
         self.n_live = self.n_old
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
@@ -351,11 +335,15 @@ cdef class Changes(Batches):
         if self.coefficients_saved:
             memcpy(self.unscaled, self.old_unscaled, self.old_slots * sizeof(double))
         self.n_evicted = 0
+        # The slots of added supports. A slot that was free returns to the stack of free slots.
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
             self.drop_features(slot)
             if slot < self.old_slots:
                 push(&self.free_slots, slot)
+        # The stack of free columns. `fewest_free` items never left it. `named` has the columns that were taken from
+        # below its lowest level so far, or made. So the others return in reverse order, and in between
+        # `free_column` may push what it likes above that level. Columns that were made are forgotten.
         self.free_columns.size = self.fewest_free
         for k in range(self.named.size - 1, -1, -1):
             j = self.named.items[k]
@@ -367,6 +355,7 @@ cdef class Changes(Batches):
                 self.fewest_free += 1
                 self.free_columns.size += 1
         self.n_columns = self.old_columns
+        # Arrays that have grown may stay larger than the capacity: it is a lower bound of their size.
         self.capacity = self.old_capacity
         self.calibration.undo(); self.logging = False
         for k in range(self.converted.size - 1, -1, -1):

@@ -65,7 +65,7 @@ cdef inline void push(Stack *stack, int item) noexcept:
 
 
 cdef inline list listed(Stack *stack):
-    """Its items, the last one on top."""
+    """Its items, from bottom to top."""
     return [stack.items[k] for k in range(stack.size)]
 
 

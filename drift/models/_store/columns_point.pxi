@@ -172,7 +172,7 @@ cdef class Point(Slots):
         if (
             count == self.last_count
             and norm2 == self.last_norm2
-            # Equal norms show that new features are alike. An RBF that needs exact distances needs more.
+            # Equal norms: new features have the same effect, except where the RBF needs exact distances.
             and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.exact_above)
             and memcmp(self.terms.ids, self.last.ids, count * sizeof(int32_t)) == 0
             and memcmp(self.terms.values, self.last.values, count * sizeof(double)) == 0
@@ -197,13 +197,7 @@ cdef class Point(Slots):
             self.sorted.values[k] = self.terms.values[<uint32_t>self.keys[k]] / self.divisor
 
     cpdef read(self, x):
-        """Read an example as the point of `score` and `self_kernel`.
-
-        Raises
-        ------
-        FeatureError, FeatureTypeError
-            A value is no finite number. The supports do not change.
-        """
+        """Read an example as the point."""
         cdef dict features
         cdef RowsView view
         if type(x) is dict:  # a subclass may override `items`
@@ -258,8 +252,8 @@ cdef class Point(Slots):
     cdef bint read_plain(self, dict features) except -1:
         """Record names, numbers and hashes; False if that may run the caller's code.
 
-        Each pass prefetches for the next one: a name's hash, a value and a vocabulary entry are cache
-        misses, some eighty of each.
+        Each pass prefetches for the next one. Names, values and vocabulary entries are cache misses, and
+        an example may have eighty of each.
         """
         cdef Py_ssize_t position = 0
         cdef PyObject *name

@@ -152,10 +152,7 @@ cdef class Scores(Point):
         return fabs(self.factor) * self.last_rounding
 
     def write_kernels(self, out):
-        """Write the kernel between the point and each slot, free ones included; return the number of slots.
-
-        `out` is a buffer with at least one double per slot.
-        """
+        """Write the kernel between the point and each slot; return the number of slots."""
         cdef Buffer buffer
         self.check_reader()
         self.compute_kernels()
@@ -179,12 +176,7 @@ cdef class Scores(Point):
     # --- beyond one score ------------------------------------------------------------------------
 
     def class_scores(self, coefficients, scores, roundings):
-        """Score the point under several sets of coefficients, from the same kernel values.
-
-        `coefficients` has one row for each entry of `scores` and `roundings`. Rows are at least `capacity`
-        wide, with zeros after the last slot. A score within rounding of 0 is 0; `roundings` gets the
-        bound on each error.
-        """
+        """Score the point under several sets of coefficients, from the same kernel values."""
         cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
         cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
         cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))

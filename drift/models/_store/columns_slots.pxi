@@ -30,7 +30,7 @@ cdef class Slots:
     # The columns.
     cdef DriftColumn *columns
     cdef int n_columns, column_room
-    cdef list names  # of each column, None if it is free; there may be more, all None
+    cdef list names  # of each column, None if it is free; after the last column there may be more None
     cdef DriftVocabulary vocabulary  # the column of each name
     cdef Stack free_columns  # with room for all columns
 
@@ -48,7 +48,7 @@ cdef class Slots:
     cdef int32_t *n_features
     cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
     cdef double factor
-    cdef double *scale  # what the slot's values are multiplied by
+    cdef double *scale  # stored value * scale = value
     cdef double *norm2  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
@@ -63,11 +63,11 @@ cdef class Slots:
     cdef int n_live  # number of supports
     cdef readonly int64_t n_added  # the last serial number
 
-    # The log of columns, for `Changes.undo`.
+    # The log of columns: see `Changes.undo`.
     cdef bint logging
     cdef Stack named  # columns that got a name
     cdef Stack converted  # j: column j turned dense; ~j: it turned sparse
-    cdef int fewest_free  # free columns, at their fewest since the update began
+    cdef int fewest_free  # the least number of free columns since the update began
 
     def __cinit__(self, kernel, bint wide=False, limit=None):
         self.kernel = kernel
@@ -110,7 +110,7 @@ cdef class Slots:
         drift_free(self.kernels); drift_free(self.dots_block)
 
     def support(self, int slot):
-        """Return a support as a dict: of unit norm if the kernel normalises examples, else as added."""
+        """Return a support: of unit norm if the kernel normalises examples, else as added."""
         cdef int k
         cdef dict x = {}
         for k in range(self.n_features[slot]):
@@ -128,7 +128,7 @@ cdef class Slots:
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 
     cdef double divisor_of(self, int slot) noexcept:
-        """Divisor of a slot's values, as they were stored; its scale is that times its cosine factor."""
+        """What the slot's values were divided by. Its scale is this times its cosine factor."""
         return self.scale[slot] / self.cosine_factor[slot] if self.scale[slot] else 0.0  # exact
 
     cdef int padded(self) noexcept:
@@ -212,7 +212,7 @@ cdef class Slots:
         return 0
 
     cdef object free_column(self, int j):
-        """Free a column and its name; return an exception of the name's code, and complete anyway."""
+        """Free a column and its name in any case. Return an exception that the name's code raised, or None."""
         cdef Py_ssize_t position, k
         problem = None
         name = self.names[j]

@@ -1,21 +1,7 @@
 # The vote of a VotedPerceptron: no method of a store, but of its kernel values, which it reads in place.
 
 def prefix_votes(Scores store not None, slots, coefficients, survived, bint averaged):
-    """Score the point under all prefixes of an expansion; return their vote and the last score.
-
-    Parameters
-    ----------
-    store
-        A `ColumnStore` that has read the point.
-    slots
-        Slots of the supports of the expansion, in its order, int32; None: all, the oldest first.
-    coefficients
-        Coefficient of each support; doubles.
-    survived
-        Votes of each prefix, from the empty prefix on; doubles.
-    averaged
-        A prefix votes with its score instead of its sign. A sum within rounding of 0 is 0.
-    """
+    """Score the point under all prefixes of an expansion; return their vote and the last score."""
     cdef Buffer buffer = None if slots is None else buffer_of(slots)
     cdef const int32_t *slot = store.order if slots is None else <int32_t *>buffer.view.buf
     cdef Py_ssize_t k, n = store.n_live if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)

@@ -51,7 +51,7 @@ class Hypothesis(Protocol):
     # --- the supports ---------------------------------------------------------------------------
 
     def n_supports(self) -> int:
-        """Number of supports: as `len`, in a quarter of its time."""
+        """Number of supports, in a quarter of the time that `len` takes."""
 
     def __len__(self) -> int: ...
 
@@ -71,7 +71,7 @@ class Hypothesis(Protocol):
         """Multiply every coefficient by a number, in constant time."""
 
     def smallest(self) -> int:
-        """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
+        """Slot of the smallest coefficient but for the newest; the oldest among equals."""
 
     def nearest(self, slot: int) -> tuple[int, float]:
         """Read a support; return the slot of its nearest neighbour and the share for `merge`."""

@@ -1,6 +1,7 @@
 """The column store in plain Python: the oracle of the compiled one, and the fallback without it.
 
-Values and sums are double, even if `wide` is False.
+`columns.pyi` says what each public method does. Values and sums are double, even if `wide` is
+False.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class ColumnStore:
     # --- reading and scoring a point -----------------------------------------------------------
 
     def read(self, x: Features) -> None:
-        """Read an example as the point of `score` and `self_kernel`."""
+        """Read an example as the point."""
         self.n_read += 1
         features = as_dict(x)
         try:
@@ -127,7 +128,7 @@ class ColumnStore:
         return 0.0 if abs(score) <= rounding else score, rounding
 
     def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
-        """Score the point under several sets of coefficients; see the compiled store."""
+        """Score the point under several sets of coefficients, from the same kernel values."""
         kernels = self._kernels()
         for c in range(len(scores)):
             terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
@@ -140,7 +141,7 @@ class ColumnStore:
         labels: list[Any] | None,
         classes: ClassHypotheses,
     ) -> None:
-        """Append predictions of rows up to the next update; see the compiled store."""
+        """Predict rows up to the first that may cause an update, from ``len(predictions)`` on."""
         index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes
         if labels is None:
             margin, rivals, supports_may_update = 0.0, True, False
@@ -180,7 +181,7 @@ class ColumnStore:
 
     @alone
     def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float:
-        """Read an example and let a model learn it; see the compiled store."""
+        """Read an example, let a model learn it, and return the score before the update."""
         score = self.score_of(x)
         if sign * score <= model._update_margin or model._would_adopt(y):  # noqa: SLF001
             self.guard.update(cast("Part", model), model._step, x, y, sign, score)  # noqa: SLF001
@@ -246,7 +247,7 @@ class ColumnStore:
         signs: Any,
         model: Learner,
     ) -> None:
-        """Predict rows, and learn them as `learn` does; see the compiled store."""
+        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
         for i in range(len(predictions), len(rows)):
             pair = model._labels  # noqa: SLF001
             if labels is None:
@@ -258,7 +259,7 @@ class ColumnStore:
     # --- changing the supports -----------------------------------------------------------------
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Add an example as a support; return its slot."""
+        """Read an example and add it as the newest support; return its slot."""
         self.read(x)
         self._last = None
         present = {name: number(value) for name, value in x.items()}
@@ -288,7 +289,7 @@ class ColumnStore:
         return slot
 
     def evict_slot(self, slot: int) -> None:
-        """Evict the support in a slot, and forget names that no other support has."""
+        """Evict the support in a slot."""
         if slot not in self.order:
             raise IndexError(f"no support is in slot {slot}")
         self.evict(self.order.index(slot))
@@ -311,7 +312,7 @@ class ColumnStore:
         return slot
 
     def smallest(self, sizes: Any = None) -> int:
-        """Slot of the smallest support, the newest excluded; of equals the oldest."""
+        """Slot of the smallest support but for the newest; the oldest among equals."""
         values = self._coefficients if sizes is None else sizes
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
@@ -320,7 +321,7 @@ class ColumnStore:
         return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
-        """Read a support as the point; return its nearest neighbour, and the merge's share."""
+        """Read a support as the point; return its nearest neighbour, and a share to merge."""
         self.read_support(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
         self_kernels = {j: self._self_kernel_of(self.norm2[j]) for j in chosen if j != slot}
@@ -372,7 +373,7 @@ class ColumnStore:
         return self._coefficients[slot]
 
     def set_coefficients(self, values: Any) -> None:
-        """Set the coefficient of each slot."""
+        """Set the coefficient of each slot; free slots ignore it."""
         self._coefficients = [
             float(value) for value, _ in zip(values, self._coefficients, strict=False)
         ]
@@ -400,7 +401,7 @@ class ColumnStore:
         self._last = None
 
     def support(self, slot: int) -> dict[Hashable, float]:
-        """Return a support as a dict."""
+        """Return a support: of unit norm if the kernel normalises examples, else as added."""
         return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
 
     # --- internals -----------------------------------------------------------------------------
@@ -461,7 +462,7 @@ class ColumnStore:
 
     @classmethod
     def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> ColumnStore:
-        """Build a store from its `state`; see the compiled store."""
+        """Build a store from the `state` of either."""
         check_store(state, exact=True)
         self = cls(kernel, state["wide"], limit)
         self.largest_self_kernel = state["most"]
@@ -495,7 +496,7 @@ def prefix_votes(
     survived: Sequence[float],
     averaged: bool,  # noqa: FBT001
 ) -> tuple[float, float]:
-    """Score the point under all prefixes of an expansion; see the compiled function."""
+    """Score the point under all prefixes of an expansion; return their vote and the last score."""
     kernels, tie = array("d", bytes(8 * store.capacity)), store.tie
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0

@@ -61,7 +61,7 @@ class SharedStore(Part):
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
-        self.scores: Any = None  # and their error bounds
+        self.scores: Any = None  # of the example, and their error bounds
         self.content: Content | None = None
 
     def make_room(self) -> None:
@@ -137,7 +137,7 @@ class SharedSupports(Part):
         return self._shared.store
 
     def read(self, x: Features) -> None:
-        """Read an example as the point, unless the store has."""
+        """Read an example as the point, unless the store has read it."""
         self._at_support = False
         if x is not self._shared.example:
             self._shared.read(x)
@@ -234,7 +234,7 @@ class SharedSupports(Part):
         return slot
 
     def smallest(self) -> int:
-        """Slot of the smallest coefficient, the newest excluded; of equals the oldest."""
+        """Slot of the smallest coefficient but for the newest; the oldest among equals."""
         if len(self.slots_in_store) < 2:
             raise IndexError("no support but the newest")
         slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]

@@ -39,7 +39,7 @@ class SupportSet:
         Use float64 columns even if `column_type` is float32.
     """
 
-    #: All of the store's supports are the hypothesis's, see `Hypothesis`.
+    #: All supports in the store belong to this hypothesis.
     slots_in_store = None
 
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
@@ -55,7 +55,7 @@ class SupportSet:
     def _bind(self, store: ColumnStore) -> None:
         """Bind the store's methods directly: delegation would cost a tenth of a prediction.
 
-        `Hypothesis` describes the first group, the store the second.
+        `Hypothesis` describes the first group, `columns.pyi` the second.
         """
         self.store = store
         self.read = store.read
@@ -104,7 +104,7 @@ class SupportSet:
 
     @property
     def safe_norm2(self) -> float:
-        """Sum of squares up to which an example is not too large for the kernel."""
+        """Squared norm up to which no example is too large for the kernel, even if rounded."""
         kernel, largest = self.kernel, LARGEST
         if isinstance(kernel, Linear):
             largest = min(largest, self.store.largest_self_kernel)

@@ -150,8 +150,8 @@ static void drift_vocabulary_drop(DriftVocabulary *v, PyObject *name) {
         }
 }
 
-/* Whether reading this feature runs none of the caller's code. Of an instance of a float's subclass, the float is
-   read; its __float__ is not called. */
+/* Whether reading this feature runs none of the caller's code. For an instance of a subclass of float, its value as
+   a float is read; its __float__ is not called. */
 static inline int drift_is_plain(PyObject *name, PyObject *value) {
     return (PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value)) && drift_is_plain_name(name);
 }

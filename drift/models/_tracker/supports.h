@@ -30,7 +30,7 @@ static int drift_supports_reserve(DriftSupports *s, int capacity) {
     if (!sizes) return -1;
     s->sizes = sizes;
     for (int j = 0; j < s->n_columns; j++)
-        if (drift_is_dense(&s->columns[j]) && drift_widen_dense_float(&s->columns[j], s->capacity, capacity)) return -1;
+        if (drift_is_dense(&s->columns[j]) && drift_grow_dense_float(&s->columns[j], s->capacity, capacity)) return -1;
     for (int i = s->capacity; i < capacity; i++) ids[i] = NULL, sizes[i] = 0;
     s->capacity = capacity;
     return 0;
