@@ -170,7 +170,7 @@ def test_the_readme_has_the_errors_of_the_arena():
 )
 def test_the_arena_has_the_errors_of_its_runs_and_no_others(delay, labels):
     errors = arena_errors(delay)
-    rows = rows_of("docs/arena.md", rf"[\w -]+ streams, labels {labels}")
+    rows = rows_of("docs/arena-errors.md", rf"[\w -]+ streams, labels {labels}")
     assert rows.keys() == errors.keys()
     columns = {family.column: name for name, family in ARENA_MODELS.items() if family.column}
     for stream, row in rows.items():

@@ -2,8 +2,9 @@
 
     python tools/front.py
 
-`drift arena --page docs/arena.md` adds runs to docs/arena-runs.parquet. All held-out streams on
-which the Tracker has run are shown, and the development streams that are named here.
+`drift arena --page docs/arena.md` adds runs to docs/arena-runs.parquet. Of the held-out streams
+those of real data are shown, and each on which the Tracker is behind; of the development streams
+those that are named here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS
-from drift.experiments.arena.standings import OWN, Standings
+from drift.experiments.arena.page import verdict
+from drift.experiments.arena.standings import OWN, STRONG, Standings, tally
 from drift.experiments.arena.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -25,53 +27,86 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
-#: Two of each kind: tables of few columns, many columns and classes, text, generated.
-DEVELOPMENT = (
-    *("electricity", "weather", "insects", "letter"),
-    *("rcv1 shifts", "spam", "agrawal abrupt", "hyperplane"),
-)
+#: A table of few columns, a text, two generated ones.
+DEVELOPMENT = ("electricity", "rcv1 shifts", "agrawal abrupt", "hyperplane")
 #: Models of drift's.
 OURS = [name for name, family in MODELS.items() if family.ours]
-HEADINGS = {
-    True: "no constant of the Tracker was chosen on these",
-    False: "used to build it: expect less on your data",
-}
-
-
-ABOUT = """\
-*Best other* is the best model of {} on that stream, **chosen in
-hindsight**; *of* says among how many. drift's own other models, which [the arena](docs/arena.md)
-counts as well, are left out: {}. *With deviations* means behind drift's own
-[`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives it the context that the
-Tracker has. {}"""
+TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|---|---|---|---|"
+SUMMARY = f"""\
+No constant of the {OWN} was chosen on the {{n}} held-out streams. There it is ahead of the best
+other model by half a point or more on {{ahead}}, level on {{level}} and behind on {{behind}}.
+Forests, bagging or boosting ended on {{ran}} of these, and there it is ahead on {{ran_ahead}},
+level on {{ran_level}} and behind on {{ran_behind}}. {{verdict}}"""
+HELDOUT = "**Held-out streams**: the {} of real data, and each other on which it is behind."
+BUILT = "**Streams that built the Tracker**: expect less on your data."
+NOTES = """\
+- *Best other*: the best model of {} on that stream, **chosen in hindsight** among as many as *of* \
+says. drift's own models are not among them.{}
+- *With deviations*: behind drift's own \
+[`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives a model the context \
+that the Tracker has.
+- {}"""
+#: Marks rows where no strong rival has ended.
+WEAK = "†"
 
 
 def block(standings: Standings) -> str:
-    """Return the tables, of held-out streams first."""
-    heldout = [name for name in standings.streams if STREAMS[name].heldout]
-    has_moa = any(name.startswith("MOA ") for name in standings.models)
-    shown = [name for name in (*heldout, *DEVELOPMENT) if standings.error(name, OWN) is not None]
-    sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
-    about = ABOUT.format(sources, own_text(standings, shown), runs_text(standings, shown))
-    parts = [textwrap.fill(about, 100, break_long_words=False, break_on_hyphens=False)]
-    for names, is_heldout in ((heldout, True), (DEVELOPMENT, False)):
-        rows = list(rows_of(standings, names))
-        if rows:
-            heading = f"| {HEADINGS[is_heldout]} | rows | `Tracker` | best other | its name | of |"
-            parts += ["\n".join([heading, "|---|---|---|---|---|---|", *rows])]
+    """Return summary and tables, of held-out streams first."""
+    heldout = standings.of_kind("held-out")
+    gaps = {
+        row["stream"]: row["gap"] for row in standings.gaps(without=OURS) if row["delay"] is None
+    }
+    real = [name for name in heldout if STREAMS[name].source]
+    shown = [name for name in heldout if name in real or gaps.get(name, 0) >= 0.005]
+    rows = list(rows_of(standings, shown)), list(rows_of(standings, DEVELOPMENT))
+    parts = [
+        summary(standings, heldout, gaps),
+        HELDOUT.format(len(real)),
+        "\n".join([TABLE, *rows[0]]),
+        BUILT,
+        "\n".join([TABLE, *rows[1]]),
+        notes(standings, [*shown, *DEVELOPMENT]),
+    ]
     return "".join(f"\n{part}\n" for part in parts) + "\n"
 
 
-def own_text(standings: Standings, streams: Iterable[str]) -> str:
-    """Say where another model of drift's is better than the best other."""
-    best: dict[str, list[str]] = {}
-    for stream in streams:
-        of_all, of_others = (standings.others(stream, without=w) for w in ((), OURS))
-        model, error = next(iter(of_all.items()), ("", 1.0))
-        if of_others and error < min(of_others.values()):
-            best.setdefault(model, []).append(f"{100 * error:.1f} on {stream}")
-    named = "; ".join(f"`{model}` has {', '.join(where)}" for model, where in best.items())
-    return named or "none of them is better here"
+def summary(standings: Standings, heldout: list[str], gaps: dict[str, float]) -> str:
+    """Say where the Tracker stands on all held-out streams."""
+    names = ("ahead", "level", "behind")
+    of_all = tally(gaps[name] for name in heldout if name in gaps)
+    contested = tally(gaps[name] for name in standings.contested)
+    counts = dict(zip(names, of_all, strict=True))
+    counts |= dict(zip((f"ran_{name}" for name in names), contested, strict=True))
+    pairs = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
+    said = verdict(pairs, "these rivals")
+    n, ran = len(heldout), len(standings.contested)
+    return filled(SUMMARY.format(n=n, ran=ran, verdict=said, **counts))
+
+
+def notes(standings: Standings, streams: Iterable[str]) -> str:
+    """Say what the columns mean."""
+    has_moa = any(name.startswith("MOA ") for name in standings.models)
+    sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
+    is_weak = any(not is_contested(standings, name) for name in streams)
+    weak = f" {WEAK}: no forest, bagging or boosting ended there." if is_weak else ""
+    lines = NOTES.format(sources, weak, runs_text(standings, streams)).splitlines()
+    return "\n".join(filled(line, subsequent_indent="  ") for line in lines)
+
+
+def filled(text: str, subsequent_indent: str = "") -> str:
+    """Return a paragraph in lines of 100 characters."""
+    return textwrap.fill(
+        text,
+        100,
+        subsequent_indent=subsequent_indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def is_contested(standings: Standings, stream: str) -> bool:
+    """Whether a strong rival has ended on a stream."""
+    return any(standings.error(stream, model) is not None for model in STRONG)
 
 
 def runs_text(standings: Standings, streams: Iterable[str]) -> str:
@@ -83,9 +118,8 @@ def runs_text(standings: Standings, streams: Iterable[str]) -> str:
     several = {stream: runs for stream, runs in several.items() if runs > 1}
     if not several:
         return "One run each."
-    runs = max(several.values())
-    where = ", ".join(several)
-    return f"One run each; errors of forests and bagging are means of up to {runs} runs on {where}."
+    runs, where = max(several.values()), ", ".join(several)
+    return f"One run each; of forests and bagging on {where} the mean of {runs}."
 
 
 def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
@@ -96,11 +130,12 @@ def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
             continue
         best, error = next(iter(others.items()))
         cells = [f"{100 * error:.1f}" for error in (ours, error)]
-        least = min(cells, key=float)
+        least = cells[error < ours]
         shown = [f"**{cell}**" if cell == least else cell for cell in cells]
         # The first row is learnt alone: its prediction does not count.
         rows = standings.asked[name, OWN, None]["rows"] + 1
-        yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} | {len(others)} |"
+        mark = "" if is_contested(standings, name) else f" {WEAK}"
+        yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} | {len(others)}{mark} |"
 
 
 def readme(text: str) -> str:

@@ -24,7 +24,7 @@ from drift.experiments.arena import arena, experiment
 from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.page import page_of
+from drift.experiments.arena.page import errors_of, page_of, verdict
 from drift.experiments.arena.standings import Standings, error_after_delay, select
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
@@ -136,6 +136,18 @@ def test_models_learn(name, multiclass):
         assert model.predict_one(pairs[0][0]) in {0, 1, 2}
 
 
+def test_a_rate_for_texts_is_run_on_texts_alone():
+    stream = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], "one")
+    name = "logistic regression at rate 10"
+    model = contenders_of(name, stream, sparse=True)[name].make()
+    model.learn_one(*stream.examples[0])
+    assert model.weights["a"] == pytest.approx(5)  # the gradient is 1/2
+    for sparse in (True, False):
+        entry = STREAMS["spam"]._replace(make=lambda: stream, sparse=sparse)
+        runs = experiment._runs(stream, entry, [name], [None], 60.0)
+        assert (name in dict(runs)) == sparse
+
+
 def test_forests_can_sort_the_names_of_deviations():
     stream = Stream([({0: 1.0, 1: 2.0}, True), ({0: 3.0, 1: 2.0}, False)])
     deviating = list(experiment._deviations(stream))
@@ -228,6 +240,7 @@ def test_tables_and_page(tmp_path):
     assert "| real development streams | at once | 2 |" in text
     (figure,) = re.findall(r"!\[.*\]\((.*)\)", text)
     assert (tmp_path / figure).exists()
+    text = (tmp_path / "arena-errors.md").read_text()
     for stream in ("phishing", "segments"):
         error = f"{100 * standings.error(stream, 'Tracker'):.2f}"
         assert re.search(rf"^\| {stream} \| \**{error}\** \|", text, re.MULTILINE)
@@ -296,6 +309,52 @@ def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
     assert pairs["no change"]["error"] == pytest.approx((0.3 + 0.1) / 2)
 
 
+def test_of_models_that_tie_the_baseline_is_named():
+    errors = {"Tracker": {"steel": 0.2}, "PA": {"steel": 0.1}, "majority": {"steel": 0.1}}
+    (lost,) = Standings(rows(errors)).losses()
+    assert lost["rival"] == "majority"
+
+
+def test_strong_rivals_by_hand():
+    """Six streams on which ARF is worse by a point each, and one on which it has not run."""
+    names = [name for name in STREAMS if STREAMS[name].heldout][:7]
+    errors = {
+        "Tracker": {name: 0.1 + 0.01 * i for i, name in enumerate(names)},
+        "PA": dict.fromkeys(names, 0.5),
+        "ARF": {name: 0.12 + 0.02 * i for i, name in enumerate(names[:6])},
+    }
+    records = rows(errors)
+    for record in records:
+        record["microseconds"] = 60.0 if record["model"] == "ARF" else 2.0
+    text = page_of(Standings(records))
+    section = text.split("## Against forests, bagging and boosting\n")[1].split("\n## ")[0]
+    flowing = " ".join(section.split())
+    assert "ended on 6 of 7. There the Tracker is ahead of the best other on 6" in flowing
+    assert f"among weaker models: {names[6]}." in flowing
+    # Seven differences are two of 2^7 signs; six are 2 of 2^6; the larger is not below the smaller.
+    assert "| ARF | 6 | 12.50 | 17.00 | -4.50 | 6 | 0 | 0.031 | 30 |" in section
+    assert "The Tracker is significantly (Holm below 0.05) better than these." in flowing
+
+
+@pytest.mark.parametrize(
+    ("medians", "said"),
+    [
+        ((-0.1, -0.2, -0.1), "The Tracker is significantly (Holm below 0.05) better than them."),
+        ((-0.1, -0.2, None), "better than them, except c."),
+        ((-0.1, None, None), "better than a."),
+        ((0.1, -0.1, None), "better than b; worse than a."),
+        ((0.1, None, None), "(Holm below 0.05) worse than a."),
+        ((None, None, None), "No difference from them is significant (Holm below 0.05)."),
+    ],
+)
+def test_a_verdict_names_what_is_significant(medians, said):
+    pairs = [
+        {"other": name, "n": 6, "holm": 0.5 if m is None else 0.04, "median_difference": m or 0.1}
+        for name, m in zip("abc", medians, strict=True)
+    ]
+    assert said in verdict(pairs, "them")
+
+
 def test_delays_are_compared_after_the_first_labels():
     windows = [
         {"start": 0, "rows": 900, "unpredicted": 900, "error": None},
@@ -330,17 +389,17 @@ def test_the_page_says_what_became_of_each_run():
     del records[4]  # EFDT has not run on weather
     records += rows({"ARF": {"weather": 0.2}})
     records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
-    text = page_of(Standings(records))
+    assert "| phishing | 1,250 | 8.65 | random patches | 8.00 |" in page_of(Standings(records))
+    text = errors_of(Standings(records))
     at_once, late = text.split("### Real development streams, labels 100 rows late")
     assert "| stream | Tracker | best other | its name | of | ARF |\n" in at_once
     assert "| weather | **10.00** | 20.00 | ARF | 1 | 20.00 |" in at_once
     assert "| phishing | 8.00 | **7.00** | EFDT | 1 | - |" in at_once
     assert "| weather | **25.00** | - | - | 0 |\n" in late
-    assert "| phishing | 1,250 | 8.65 | random patches | 8.00 |" in late
     assert "| weather | SRP | at once | time limit |" in late
     records += rows({"MOA ARF": {"weather": 0.4, "phishing": 0.5}})
     records[-2]["status"], records[-1]["status"] = "time limit", "failed"
-    text = page_of(Standings(records))
+    text = errors_of(Standings(records))
     assert "| weather | **10.00** | 20.00 | ARF | 1 | 20.00 | limit |" in text
     assert "| phishing | 8.00 | **7.00** | EFDT | 1 | - | failed |" in text
 
@@ -399,6 +458,7 @@ def test_the_quick_form_says_what_it_is(tmp_path, monkeypatch):
     text = (tmp_path / "arena.md").read_text("utf-8")
     assert "first 1,000 rows of\nsome streams" in text
     assert "20,000" not in text
+    text += (tmp_path / "arena-errors.md").read_text("utf-8")
     assert "### Real development streams, labels 100 rows late" in text
     assert "published" not in text
     tables = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
@@ -413,7 +473,10 @@ def test_the_page_of_the_documentation_can_be_brought_up_to_date():
     pytest.importorskip("pyarrow")
     page = Path(__file__).parents[2] / "docs" / "arena.md"
     runs = runs_of_page(page, KIND.tables["runs"].columns)
-    assert page_of(Standings(runs), kept=True).count("\n## ") > 5
+    standings = Standings(runs)
+    written = page.with_name("arena-errors.md").read_text("utf-8")
+    assert errors_of(standings, kept=True) == written
+    assert "\n## Against forests" in page_of(standings)
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -435,13 +498,14 @@ def test_a_page_is_brought_up_to_date(tmp_path, monkeypatch):
 
     text, first = ran("Tracker")
     titles = re.findall("^## .*", text, re.MULTILINE)
-    before, after = text.split("## Errors")
-    kept.write_text(f"{before}## What it says\n\nMuch.\n\n## Errors{after}", "utf-8")
+    before, after = text.split("## Errors\n")
+    kept.write_text(f"{before}## What it says\n\nMuch.\n\n## Errors\n{after}", "utf-8")
     text, second = ran("PA")
     own = [*titles[:1], "## What it says", *titles[1:]]
     assert re.findall("^## .*", text, re.MULTILINE) == own
     assert "## What it says\n\nMuch.\n\n## Errors" in text
-    assert re.search(r"^\| phishing \| \S+ \| \S+ \| PA \| 3 \|$", text, re.MULTILINE)
+    errors = kept.with_name("arena-errors.md").read_text("utf-8")
+    assert re.search(r"^\| phishing \| \S+ \| \S+ \| PA \| 3 \|$", errors, re.MULTILINE)
     assert (kept.parent / "img" / "arena-cost.svg").exists()
     assert {row["model"] for row in first} == {"Tracker", "no change", "majority"}
     assert all(row in second for row in first)  # times and all

@@ -13,7 +13,7 @@ from drift._checks import check_duration, check_integer, in_order
 from drift.errors import DriftError, ParameterError
 from drift.experiments.arena.kept import runs_of_page, update
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.page import losses, page_of
+from drift.experiments.arena.page import errors_of, losses, page_of
 from drift.experiments.arena.standings import (
     COLUMNS,
     FIRST,
@@ -92,8 +92,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         Run nothing: make tables, figure and page of what the folder has.
     page
         A page to bring up to date, ``docs/arena.md`` say: these runs are added to those in
-        ``arena-runs.parquet`` beside it, in the place of equal ones, and its tables and
-        ``img/arena-cost.svg`` are made of all. What else it says stays.
+        ``arena-runs.parquet`` beside it, in the place of equal ones. Its tables, the page
+        ``arena-errors.md`` and ``img/arena-cost.svg`` are made of all. What else it says stays.
     time_limit
         Processor time after which a run ends, and is recorded as such: seconds, or ``"10m"``.
     jobs, backend, address, progress
@@ -212,7 +212,8 @@ def _runs(
         order = order_of(stream, delay)
         settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
         for name in families:
-            if entry.sparse and (MODELS[name].deviations or MODELS[name].tables):
+            family = MODELS[name]
+            if (family.deviations or family.tables) if entry.sparse else family.texts:
                 continue
             features = deviating if MODELS[name].deviations else stream
             contenders = contenders_of(name, features, sparse=entry.sparse)
@@ -278,6 +279,7 @@ ARENA = Kind(
     texts={
         "arena.md": lambda results: page_of(
             results.cached(Standings.of), quick=results.settings["quick"]
-        )
+        ),
+        "arena-errors.md": lambda results: errors_of(results.cached(Standings.of)),
     },
 )

@@ -1,4 +1,4 @@
-"""A page of the arena that is kept, with the runs that it shows, and is brought up to date."""
+"""Pages of the arena that are kept, with the runs that they show, and are brought up to date."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drift.errors import DataError, ParameterError, needing
-from drift.experiments.arena.page import page_of
+from drift.experiments.arena.page import errors_of, page_of
 from drift.experiments.arena.standings import Standings, select
 from drift.experiments.comparison.tables import BASELINES
 from drift.experiments.folder import RunFolder
@@ -65,8 +65,9 @@ def update(path: str | PathLike[str], results: Results) -> None:
     Parameters
     ----------
     path
-        ``NAME.md``, beside which are the runs, ``NAME-runs.parquet``, and the figures that it
-        shows. Sections that the arena does not make stay where they are.
+        ``NAME.md``, beside which are the runs, ``NAME-runs.parquet``, the errors,
+        ``NAME-errors.md``, and the figures that it shows. Sections that the arena does not make
+        stay where they are.
     results
         Of the arena. Its runs take the place of equal ones.
 
@@ -90,7 +91,9 @@ def update(path: str | PathLike[str], results: Results) -> None:
     for name in every.figures:
         (path.parent / name).parent.mkdir(exist_ok=True)
         save(every.plot(name), path.parent / f"{name}.svg")
-    page = page_of(every.cached(Standings.of), kept=True)
+    standings = every.cached(Standings.of)
+    page = page_of(standings)
+    folder.write_text(f"{path.stem}-errors.md", errors_of(standings, kept=True))
     folder.write_text(path.name, _within(path.read_text("utf-8"), page) if path.exists() else page)
 
 

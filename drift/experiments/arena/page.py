@@ -1,14 +1,22 @@
-"""The arena's page, in Markdown: first of all where drift loses."""
+"""The arena's pages, in Markdown: first of all where drift loses; all errors on a second one."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.published import PUBLISHED, SOURCE
-from drift.experiments.arena.standings import FIRST, OWN, QUICK_FIRST, QUICK_ROWS
+from drift.experiments.arena.standings import (
+    FIRST,
+    OWN,
+    QUICK_FIRST,
+    QUICK_ROWS,
+    STRONG,
+    tally,
+)
 from drift.experiments.arena.streams import KINDS, STREAMS
 
 if TYPE_CHECKING:
@@ -17,7 +25,7 @@ if TYPE_CHECKING:
     from drift.experiments.arena.standings import Standings
     from drift.experiments.jobs import Record
 
-__all__ = ["losses", "page_of"]
+__all__ = ["errors_of", "losses", "page_of", "verdict"]
 
 _ABOUT = f"""\
 Each model predicts an example, then learns it. An error is the percentage of wrong predictions over
@@ -41,19 +49,26 @@ _ABOUT_GAPS = f"""\
 The *best other* is the model that has the lowest error on a stream, chosen in hindsight among all
 models with their defaults, except {OWN}s of another size. The {OWN} is *ahead* or *behind* where
 their errors differ by half a point or more. *Lead*: the median over the streams, in points."""
+_STRONG = "Against forests, bagging and boosting"
 _ABOUT_STRONG = f"""\
-Strong rivals, which are forests, bagging and boosting, ended on {{ran}} of {{n}} held-out streams:
-{{each}}. On these {{ran}}, labels at once, the {OWN} is ahead on {{ahead}}, level on {{level}} and
-behind on {{behind}}. On the others the best other is chosen among weaker models."""
+On held-out streams, labels at once. One or more of these models ended on {{ran}} of {{n}}. There
+the {OWN} is ahead of the best other on {{ahead}}, level on {{level}} and behind on {{behind}}."""
+_WEAKER = "On the others the best other is chosen among weaker models: {}."
+_ABOUT_TIMES = f"""\
+*Time*: of an example, as a multiple of the {OWN}'s; the geometric mean over the streams on which
+both were timed on one machine. [All pairs](arena-errors.md#pairs) explains the other columns."""
 _ABOUT_LOSSES = """\
 On these streams the best other is better by a tenth of a point or more:"""
 _ABOUT_TUNED = """\
 Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
 _ABOUT_ERRORS = f"""\
-*Of*: how many models the best other was chosen among; it is not the same everywhere, as some take
-long. drift's own models are among them; the README leaves them out. Each further column shows one
-model of its kind. A dash: not run. *Limit*: out of time. *Failed*: ended by an error.
-Bold: the lower error of the {OWN} and the best other."""
+What [the arena](arena.md) has measured. *Of*: how many models the best other was chosen among; it
+is not the same everywhere, as some take long. drift's own models are among them; the README leaves
+them out. Each further column shows one model of its kind. A dash: not run. *Limit*: out of time.
+*Failed*: ended by an error. Bold: the lower error of the {OWN} and the best other."""
+_WHERE = """\
+[A page of their own](arena-errors.md) has the errors on each stream, their means, all pairs of
+models and the runs that did not end."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
 [One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in pandas,
@@ -67,7 +82,8 @@ runs = runs[runs["delay"].isna() & ~runs["model"].str.contains("@")]
 
 With late labels take `runs["delay"] == "1000"` and the column `error_after_delay`.
 
-`drift arena --models NAME --page docs/arena.md` adds a model's runs to it and to this page."""
+`drift arena --models NAME --page docs/arena.md` adds a model's runs to the table, and makes both
+pages of it."""
 _ABOUT_MEANS = """\
 Of the errors above. A table has the models that ended well on at least half of the streams at each
 delay. All its means are over the same streams, those on which each of these models ended well, and
@@ -81,26 +97,22 @@ _ABOUT_TEST = """\
 so few streams it cannot be below 0.05. Development streams have no p-values, as these would prove
 nothing."""
 _ABOUT_COSTS = """\
-Mean errors, geometric mean times and memory, labels at once. Only runs whose time was taken on one
-machine count, so a table may have fewer streams than those above, or be missing."""
+Mean errors, geometric mean times and memory, labels at once. A table is over the streams on which
+all its models were timed on one machine. Few streams say no more than the order of magnitude."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error, labels at once, on whole streams in [River's benchmarks]({SOURCE}).
 River's Electricity is not comparable, as it has two columns more."""
-#: Beside those that are ensembles by `Family.ensemble`: models that win on most tables.
-_STRONG = [
-    *(name for name, family in MODELS.items() if family.ensemble),
-    *("retrained boosting", "MOA SGBT", "MOA ARF", "MOA SRP"),
-]
 _TITLES = {
     "held-out": "Held-out streams",
     "real": "Real development streams",
     "generated": "Generated development streams",
 }
+_PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
 
-def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) -> str:
+def page_of(standings: Standings, *, quick: bool = False) -> str:
     """Return the page.
 
     Parameters
@@ -109,29 +121,44 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
         Of all streams, or of some.
     quick
         Whether they are those of the quick form.
-    kept
-        Whether the runs are beside the page, in ``arena-runs.parquet``; else in ``runs.csv``.
     """
     about = _ABOUT_QUICK if quick else _ABOUT
     if not quick and not standings.of_kind("held-out"):
         about += f"\n\n{_NOT_HELD_OUT}"
     if any(standings.delays):
         about += "\n\n" + _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
-    errors = f"{_ABOUT_ERRORS}\n\n{_RUNS_KEPT if kept else _RUNS}"
     costs = list(_costs(standings))
     parts = [
         f"# The arena\n\n{about}",
         losses(standings),
-        f"## Errors\n\n{errors}",
-        *_by_kind(standings, _errors),
-        f"## Means\n\n{_ABOUT_MEANS}",
-        *_by_kind(standings, _means, delays=False),
-        f"## The {OWN} against each model\n\n{_ABOUT_PAIRS.format(own=OWN)}",
-        *([_ABOUT_TEST] if standings.of_kind("held-out") else []),
-        *_by_kind(standings, _pairs, delays=False),
+        *_strong(standings),
+        f"## Errors\n\n{_WHERE}",
         *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE, *costs] if costs else []),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
         *([] if quick else [_published(standings)]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def errors_of(standings: Standings, *, kept: bool = False) -> str:
+    """Return the page of all errors, their means, all pairs and the runs that did not end.
+
+    Parameters
+    ----------
+    standings
+        Of all streams, or of some.
+    kept
+        Whether the runs are beside the page, in ``arena-runs.parquet``; else in ``runs.csv``.
+    """
+    parts = [
+        f"# The arena's errors\n\n{_ABOUT_ERRORS}\n\n{_RUNS_KEPT if kept else _RUNS}",
+        "## Streams",
+        *_by_kind(standings, _errors),
+        f"## Means\n\n{_ABOUT_MEANS}",
+        *_by_kind(standings, _means, delays=False),
+        f"## Pairs\n\n{_ABOUT_PAIRS.format(own=OWN)}",
+        *([_ABOUT_TEST] if standings.of_kind("held-out") else []),
+        *_by_kind(standings, _pairs, delays=False),
         "## Runs that did not end",
         _failures(standings),
     ]
@@ -176,7 +203,6 @@ def losses(standings: Standings) -> str:
         Of all streams, or of some.
     """
     rows, all_gaps = [], standings.gaps()
-    strong = _strong(standings, all_gaps)
     for kind in KINDS:
         for delay in standings.delays:
             gaps = [
@@ -185,11 +211,11 @@ def losses(standings: Standings) -> str:
                 if row["delay"] == delay and STREAMS[row["stream"]].kind == kind
             ]
             if gaps:
-                counts = [len(gaps), *_ahead_level_behind(gaps)]
+                counts = [len(gaps), *tally(gaps)]
                 lead = f"{-100 * np.median(gaps):.2f}"
                 rows.append([_TITLES[kind].lower(), _when(delay), *counts, lead])
     headings = ["streams", "labels", "number", "ahead", "level", "behind", "lead"]
-    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}", _table(headings, rows, texts=[1]), *strong]
+    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}", _table(headings, rows, texts=[1])]
     for about, lost in (
         (_ABOUT_LOSSES, standings.losses()),
         (_ABOUT_TUNED, standings.losses(tuned=True)),
@@ -198,23 +224,69 @@ def losses(standings: Standings) -> str:
     return "\n\n".join(parts if rows else parts[:1])
 
 
-def _ahead_level_behind(gaps: Sequence[float]) -> list[int]:
-    ahead, behind = (sum(sign * gap >= 0.005 for gap in gaps) for sign in (-1, 1))
-    return [ahead, len(gaps) - ahead - behind, behind]
+def _strong(standings: Standings) -> Iterator[str]:
+    """Yield what strong rivals have come to on held-out streams, if there are any."""
+    heldout, contested = standings.of_kind("held-out"), standings.contested
+    if not contested:
+        return
+    theirs = [
+        row["gap"]
+        for row in standings.gaps()
+        if row["stream"] in contested and row["delay"] is None
+    ]
+    counts = dict(zip(("ahead", "level", "behind"), tally(theirs), strict=True))
+    about = _ABOUT_STRONG.format(ran=len(contested), n=len(heldout), **counts)
+    weaker = [stream for stream in heldout if stream not in contested]
+    if weaker:
+        about += " " + _WEAKER.format(", ".join(weaker))
+    pairs = standings.pairs("held-out")
+    rows = [row for row in pairs if row["other"] in STRONG]
+    others = [row for row in pairs if row["other"] not in STRONG]
+    cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
+    yield f"## {_STRONG}\n\n{textwrap.fill(about, 100)}"
+    yield _table([*_PAIR, "Holm", "time"], cells)
+    yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the other models')}", 100)
+    yield _ABOUT_TIMES
 
 
-def _strong(standings: Standings, gaps: Iterable[Record]) -> list[str]:
-    """Return the paragraph that says where strong rivals have ended, if streams are held out."""
-    heldout = standings.of_kind("held-out")
-    ended = {m: [s for s in heldout if standings.error(s, m) is not None] for m in _STRONG}
-    ran = {stream for streams in ended.values() for stream in streams}
-    if not heldout:
-        return []
-    theirs = [row["gap"] for row in gaps if row["stream"] in ran and row["delay"] is None]
-    ahead, level, behind = _ahead_level_behind(theirs)
-    each = ", ".join(f"{m} on {len(streams)}" for m, streams in ended.items() if streams) or "none"
-    counts = {"ahead": ahead, "level": level, "behind": behind}
-    return [_ABOUT_STRONG.format(ran=len(ran), n=len(heldout), each=each, **counts)]
+def verdict(pairs: Sequence[Record], whom: str) -> str:
+    """Say which differences from `OWN` are significant.
+
+    Parameters
+    ----------
+    pairs
+        Some of `Standings.pairs` of a kind.
+    whom
+        What their models are called, in the plural.
+    """
+    known = [row for row in pairs if _is_tested(row) and row["holm"] < 0.05]
+    better = [row["other"] for row in known if row["median_difference"] < 0]
+    worse = [row["other"] for row in known if row["median_difference"] > 0]
+    rest = [row["other"] for row in pairs if row["other"] not in better]
+    if not known:
+        return f"No difference from {whom} is significant (Holm below 0.05)."
+    names = ", ".join(better)
+    if len(rest) < len(better):
+        names = f"{whom}, except {', '.join(rest)}" if rest else whom
+    parts = [f"better than {names}"] * bool(better) + [f"worse than {', '.join(worse)}"] * bool(
+        worse
+    )
+    return f"The {OWN} is significantly (Holm below 0.05) {'; '.join(parts)}."
+
+
+def _times(standings: Standings, other: str) -> str:
+    """Return by how many an example takes longer than with `OWN`, on held-out streams."""
+    both = (
+        [standings.asked.get((stream, model, None)) for model in (OWN, other)]
+        for stream in standings.of_kind("held-out")
+    )
+    ratios = [
+        theirs["microseconds"] / ours["microseconds"]
+        for ours, theirs in both
+        if ours and theirs and ours["status"] == theirs["status"] == "ok"
+        if ours["microseconds"] and theirs["microseconds"]
+    ]
+    return f"{np.exp(np.mean(np.log(ratios))):.0f}" if ratios else "-"
 
 
 def _lost(losses: Iterable[Record]) -> str:
@@ -294,17 +366,24 @@ def _means(standings: Standings, kind: str) -> str:
 
 def _pairs(standings: Standings, kind: str) -> str:
     heldout = kind == "held-out"
-    rows = [
-        [
-            *(row["other"], row["n"], _percent(row["error"]), _percent(row["theirs"])),
-            *(f"{100 * row['median_difference']:+.2f}", row["wins"], row["losses"]),
-            # Of n differences the test's smallest p-value is 2 / 2^n.
-            *([f"{row['holm']:.2g}" if 2 ** (1 - row["n"]) < 0.05 else "-"] if heldout else []),
-        ]
-        for row in standings.pairs(kind)
+    rows = [[*_pair(row), *([_holm(row)] if heldout else [])] for row in standings.pairs(kind)]
+    return _table([*_PAIR, *(["Holm"] if heldout else [])], rows) if rows else ""
+
+
+def _pair(row: Record) -> list[Any]:
+    return [
+        *(row["other"], row["n"], _percent(row["error"]), _percent(row["theirs"])),
+        *(f"{100 * row['median_difference']:+.2f}", row["wins"], row["losses"]),
     ]
-    headings = ["model", "streams", OWN, "its error", "median", "wins", "losses"]
-    return _table([*headings, *(["Holm"] if heldout else [])], rows) if rows else ""
+
+
+def _is_tested(row: Record) -> bool:
+    """Whether the test can find anything: its smallest p-value of n differences is 2 / 2^n."""
+    return bool(2 ** (1 - row["n"]) < 0.05)
+
+
+def _holm(row: Record) -> str:
+    return f"{row['holm']:.2g}" if _is_tested(row) else "-"
 
 
 def _costs(standings: Standings) -> Iterator[str]:

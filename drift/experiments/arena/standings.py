@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,13 +27,20 @@ __all__ = [
     "PAIRS",
     "QUICK_FIRST",
     "QUICK_ROWS",
+    "STRONG",
     "Standings",
     "error_after_delay",
     "select",
+    "tally",
 ]
 
 #: The model that the others are held against.
 OWN = "Tracker"
+#: Forests, bagging and boosting, which win on most tables.
+STRONG = (
+    *(name for name, family in MODELS.items() if family.ensemble),
+    *("retrained boosting", "MOA SGBT", "MOA ARF", "MOA SRP"),
+)
 #: Rows before which the longest of the delays lets no label come, and the same in the quick form,
 #: which has so many rows of a stream.
 FIRST, QUICK_FIRST, QUICK_ROWS = 1_000, 100, 1_000
@@ -164,6 +170,8 @@ class Standings:
     ) -> dict[str, float]:
         """Errors of the other models that have ended well on a stream, lowest first.
 
+        Of equal ones the baselines come first.
+
         Parameters
         ----------
         stream, delay
@@ -180,15 +188,24 @@ class Standings:
             if model.endswith(", tuned") is tuned
             if (error := self.error(stream, model, delay)) is not None
         }
-        return dict(sorted(errors.items(), key=itemgetter(1)))
+        return dict(sorted(errors.items(), key=lambda item: (item[1], item[0] not in BASELINES)))
 
-    def gaps(self, *, tuned: bool = False) -> list[Record]:
+    @cached_property
+    def contested(self) -> list[str]:
+        """Held-out streams on which one or more of `STRONG` have ended, labels at once."""
+        return [
+            stream
+            for stream in self.of_kind("held-out")
+            if any(self.error(stream, model) is not None for model in STRONG)
+        ]
+
+    def gaps(self, *, tuned: bool = False, without: Collection[str] = ()) -> list[Record]:
         """Compare `OWN` with the best other model on each stream, with each delay.
 
         Parameters
         ----------
-        tuned
-            Whether the others are the tuned ones, not those at their defaults.
+        tuned, without
+            As for `others`.
 
         Returns
         -------
@@ -200,7 +217,7 @@ class Standings:
         for delay in self.delays:
             for stream in self.streams:
                 ours = self.error(stream, OWN, delay)
-                others = self.others(stream, delay, tuned=tuned)
+                others = self.others(stream, delay, tuned=tuned, without=without)
                 if ours is not None and others:
                     rival, theirs = next(iter(others.items()))
                     values = (stream, delay, ours, rival, theirs, ours - theirs)
@@ -248,6 +265,25 @@ class Standings:
             return [], []  # nothing to compare
         common = streams.intersection(*timed.values())
         return sorted(common), costs([row for row in rows if row["model"] in timed], common)
+
+
+def tally(gaps: Iterable[float]) -> tuple[int, int, int]:
+    """Count where `OWN` is ahead, level or behind; ahead and behind are half a point and more.
+
+    Parameters
+    ----------
+    gaps
+        By which others are better, each.
+
+    Examples
+    --------
+    >>> from drift.experiments.arena.standings import tally
+    >>> tally([-0.1, 0.004, -0.004, 0.005])
+    (1, 2, 1)
+    """
+    gaps = list(gaps)
+    ahead, behind = (sum(sign * gap >= 0.005 for gap in gaps) for sign in (-1, 1))
+    return ahead, len(gaps) - ahead - behind, behind
 
 
 def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
