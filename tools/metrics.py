@@ -46,7 +46,7 @@ On `/metrics` at its port, with the labels `group` and `topic`.
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
 metric. Each links to the paragraph on it.
 
-| alert | severity | fires when | for | do |
+| alert | fires when | do | severity | for |
 |---|---|---|---|---|
 {alerts}
 """
@@ -80,8 +80,8 @@ def page() -> str:
     rules = re.sub(r"{{ \$labels\.(\w+) }}", r"`<\1>`", rules).replace("`:`", ":")
     rules = re.sub(r'summary: "(.*)"', r"summary: \1", rules)
     alerts = [
-        f"| [`{name}`]({MORE[name]}) | {_found('severity: (.*)}', rule)} | {what} "
-        f"| {_found('for: (.*)', rule)} | {more} |"
+        f"| [`{name}`]({MORE[name]}) | {what} | {more} "
+        f"| {_found('severity: (.*)}', rule)} | {_found('for: (.*)', rule)} |"
         for name, rule, what, more in re.findall(
             r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n", rules, re.DOTALL
         )
