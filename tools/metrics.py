@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+from drift.consumers.codec import JsonCodec
 from drift.consumers.exporter import Exporter
 from drift.consumers.metrics import WorkerMetrics
+from drift.consumers.options import ServiceOptions, WorkerOptions
+from drift.consumers.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "metrics.md"
@@ -15,48 +23,102 @@ HEAD = """\
 
 Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how to use them.
 
-A worker serves these metrics on `/metrics` at `--metrics-port`. All have the labels
-`group` and `topic`. Those marked * also have `model` (its class), with models of keys `partition`;
-`drift_lag` and `drift_lag_seconds` always have `partition`, and rows for the topic of late labels;
-`drift_alarms_total` has `measure`. Exponential weights span some 10,000 examples.
-[`drift serve`](serving.md#requests) has metrics of its own.
+## A worker
+
+On `/metrics` at `--metrics-port`. All have the labels `group` and `topic`. `model` is the model's
+class; with models of keys, what has it also has `partition`. `drift_lag` and `drift_lag_seconds`
+have rows for the topic of late labels, too. Exponential weights span some 10,000 examples.
+
+| metric | type | more labels | meaning |
+|---|---|---|---|
+{worker}
+
+## `drift serve`
+
+On `/metrics` at its port, with the labels `group` and `topic`.
 
 | metric | type | meaning |
 |---|---|---|
-"""
-ALERTS = """
+{serve}
+
 ## Alerts
 
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. [Operations](production.md#outages-and-lost-messages) says what a worker does meanwhile.
+metric. Each links to the paragraph on it.
 
-| alert | severity | fires when | for | what to know |
+| alert | fires when | do | severity | for |
 |---|---|---|---|---|
+{alerts}
 """
+#: Labels of all metrics.
+COMMON = {"group", "topic"}
+#: Where the pages say more of what an alert is about.
+MORE = {
+    "DriftWorkerDown": "production.md#exit-codes",
+    "DriftWorkerGone": "production.md#exit-codes",
+    "DriftNoMetrics": "monitoring.md#metrics-and-probes",
+    "DriftBrokerAway": "production.md#outages-and-lost-messages",
+    "DriftNotPolling": "production.md#poison-message",
+    "DriftCheckpointsFail": "production.md#full-disk",
+    "DriftNobodyLearns": "production.md#you-see-look-at-do",
+    "DriftFallsBehind": "production.md#one-model-for-a-topic",
+    "DriftStalls": "production.md#the-order-of-records",
+    "DriftOutOfOrder": "production.md#the-order-of-records",
+    "DriftOrphans": "kafka_labels.md#options",
+    "DriftEvicted": "kafka_labels.md#options",
+    "DriftDeadLetters": "production.md#dead-letters",
+    "DriftAlarm": "monitoring.md#alarms",
+    "DriftServeDown": "serving.md#what-it-needs",
+    "DriftNobodyServes": "serving.md#what-it-needs",
+    "DriftServeStale": "serving.md#staleness",
+}
 
 
 def page() -> str:
     """Return the page."""
-    rows = []
-    for family in Exporter(WorkerMetrics()).collect():
-        name = f"`{family.name}{'_total' * (family.type == 'counter')}`"
-        has_labels = not family.samples  # as there is no model yet
-        rows.append(f"| {name}{' *' * has_labels} | {family.type} | {family.documentation} |")
     rules = (ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8")
     rules = re.sub(r"{{ \$labels\.(\w+) }}", r"`<\1>`", rules).replace("`:`", ":")
     rules = re.sub(r'summary: "(.*)"', r"summary: \1", rules)
     alerts = [
-        f"| `{name}` | {_found('severity: (.*)}', rule)} | {what} "
-        f"| {_found('for: (.*)', rule)} | {more} |"
+        f"| [`{name}`]({MORE[name]}) | {what} | {more} "
+        f"| {_found('severity: (.*)}', rule)} | {_found('for: (.*)', rule)} |"
         for name, rule, what, more in re.findall(
             r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n", rules, re.DOTALL
         )
     ]
-    return HEAD + "\n".join(rows) + "\n" + ALERTS + "\n".join(alerts) + "\n"
+    return HEAD.format(
+        worker="\n".join(_rows(Exporter(WorkerMetrics()).collect(), with_labels=True)),
+        serve="\n".join(_rows(_service().registry.collect())),
+        alerts="\n".join(alerts),
+    )
+
+
+def _rows(families: Iterable[Any], *, with_labels: bool = False) -> Iterator[str]:
+    for family in families:
+        name = f"`{family.name}{'_total' * (family.type == 'counter')}`"
+        # Of what has no samples, as there is no model yet.
+        more = [f"`{one}`" for one in getattr(family, "_labelnames", ()) if one not in COMMON]
+        labels = [", ".join(more)] * with_labels
+        yield f"| {' | '.join([name, family.type, *labels, family.documentation])} |"
+
+
+def _service() -> Service:
+    """Return a service without a model."""
+    replica: Any = SimpleNamespace(
+        codec=JsonCodec(),
+        options=WorkerOptions(topic="t", group="g"),
+        version={"checkpoint": None},
+        staleness=0.0,
+        starts=0,
+        differs=None,
+        trouble=None,
+        waits=None,
+    )
+    return Service(replica, ServiceOptions())
 
 
 def _found(pattern: str, rule: str) -> str:
-    return (re.findall(pattern, rule) or [""])[0]
+    return str((re.findall(pattern, rule) or [""])[0])
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ class Service:
         ).labels(*self._labels)
         self._requests = Counter(
             "drift_serve_requests",
-            "Requests for predictions",
+            "Requests for predictions, by the label code",
             [*_LABELS, "code"],
             registry=self.registry,
         )
@@ -396,9 +396,9 @@ class Service:
         """Yield the metrics that prometheus-client does not count itself."""
         ready = not self._problems(is_ready=True)
         for family, name, text, value in (
-            (Gauge, "staleness_seconds", "Since all was learnt", self.replica.staleness),
-            (Gauge, "serve_ready", "What /readyz says", ready),
-            (Count, "serve_checkpoints", "Checkpoints learnt from", self.replica.starts),
+            (Gauge, "staleness_seconds", "Time since all was learnt", self.replica.staleness),
+            (Gauge, "serve_ready", "1 if /readyz is 200", ready),
+            (Count, "serve_checkpoints", "Checkpoints loaded", self.replica.starts),
         ):
             metric = family(f"drift_{name}", text, labels=_LABELS)
             metric.add_metric(self._labels, value)

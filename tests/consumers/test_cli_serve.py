@@ -22,11 +22,11 @@ pytest.importorskip("kafka")
 pytest.importorskip("uvicorn")
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+def blocks(language, page="serving.md"):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -74,10 +74,10 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_answer(broker,
     assert output[0] == "ok\n", (tmp_path / "log").read_text()
     answers = [shape(json.loads(one)) for one in output[1:]]
     printed = [shape(json.loads(one)) for one in blocks("json")]
-    assert answers == printed[:2]
-    # With reasons a prediction has two more fields; the page leaves out what names the model.
-    reasons = {"threshold", "explanation"}
-    assert printed[2].keys() == (answers[0].keys() - {"model"}) | reasons
+    assert answers == printed
+    # With reasons a prediction has two more fields; their page leaves out what names the model.
+    [explained], reasons = blocks("json", "explain.md"), {"threshold", "explanation"}
+    assert json.loads(explained).keys() == (answers[0].keys() - {"model"}) | reasons
 
 
 def shape(value):
@@ -89,15 +89,15 @@ def shape(value):
     return 0.0 if isinstance(value, float) else value
 
 
-def test_the_tables_of_the_page_are_of_the_file(tmp_path):
-    table, reasons = blocks("toml")
+def test_the_tables_of_the_pages_are_of_the_file(tmp_path):
+    [table], [reasons] = blocks("toml"), blocks("toml", "explain.md")
     worker = 'topic = "t"\ngroup = "g"\ncheckpoints = "c"\n[kafka]\nbootstrap_servers="b"\n'
     reasons = reasons.replace("[worker]\n", f"[worker]\n{worker[: worker.index('[')]}")
     file = tmp_path / "worker.toml"
     file.write_text(f"{table}\n{reasons}\n{worker[worker.index('[') :]}", encoding="utf-8")
     read = _settings.read(file, {}, {}, {}, "b:1", Secrets(), _settings.ServeOptions)
     options = read.worker
-    assert (options.host, options.port, options.max_staleness) == ("0.0.0.0", 8000, 30.0)  # noqa: S104
+    assert (options.host, options.port, options.max_staleness) == ("0.0.0.0", 8000, 300.0)  # noqa: S104
     assert (options.max_examples, options.max_features, options.timeout) == (100, 10_000, 5.0)
     assert options.topic == "t"
     # And a worker reads the same file.

@@ -1,6 +1,6 @@
-"""What composes with River, tried: each row of docs/compose.md is run.
+"""What works with River, tried: each row of docs/works_with_river.md is run.
 
-`python tests/test_compose.py` writes the page's table anew.
+`python tests/test_works_with_river.py` writes the page's table anew.
 """
 
 import itertools
@@ -15,27 +15,36 @@ from river import datasets, metrics
 
 from drift import models
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "compose.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "works_with_river.md"
 #: The models that stand for the others: nothing to tune and any number of classes; two classes.
 MODELS = {
     "Tracker": lambda: models.Tracker(budget=50),
     "LBP": lambda: models.LBP(budget=50),
 }
-#: What is written for `model` is the model. Streams: dense with two classes, with seven, and text.
+#: By kind. What is written for `model` is the model. Streams: dense with two classes, with seven,
+#: and text.
 ROWS = {
-    "dense": [
+    "scaler": [
         "preprocessing.StandardScaler() | model",
         "preprocessing.MinMaxScaler() | model",
         "preprocessing.Normalizer() | model",
+    ],
+    "imputer, encoder": [
         "preprocessing.StatImputer() | model",
         "preprocessing.OneHotEncoder() | model",
         "preprocessing.FeatureHasher(n_features=64) | model",
+    ],
+    "more features": [
         "feature_extraction.PolynomialExtender() | model",
         "feature_extraction.RBFSampler(seed=0) | model",
+    ],
+    "fewer features": [
         "feature_selection.VarianceThreshold() | model",
         "compose.SelectType(float, int) | model",
         "(compose.Select('age_of_domain') + preprocessing.MinMaxScaler()) | model",
         "compose.Discard('age_of_domain') | model",
+    ],
+    "ensemble": [
         "ensemble.BaggingClassifier(model, n_models=3, seed=0)",
         "ensemble.ADWINBaggingClassifier(model, n_models=3, seed=0)",
         "ensemble.LeveragingBaggingClassifier(model, n_models=3, seed=0)",
@@ -43,10 +52,16 @@ ROWS = {
         "ensemble.SRPClassifier(model, n_models=3, seed=0)",
         "ensemble.VotingClassifier([model, model.clone(), model.clone()])",
         "ensemble.StackingClassifier([model, model.clone()], meta_classifier=model.clone())",
+    ],
+    "drift detector": [
         "river_drift.DriftRetrainingClassifier(model, river_drift.ADWIN(), False)",
+    ],
+    "rare class": [
         "imblearn.RandomUnderSampler(model, {False: .5, True: .5}, seed=0)",
         "imblearn.HardSamplingClassifier(model, p=0.5, size=20, seed=0)",
-        "active.EntropySampler(model, seed=0)",
+    ],
+    "active learning": ["active.EntropySampler(model, seed=0)"],
+    "choice of a model": [
         "model_selection.SuccessiveHalvingClassifier([model, model], metrics.Accuracy(), 200)",
     ],
     "several classes": [
@@ -68,32 +83,32 @@ NAMES = {
     for name in re.findall(r"\b(\w+)\.[A-Z]", " ".join(itertools.chain(*ROWS.values())))
     if name != "models"
 } | {"models": models}
-CASES = [(stream, code) for stream, rows in ROWS.items() for code in rows]
-#: What a model refuses, as the page says below its table, and by which error.
+CASES = [(kind, code) for kind, rows in ROWS.items() for code in rows]
+#: What a model refuses, as the page says above its table, and by which error.
 REFUSED = {
     ("LBP", "model"): "LabelError",
     ("Tracker", "preprocessing.StandardScaler() | models.OneVsRest(model)"): "ParameterError",
 }
 
 
-def examples(stream):
-    if stream == "text":
+def examples(kind):
+    if kind == "text":
         words = {True: ["cheap", "pills", "buy", "now"], False: ["minutes", "of", "our", "notes"]}
         for i, (a, b) in enumerate(itertools.product("abcdefghij", repeat=2)):
             y = (7 * i) % 3 == 0
             yield f"{words[y][i % 4]} {a}{b} {words[y][(i + 1) % 4]} {words[not y][i % 4]}", y
-    elif stream == "dense":
-        yield from itertools.islice(datasets.Phishing(), 200)
-    else:
+    elif kind == "several classes":
         yield from itertools.islice(datasets.ImageSegments(), 150)
+    else:
+        yield from itertools.islice(datasets.Phishing(), 200)
 
 
-def outcome(name, stream, code):
+def outcome(name, kind, code):
     """Run a composition; "learns" if it does and a copy continues alike, or its error's name."""
     try:
         made = eval(code, {**NAMES, "model": MODELS[name]()})  # noqa: S307 - the rows above
         accuracy, labels = metrics.Accuracy(), Counter()
-        rows = list(examples(stream))
+        rows = list(examples(kind))
         for x, y in rows[:-10]:
             predicted = made.predict_one(x)
             if isinstance(predicted, tuple):  # of the sampler, which has {} for no label yet
@@ -109,17 +124,17 @@ def outcome(name, stream, code):
     return "learns" if same and accuracy.get() > most / labels.total() else "learns nothing"
 
 
-def row(stream, code):
+def row(kind, code):
     escaped = code.replace("|", "\\|")
-    return f"| {stream} | `{escaped}` |"
+    return f"| {kind} | `{escaped}` |"
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("stream", "code"), CASES, ids=[code for _, code in CASES])
+@pytest.mark.parametrize(("kind", "code"), CASES, ids=[code for _, code in CASES])
 @pytest.mark.filterwarnings("ignore")  # of River's
-def test_it_learns_or_is_refused(model, stream, code):
-    assert outcome(model, stream, code) == REFUSED.get((model, code), "learns")
+def test_it_learns_or_is_refused(model, kind, code):
+    assert outcome(model, kind, code) == REFUSED.get((model, code), "learns")
 
 
 def test_the_page_has_these_rows_and_no_others():
