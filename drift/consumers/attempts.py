@@ -5,33 +5,53 @@ by a hang beyond what /livez allows. Each claim leaves a small file beside its c
 
     attempt-00000007.json    {"starts": 2, "offsets": [["t", 0, 5]], "at": ["t", 0, 7], "deaths": 1}
 
-Claims that start at the same offsets count as `starts`. From the third on, messages are taken one
-at a time: the file names a message before it is taken, and none once it was. So a claim that finds
-a name knows where the one before died. Before that message a checkpoint is written, so that what
-came before it is not sent again; after three deaths in it, it is left out.
+Claims that went on from the same checkpoint and have not said that they end count as `starts`. From
+the second on, messages are taken one at a time until the next checkpoint: the file names a message
+before it is taken, and none once it was. MemoryError and a hang are noticed while they last, and
+named at once. So a claim that finds a name knows where the one before died. Before that message a
+checkpoint is written, so that what came before it is not sent again; after three deaths in it, it
+is left out.
 
 Errors that say what they are, as of a registry that is away, end a worker, too, but name no
-message. Checkpoints in an object store have no such file: there an operator skips a message.
+message. For checkpoints in an object store the file is in the temporary folder of the machine.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drift.consumers.records import Position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import TopicPartition
 
-__all__ = ["Attempt"]
+__all__ = ["Attempt", "folder_of_notes"]
 
-#: Starts at the same offsets that may end anyhow, and deaths in one message that are enough.
-_STARTS, _DEATHS = 2, 3
+#: Deaths in one message that are enough.
+_DEATHS = 3
+
+
+def folder_of_notes(checkpoints: AnyPath) -> Path | None:
+    """Return the folder of the notes on a claim; None where an object store's cannot be made."""
+    if isinstance(checkpoints, Path):
+        return checkpoints
+    mine = Path(tempfile.gettempdir(), f"drift-{os.getuid()}")
+    folder = mine / sha256(str(checkpoints).encode()).hexdigest()
+    with suppress(OSError):
+        mine.mkdir(mode=0o700, exist_ok=True)
+        if mine.stat().st_uid == os.getuid():  # others may write to the temporary folder, too
+            folder.mkdir(exist_ok=True)
+            return folder
+    return None
 
 
 class Attempt:
@@ -49,9 +69,11 @@ class Attempt:
     Attributes
     ----------
     starts : int
-        How many claims have started there, with this one.
+        How many claims have gone on from there without saying that they end, with this one.
     is_careful : bool
         Whether each message is to be noted before it is taken.
+    at : Position or None
+        The message that is noted now.
     suspect : Position or None
         The message in which a claim before died.
     deaths : int
@@ -62,12 +84,11 @@ class Attempt:
     >>> import tempfile
     >>> from pathlib import Path
     >>> folder, message = Path(tempfile.mkdtemp()), Position("t", 0, 7)
-    >>> for epoch in range(1, 7):
+    >>> for epoch in range(1, 6):
     ...     attempt = Attempt(folder, epoch, {("t", 0): 5})
     ...     print(attempt.is_careful, attempt.deaths, attempt.is_given_up(message))
     ...     if attempt.is_careful:
     ...         attempt.note(message)
-    False 0 False
     False 0 False
     True 0 False
     True 1 False
@@ -77,14 +98,15 @@ class Attempt:
 
     def __init__(self, folder: Path, epoch: int, offsets: Mapping[TopicPartition, int]) -> None:
         self._file = folder / f"attempt-{epoch:08d}.json"
-        self._offsets = [[*place, offset] for place, offset in sorted(offsets.items())]
+        self._offsets = _listed(offsets)
         self.starts, self.deaths = 1, 0
         self.suspect: Position | None = None
+        self.at: Position | None = None
         with suppress(OSError, LookupError, TypeError, ValueError):  # where it is damaged
             self._go_on(folder)
         if self.suspect is not None and offsets.get(self.suspect[:2], 0) > self.suspect.offset:
             self.suspect, self.deaths = None, 0  # it was taken
-        self.is_careful = self.starts > _STARTS or self.suspect is not None
+        self.is_careful = self.starts > 1 or self.suspect is not None
         self.note(None)
         for file in folder.glob("attempt-*.json"):
             if file.name < self._file.name:
@@ -107,6 +129,7 @@ class Attempt:
 
     def note(self, position: Position | None) -> None:
         """Note the message that is taken now; None for none."""
+        self.at = position
         text = json.dumps(
             {
                 "starts": self.starts,
@@ -122,7 +145,17 @@ class Attempt:
 
     def saved(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Note that there is a checkpoint; it ends the care once it is behind the suspect."""
-        if self.suspect is not None and offsets.get(self.suspect[:2], 0) <= self.suspect.offset:
-            return
-        self.suspect, self.deaths, self.is_careful = None, 0, False
-        self.note(None)
+        self._offsets, self.starts = _listed(offsets), 1
+        if self.suspect is None or offsets.get(self.suspect[:2], 0) > self.suspect.offset:
+            self.suspect, self.deaths, self.is_careful = None, 0, False
+        self.note(self.at)
+
+    def end(self) -> None:
+        """Note that the claim ends, and not because of a message."""
+        if self.at is None:
+            self.starts = 0
+            self.note(None)
+
+
+def _listed(offsets: Mapping[TopicPartition, int]) -> list[list[str | int]]:
+    return [[*place, offset] for place, offset in sorted(offsets.items())]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from drift.consumers.attempts import Attempt
+from drift.consumers.attempts import Attempt, folder_of_notes
 from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.order import Clock, Order, Runs
+from drift.consumers.records import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from drift.consumers.learner import Learner
     from drift.consumers.records import Message, TopicPartition
 
-__all__ = ["ClaimedModel", "FedLearner", "largest_record"]
+__all__ = ["ClaimedModel", "FedLearner", "largest_record", "skipping"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -32,6 +33,17 @@ _LONG = 10.0
 def largest_record(codec: Codec) -> int:
     """Return the bytes of the largest record that is read for a codec: value, key and headers."""
     return getattr(codec, "max_bytes", LARGEST) + (1 << 20)
+
+
+def skipping(folder: AnyPath, position: Position) -> str:
+    """Return the command that leaves a message out."""
+    return f"drift checkpoint skip {folder} {position}"
+
+
+def _from(offsets: Mapping[TopicPartition, int]) -> list[str]:
+    """Return the first messages of partitions, of the first five."""
+    first = [str(Position(*place, offset)) for place, offset in islice(offsets.items(), 5)]
+    return [*first, *(["..."] * (len(offsets) > len(first)))]
 
 
 class FedLearner:
@@ -170,24 +182,44 @@ class ClaimedModel(FedLearner):
 
     def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
         super().__init__(learner, consumer)
-        self.attempt: Attempt | None = None  # where messages are taken with care
+        self.attempt: Attempt | None = None  # once it has begun, where it can be noted
+        self.blamed: Position | None = None  # the last message that has hung
         self._has_begun = False
         self.saving: _Saving | None = None
 
     def begin(self, folder: AnyPath) -> None:
         """Look, before the first message, how claims before this one have ended."""
-        if self._has_begun or not isinstance(folder, Path):
+        if self._has_begun:
             return
         self._has_begun = True
-        attempt = Attempt(folder, self.learner.epoch, self.learner.offsets)
-        if attempt.is_careful:
-            self.attempt = attempt
+        notes = folder_of_notes(folder)
+        if notes is None:
+            return
+        offsets = self.learner.offsets
+        self.attempt = attempt = Attempt(notes, self.learner.epoch, offsets)
+        if attempt.suspect is not None:
             why = f"a worker died in message {attempt.suspect}, for the {attempt.deaths}. time"
             log.warning(
-                "%s: %s: messages are taken one at a time until the next checkpoint",
-                self.learner.claim_id,
-                why if attempt.suspect else f"{attempt.starts - 1} workers ended soon after this",
+                "%s: %s, and at the third it is left out; sooner by %s",
+                *(self.learner.claim_id, why, skipping(folder, attempt.suspect)),
             )
+        elif attempt.is_careful:
+            log.warning(
+                "%s: a worker died among the messages from %s on, for the %d. time: they are taken "
+                "one at a time until the next checkpoint, so that the next start can name it",
+                *(self.learner.claim_id, ", ".join(_from(offsets)), attempt.starts - 1),
+            )
+
+    @property
+    def is_careful(self) -> bool:
+        """Whether messages are taken one at a time."""
+        return self.attempt is not None and self.attempt.is_careful
+
+    def end(self) -> None:
+        """Let go of it, and note that no message has ended it."""
+        if self.attempt is not None:
+            self.attempt.end()
+        self.learner.close()
 
     @property
     def is_written(self) -> bool:
@@ -221,5 +253,4 @@ class ClaimedModel(FedLearner):
         learner.metrics.checkpointed()
         if self.attempt is not None:
             self.attempt.saved(saving.offsets)
-            self.attempt = self.attempt if self.attempt.is_careful else None
         return saving.offsets

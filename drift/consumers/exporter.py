@@ -263,7 +263,7 @@ _HELP = {
     "checkpoint_age_seconds": "Age of the newest checkpoint",
     "jumps": "Timestamps not taken, as they jump more than max_jump forward or back",
     "dead_letters": "Messages sent to the dead letter topic",
-    "skipped": "Messages left out by skip in [codec]",
+    "skipped": "Messages left out by skip in [codec], and heartbeats of labels",
     "pending": "Late labels: features that wait for their label",
     "orphans": "Late labels: labels without features",
     "duplicates": "Late labels: second labels of an id",

@@ -17,7 +17,7 @@ from drift.consumers.join import Early, Join, Waiting
 from drift.consumers.learner import NO_FAULT_OF_IT, Learner, attempt, decoded
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing, Position
-from drift.errors import CheckpointError, ConsumerError, MessageError
+from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,7 +49,17 @@ def identified(decode: Callable[..., Example], message: Message) -> Example:
 
 
 def labelled(decode: Callable[..., Example], message: Message) -> Example:
-    """Return the decoded label message, with a label that survives a checkpoint."""
+    """Return the decoded label message, with a label that survives a checkpoint.
+
+    Raises
+    ------
+    MessageError
+        If it is none.
+    SkippedError
+        If it is a heartbeat, which has nothing. It moves the time, as each message does.
+    """
+    if not message.value and message.key is None and not message.headers:
+        raise SkippedError("value", "is empty, as are key and headers: a heartbeat")
     example = identified(decode, message)
     label, weight = plain(example.label), plain(example.weight)
     if example.id is None:

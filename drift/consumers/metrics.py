@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drift.consumers.alarms import Alarm
     from drift.consumers.answers import Answer
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import TopicPartition
+    from drift.consumers.records import Position, TopicPartition
     from drift.explain import Baseline
     from drift.types import Features, Label
 
@@ -428,6 +428,8 @@ class WorkerMetrics:
         Returns the number of records learnt because `max_idle` was over.
     held : float
         Seconds for which the next record has waited for other partitions.
+    at : Position or None
+        The message that is taken now.
     takeovers : list of str
         How far those are that are under way. Replace it rather than change it.
     takeover_seconds : float
@@ -462,6 +464,7 @@ class WorkerMetrics:
         self.rebalances = self.partitions = 0
         self.connections: Callable[[], int] = int
         self.forced_steps: Callable[[], int] = int
+        self.at: Position | None = None
         self.takeovers: list[str] = []
         self.takeover_seconds = 0.0
         self.reread = 0
@@ -484,7 +487,8 @@ class WorkerMetrics:
         ['no broker is connected', 'no partition is assigned']
         """
         silent = round(time.monotonic() - self.polled)
-        problems = [] if self.is_alive() else [f"no poll for {silent} s"]
+        amid = "" if self.at is None else f", amid message {self.at}"
+        problems = [] if self.is_alive() else [f"no poll for {silent} s{amid}"]
         problems += [] if self.connections() else ["no broker is connected"]
         idle = not self.partitions and not self.takeovers
         problems += ["no partition is assigned"] if idle else self.takeovers

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
 from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.claim import ClaimedModel, largest_record
+from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
@@ -142,7 +142,7 @@ class Worker:
         self.metrics.forced_steps = self._forced_steps
         self._caught_up = True  # whether all was taken whose turn had come
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
-        self._stopping = threading.Event()
+        self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
         self._refused: dict[ClaimId, float] = {}  # since when models cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
@@ -197,6 +197,7 @@ class Worker:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self.stop)
         options = self.options
+        threading.Thread(target=self._watch, name="drift-watch", daemon=True).start()
         try:
             self._producer.check(filter(None, options.outputs))
             if options.dead_letters is None:
@@ -231,10 +232,31 @@ class Worker:
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
 
     def _close(self) -> None:
+        self._ended.set()
         self._taker.shutdown()
         self._writer.shutdown()
         self._consumer.close()
         self._producer.close()
+
+    def _watch(self) -> None:
+        """Say in which message the worker hangs, on a thread of its own."""
+        while not self._ended.wait(self.metrics.silence / 10):
+            self._name_hang()
+
+    def _name_hang(self) -> None:
+        """Log and note, once, the message that the worker is in for too long."""
+        at = self.metrics.at
+        claim = None if at is None else self._claims.get(self._claim_id(at[:2]))
+        if at is None or claim is None or claim.blamed == at or self.metrics.is_alive():
+            return
+        claim.blamed = at
+        log.error(
+            "%s has kept the worker for %d s, and would keep the next one, too. Kill this one: at "
+            "the third time the message is left out; sooner by %s",
+            *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
+        )
+        if claim.attempt is not None:
+            claim.attempt.note(at)
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
@@ -309,15 +331,18 @@ class Worker:
                 if claim.order:
                     claim.begin(self.folder.folder(learner.claim_id))
                 for message in claim.in_turn():
-                    if claim.attempt is not None and not self._brace(claim, message.position):
+                    if claim.is_careful and not self._brace(claim, message.position):
                         return learnt
-                    for outgoing in learner.take(message):
+                    self.metrics.at = message.position
+                    answer = learner.take(message)
+                    self.metrics.at = None
+                    if claim.attempt is not None and claim.attempt.at is not None:
+                        claim.attempt.note(None)
+                    for outgoing in answer:
                         self._producer.send(outgoing)
                     learnt += 1
                     if learner.trial is not None:
                         self._judge(learner)
-                    if claim.attempt is not None:
-                        claim.attempt.note(None)
                     if self._stopping.is_set() or time.monotonic() > until:
                         self._caught_up = False
                         break
@@ -344,11 +369,23 @@ class Worker:
         try:
             yield
         except BaseException as error:
-            if claim.attempt is not None and isinstance(error, DriftError):
-                claim.attempt.note(None)  # it is no fault of the message
+            self._blame(claim, error)
             if not isinstance(error, UnsentError):
                 self._drop(claim.learner.claim_id)
             raise
+        finally:
+            self.metrics.at = None
+
+    def _blame(self, claim: ClaimedModel, error: BaseException) -> None:
+        """Note, and say, which message has raised what ends the worker, if it is its fault."""
+        at, attempt = self.metrics.at, claim.attempt
+        if isinstance(error, DriftError) or not isinstance(error, Exception):
+            at = None
+        elif at is not None:
+            command = skipping(self.folder.folder(claim.learner.claim_id), at)
+            log.error("%s ends the worker: %r. %s leaves it out", at, error, command)
+        if attempt is not None and attempt.at != at:
+            attempt.note(at)
 
     def _brace(self, claim: ClaimedModel, position: Position) -> bool:
         """Note a message that may end the process; say whether the model is still there."""
@@ -580,7 +617,7 @@ class Worker:
             saving = claim.saving
             if saving is not None and (error := saving.written.exception()) is not None:
                 log.warning("%s: %s", claim_id, error)
-            claim.learner.close()
+            claim.end()
             self._forced += claim.order.forced
         self._consumer.hold(
             [place for place in self.assignment.states if self._claim_id(place) == claim_id]

@@ -207,6 +207,12 @@ def test_a_message_is_shown_as_the_example_that_it_becomes():
     ]
 
 
+def test_a_heartbeat_of_labels_is_none_that_fails():
+    beat = Message(Position("labels", 0, 0), None, b"")
+    [_, line, *_] = DryRun(JsonCodec(), [beat], "labels").lines()
+    assert line == "    skipped: value is empty, as are key and headers: a heartbeat"
+
+
 def test_many_features_are_cut():
     [_, line, *_] = DryRun(
         JsonCodec(), messages({"features": dict.fromkeys(map(str, range(99)), 1)})

@@ -212,6 +212,23 @@ def test_a_correction_is_learnt_and_counts_as_no_example():
     assert +one.join.counts == {"silent": 2, "corrected": 1}
 
 
+def test_a_heartbeat_moves_the_time_and_is_no_label():
+    one = learner(silence=False, after=1)
+    one.take(pair(1, {"a": 1.0})[0]._replace(timestamp=0))
+    beat = Message(Position("l", 0, 0), None, b"", timestamp=500)
+    assert one.take(beat) == []
+    assert one.metrics.examples == 0
+    assert one.take(Message(Position("l", 0, 1), None, None, timestamp=5000)) == []
+    one.note()
+    assert (one.metrics.examples, one.metrics.skipped, one.metrics.late["silent"]) == (1, 2, 1)
+    assert (one.metrics.dead_letters, one.metrics.late["orphans"]) == (0, 0)
+    # A label may be lost with these.
+    for n, more in enumerate(({"key": b"k"}, {"headers": [("h", b"")]}, {"value": b" "})):
+        [letter] = one.take(beat._replace(position=Position("l", 0, 2 + n), **more))
+        assert letter.topic == "dead"
+    assert one.metrics.skipped == 2
+
+
 class Failing(LBP):
     """A model that cannot learn some features."""
 
