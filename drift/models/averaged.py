@@ -79,7 +79,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def __init__(self, model: KernelModel) -> None:
         check_instance("model", model)
-        if not issubclass(type(model), KernelModel):  # a pipeline would pass isinstance
+        # Not `isinstance`, which a River pipeline passes for the class of its last step.
+        if not issubclass(type(model), KernelModel):
             raise ParameterError(
                 "model must be a classifier of drift.models and not a wrapper, not "
                 f"{type(model).__name__}: put transformers in front of Averaged"
@@ -88,8 +89,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self.model: KernelModel = model
         self._n_examples = 0.0  # sum of the weights of all examples
         self._since = 0.0  # sum of the weights of examples that the current hypothesis predicted
-        # Coefficients of the current hypothesis, and sums of those before it, by class index (0 for
-        # a binary model) and support, the oldest first.
+        # By class index (0 in a binary model) and support, the oldest first: coefficients of the
+        # current hypothesis, and the weighted sum of the coefficients of all earlier ones.
         self._held = model._expansion()
         self._sums = 0.0 * self._held
         self._serials = list(model._supports.serials)

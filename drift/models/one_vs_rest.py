@@ -83,7 +83,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     def __init__(self, model: KernelClassifier) -> None:
         check_instance("model", model)
-        # River has a pipeline pass for what its last step is.
+        # Not `isinstance`, which a River pipeline passes for the class of its last step.
         if not issubclass(type(model), Scored) or not model._has_binary_hooks:
             raise ParameterError(
                 f"model must be a binary classifier of drift.models, not {type(model).__name__}: "
@@ -189,9 +189,9 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         if self._shared is None:
             self._shared = SharedStore(supports.kernel, wide=model._wide)
         shared: Hypothesis = SharedSupports(self._shared, supports.budget)
-        model._supports = cast("SupportSet", shared)  # whose hooks use no more than a Hypothesis
+        model._supports = cast("SupportSet", shared)  # its hooks use no more than a Hypothesis
         model._share_guard(self._guard)
-        for x, coefficient in supports:  # of a model that does not start empty
+        for x, coefficient in supports:  # with `bias`, a model starts with a support
             model._supports.read(x)
             model._supports.add(x, coefficient)
         return model
@@ -241,5 +241,5 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         """Number of supports; one that several classes hold in a shared store counts once."""
         if self._shared is not None:
             return int((self._shared.users > 0).sum())
-        models = list(self.models.values())  # at once, as another thread may bring a class
+        models = list(self.models.values())  # copied first: another thread may add a class
         return sum(model.n_supports for model in models)

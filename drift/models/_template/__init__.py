@@ -17,8 +17,9 @@
 ``leave_one_out``       `LeaveOneOut`, for algorithms that evict the most redundant support.
 ======================  ===========================================================================
 
-An algorithm starts from ``binary``, ``multiclass`` or ``two_or_more``, and may take ``draws`` or
-``leave_one_out`` as well. A file uses only files above it. ``binary`` and ``multiclass`` do not use
-each other. An update changes attributes of the model or of its parts, so that the guard can undo
-it.
+An algorithm derives from `KernelClassifier`, `MulticlassKernelClassifier` or `TwoOrMore`, and may
+take `Drawing` or `LeaveOneOut` as well.
+
+A file uses only files above it. ``binary`` and ``multiclass`` do not use each other. An update
+changes attributes of the model or of its parts, so that the guard can undo it.
 """
