@@ -1,33 +1,33 @@
 # Many rows of a batch in one call.
 
 cdef bint may_update(
-    const double *scores, const double *errors, const double *factors, int count, int k, double margin, bint rivals
+    const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin, bint rivals
 ) noexcept:
     """Whether an example of class `k` may cause an update: rounding counts as if it did; see `ClassHypotheses`."""
     cdef int c
     cdef double sign, least, largest = 0.0
-    if not 0 <= k < count:
+    if not 0 <= k < n_classes:
         return True
     if not rivals:
-        for c in range(count):
+        for c in range(n_classes):
             sign = factors[c] if c == k else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
                 return True
         return False
-    for c in range(count):
+    for c in range(n_classes):
         largest = max(largest, fabs(factors[c]) * errors[c])
     least = factors[k] * scores[k] - margin - 4.0 * largest
-    if count == 1:
+    if n_classes == 1:
         return not least > 0.0
-    for c in range(count):
+    for c in range(n_classes):
         if c != k and not least > factors[c] * scores[c]:
             return True
     return False
 
 
-cdef int best_class(const double *scores, const double *factors, int count) noexcept:
+cdef int best_class(const double *scores, const double *factors, int n_classes) noexcept:
     cdef int c, best = 0
-    for c in range(1, count):
+    for c in range(1, n_classes):
         if factors[c] * scores[c] > factors[best] * scores[best]:
             best = c
     return best
@@ -44,11 +44,11 @@ cdef class Batches(Steps):
             self.read((<list>rows)[i])
             return 0
         self.read_row_at(view, i)
-        if self.count * column_bytes < DRIFT_WINDOW_BYTES or i == view.size - 1:
+        if self.n_terms * column_bytes < DRIFT_WINDOW_BYTES or i == view.size - 1:
             return 0
         if self.window_row == i and self.window.covers(i, self.padded()):
             return 0
-        for k in range(self.count):
+        for k in range(self.n_terms):
             n_dense += drift_is_dense(&self.columns[self.terms.ids[k]])
         if n_dense * column_bytes >= DRIFT_WINDOW_BYTES:
             self.open_window(view, i)
@@ -75,7 +75,7 @@ cdef class Batches(Steps):
                 break  # raised again when the row is learnt
             self.sort_point()
             drift_record_row(
-                self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.count
+                self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.n_terms
             )
             window.size += 1
         drift_sum_rows(self.wide, window.recorded, window.sums, window.size, window.slots)
@@ -119,30 +119,30 @@ cdef class Batches(Steps):
         """Predict rows up to the first that may cause an update, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
-        cdef int i, c, k, n = <int>len(rows), count = <int>len(classes.factors)
+        cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint rivals = labels is None or classes.rivals
         cdef bint supports_may_update = labels is not None and classes.supports_may_update
         cdef dict index_of = classes.index_of
         cdef list class_labels = list(index_of)
         cdef Calibration calibration = classes.calibration
-        cdef Buffer work = buffer_of(bytearray(2 * count * sizeof(double)))
-        cdef double *scores = doubles(work, 2 * count)
-        cdef double *factors = doubles(factor, count)
+        cdef Buffer work = buffer_of(bytearray(2 * n_classes * sizeof(double)))
+        cdef double *scores = doubles(work, 2 * n_classes)
+        cdef double *factors = doubles(factor, n_classes)
         for i in range(<int>len(predictions), n):
-            k = -1 if labels is None else index_of.get(labels[i], count)
+            k = -1 if labels is None else index_of.get(labels[i], n_classes)
             self.read_next(rows, view, i)
-            if not self.score_classes(by_class, count, scores, scores + count):
+            if not self.score_classes(by_class, n_classes, scores, scores + n_classes):
                 break
             if k < 0:
-                k = best_class(scores, factors, count)
-            if may_update(scores, scores + count, factors, count, k, margin, rivals):
+                k = best_class(scores, factors, n_classes)
+            if may_update(scores, scores + n_classes, factors, n_classes, k, margin, rivals):
                 break
             if supports_may_update and self.may_be_support():
                 break
             if labels is not None:
-                for c in range(count):
+                for c in range(n_classes):
                     scores[c] *= factors[c]
-                calibration.learn_scores(scores, count, k, 1.0)
+                calibration.learn_scores(scores, n_classes, k, 1.0)
             predictions.append(class_labels[k])
         self.close_window(n - <int>len(predictions))

@@ -60,17 +60,19 @@ cdef class Changes(Batches):
         cdef int32_t *features
         cdef list owned = None
         cdef dict new_features = {}  # created before names are borrowed
-        if type(x) is not dict and type(x) is not Row:
-            x = as_dict(x)  # a dict that keeps the names alive
-        self.read(x)  # also if it is the point, whose names may be gone
-        if self.n_unknown and not (self.plain or self.by_index):
-            self.start_point()
-            owned = self.read_any(x)
+        # New names are borrowed, and may be gone.
+        if not self.current or self.learning != <PyObject *>x or (self.n_unknown and not self.by_index):
+            if type(x) is not dict and type(x) is not Row:
+                x = as_dict(x)  # a dict that keeps the names alive
+            self.read(x)
+            if self.n_unknown and not (self.plain or self.by_index):
+                self.start_point()
+                owned = self.read_any(x)
         reserve(&self.added, 1)
-        reserve(&self.converted, 2 * (self.count + self.n_unknown))  # for its addition and removal
+        reserve(&self.converted, 2 * (self.n_terms + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
             self.reserve_slots(self.n_slots + 1)
-        features = <int32_t *>grown(NULL, (self.count + self.n_unknown) * sizeof(int32_t))
+        features = <int32_t *>grown(NULL, (self.n_terms + self.n_unknown) * sizeof(int32_t))
         if self.free_slots.size:
             self.free_slots.size -= 1
             slot = self.free_slots.items[self.free_slots.size]
@@ -84,7 +86,7 @@ cdef class Changes(Batches):
             push(&self.added, slot)
         self.scored = self.filled = self.current = False
         self.sort_point()
-        for k in range(self.count):
+        for k in range(self.n_terms):
             self.put(self.sorted.ids[k], slot, self.sorted.values[k])
         if self.n_unknown:
             self.put_unknown(slot, new_features)

@@ -34,7 +34,7 @@ cdef struct Reading:
     Sum norm2
     Terms terms
     int32_t *unknown
-    int count, n_unknown
+    int n_terms, n_unknown
 
 
 cdef inline void add_feature(Reading *reading, int k, int j, double v) noexcept:
@@ -44,9 +44,9 @@ cdef inline void add_feature(Reading *reading, int k, int j, double v) noexcept:
         reading.unknown[reading.n_unknown] = k
         reading.n_unknown += 1
     else:
-        reading.terms.ids[reading.count] = j
-        reading.terms.values[reading.count] = v
-        reading.count += 1
+        reading.terms.ids[reading.n_terms] = j
+        reading.terms.values[reading.n_terms] = v
+        reading.n_terms += 1
 
 
 cdef class Point(Slots):
@@ -62,11 +62,12 @@ cdef class Point(Slots):
     cdef object row_names  # of the array's columns; None for numbers
     cdef unsigned long reader  # the thread that read it
     cdef readonly int64_t n_read  # number of points read
+    cdef PyObject *learning  # the example of the current step, as long as it is the point; else NULL
 
     # The point: a term for each feature that a support has.
     cdef Terms terms  # in the order read
     cdef Terms sorted  # by column, and divided by `divisor`
-    cdef int count
+    cdef int n_terms
     cdef bint ordered  # whether `sorted` is valid
     cdef double read_norm2  # |x|^2 as read, with new features
     cdef double divisor, point_scale, point_norm2, point_cosine_factor  # as for a slot
@@ -79,12 +80,12 @@ cdef class Point(Slots):
     # What is valid. A change of the supports ends all three, a change of coefficients the last.
     cdef bint current  # the point
     cdef bint filled  # `kernels`
-    cdef bint scored  # `last_score`
+    cdef bint scored  # `point_score`
 
     # The previous point, to recognise it.
-    cdef Terms last
-    cdef int last_count
-    cdef double last_norm2
+    cdef Terms previous
+    cdef int previous_n_terms
+    cdef double previous_norm2
     cdef bint was_filled, was_scored
 
     def __cinit__(self):
@@ -92,8 +93,8 @@ cdef class Point(Slots):
 
     def __dealloc__(self):
         free(self.given); free(self.unknown); free(self.keys); free(self.spare_keys)
-        free(self.terms.ids); free(self.sorted.ids); free(self.last.ids)
-        free(self.terms.values); free(self.sorted.values); free(self.last.values)
+        free(self.terms.ids); free(self.sorted.ids); free(self.previous.ids)
+        free(self.terms.values); free(self.sorted.values); free(self.previous.values)
 
     # --- threads -------------------------------------------------------------------------------
     # Another thread can run only during the caller's code, or between two calls.
@@ -115,7 +116,7 @@ cdef class Point(Slots):
         self.spare_keys = <uint64_t *>grown(self.spare_keys, count * sizeof(uint64_t))
         self.reserve_terms(&self.terms, count)
         self.reserve_terms(&self.sorted, count)
-        self.reserve_terms(&self.last, count)
+        self.reserve_terms(&self.previous, count)
         self.point_room = <int>count
         return 0
 
@@ -133,23 +134,24 @@ cdef class Point(Slots):
         """Save the previous point, to recognise it; there is no point until `end_point`."""
         self.guard.check()
         self.reader = PyThread_get_thread_ident()
-        self.terms, self.last = self.last, self.terms
-        self.last_count = self.count if self.scored or self.filled else -1
+        self.terms, self.previous = self.previous, self.terms
+        self.previous_n_terms = self.n_terms if self.scored or self.filled else -1
         self.was_scored, self.was_filled = self.scored, self.filled
-        self.last_norm2 = self.read_norm2
-        self.count = self.n_given = self.n_unknown = 0
+        self.previous_norm2 = self.read_norm2
+        self.n_terms = self.n_given = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
         self.row_names = None
         self.n_read += 1
+        self.learning = NULL
         self.scored = self.filled = self.current = self.ordered = False
         return 0
 
-    cdef bint end_point(self, int count, int n_unknown, double norm2) noexcept:
+    cdef bint end_point(self, int n_terms, int n_unknown, double norm2) noexcept:
         """Set the point's size and norm; False if the norm, or k(x, x), is too large."""
         cdef double self_kernel
         cdef int exponent
-        self.count, self.n_unknown = count, n_unknown
+        self.n_terms, self.n_unknown = n_terms, n_unknown
         self.point_cosine_factor = self.cosine_factor_of(norm2)
         self.read_norm2 = norm2
         if not norm2 <= largest_norm2:
@@ -170,12 +172,12 @@ cdef class Point(Slots):
         if self.divisor == 0:
             self.divisor = 1.0
         if (
-            count == self.last_count
-            and norm2 == self.last_norm2
+            n_terms == self.previous_n_terms
+            and norm2 == self.previous_norm2
             # Equal norms: new features have the same effect, except where the RBF needs exact distances.
             and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.exact_above)
-            and memcmp(self.terms.ids, self.last.ids, count * sizeof(int32_t)) == 0
-            and memcmp(self.terms.values, self.last.values, count * sizeof(double)) == 0
+            and memcmp(self.terms.ids, self.previous.ids, n_terms * sizeof(int32_t)) == 0
+            and memcmp(self.terms.values, self.previous.values, n_terms * sizeof(double)) == 0
         ):
             self.scored, self.filled = self.was_scored, self.was_filled
             self.ordered = True  # as the previous point, which is equal
@@ -188,11 +190,11 @@ cdef class Point(Slots):
         if self.ordered:
             return
         self.ordered = True
-        for k in range(self.count):
+        for k in range(self.n_terms):
             largest = max(largest, self.terms.ids[k])
             self.keys[k] = (<uint64_t>self.terms.ids[k] << 32) | <uint64_t>k
-        drift_sort(self.keys, self.spare_keys, self.count, largest)
-        for k in range(self.count):
+        drift_sort(self.keys, self.spare_keys, self.n_terms, largest)
+        for k in range(self.n_terms):
             self.sorted.ids[k] = <int32_t>(self.keys[k] >> 32)
             self.sorted.values[k] = self.terms.values[<uint32_t>self.keys[k]] / self.divisor
 
@@ -295,7 +297,7 @@ cdef class Point(Slots):
                 DRIFT_PREFETCH(&self.columns[j])
             add_feature(&reading, k, j, v)
         self.plain = True
-        self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
+        self.end_point(reading.n_terms, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return True
 
     cdef list read_any(self, dict features):
@@ -320,7 +322,7 @@ cdef class Point(Slots):
             self.given[k].hash = looked_up[k][1]
             if v == v and v != 0.0:
                 add_feature(&reading, k, looked_up[k][2], v)
-        self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
+        self.end_point(reading.n_terms, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
         return owned
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
@@ -378,7 +380,7 @@ cdef class Point(Slots):
         if n_read != self.n_read:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
         self.n_given = n
-        if not self.end_point(reading.count, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
+        if not self.end_point(reading.n_terms, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
             raise refusal_of(
                 {self.name_of(given[k].index): given[k].value for k in range(n)},
                 largest_self_kernel=self.largest_self_kernel,
@@ -394,13 +396,13 @@ cdef class Point(Slots):
         cdef int k
         self.start_point()
         self.reserve_point(self.n_features[slot])
-        self.count = self.n_features[slot]
-        for k in range(self.count):
+        self.n_terms = self.n_features[slot]
+        for k in range(self.n_terms):
             DRIFT_PREFETCH(&self.columns[self.features[slot][k]])
-        for k in range(self.count):
+        for k in range(self.n_terms):
             drift_prefetch_head(&self.columns[self.features[slot][k]])
-        for k in range(self.count):
-            drift_prefetch_rest(&self.columns[self.features[slot][min(k + DRIFT_AHEAD, self.count - 1)]])
+        for k in range(self.n_terms):
+            drift_prefetch_rest(&self.columns[self.features[slot][min(k + DRIFT_AHEAD, self.n_terms - 1)]])
             self.terms.ids[k] = self.features[slot][k]
             self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0

@@ -3,7 +3,7 @@
 cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
 
-    cdef double last_score, last_rounding
+    cdef double point_score, point_rounding
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
     cdef double cached_norm2
 
@@ -13,22 +13,22 @@ cdef class Scores(Point):
         cdef const void *sums = NULL
         self.sort_point()
         if self.window is not None and self.window.covers(self.window_row, n):
-            sums = self.window.sums_of(self.window_row, self.columns, self.sorted.ids, self.sorted.values, self.count)
-        drift_dots(self.wide, self.columns, self.sorted.ids, self.sorted.values, self.count, self.dots, n, sums)
+            sums = self.window.sums_of(self.window_row, self.columns, self.sorted.ids, self.sorted.values, self.n_terms)
+        drift_dots(self.wide, self.columns, self.sorted.ids, self.sorted.values, self.n_terms, self.dots, n, sums)
         return n
 
     cdef int compute_score(self) except -1:
-        """Fill `last_score` for the point."""
+        """Fill `point_score` for the point."""
         cdef int n
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
-            self.last_score = drift_score(
+            self.point_score = drift_score(
                 self.wide, self.unscaled, self.dots, self.scale, self.point_scale, self.cosine_factor,
-                self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.last_rounding
+                self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.point_rounding
             )
         else:
             n = self.compute_kernels()
-            self.last_score = drift_score_of_kernels(self.unscaled, self.kernels, n, self.tie, &self.last_rounding)
+            self.point_score = drift_score_of_kernels(self.unscaled, self.kernels, n, self.tie, &self.point_rounding)
         return 0
 
     cdef int compute_kernels(self) except -1:
@@ -75,7 +75,7 @@ cdef class Scores(Point):
         for k in range(self.n_unknown):
             add_square(&unknown, self.given[self.unknown[k]].value)
         sum = (unknown.total + unknown.lost) / (self.divisor / self.point_scale) ** 2
-        for k in range(self.count):
+        for k in range(self.n_terms):
             columns.add(self.sorted.ids[k])
             value = self.sorted.values[k] * self.point_scale
             if not self.wide:
@@ -137,10 +137,10 @@ cdef class Scores(Point):
         self.check_reader()
         if not self.scored:
             self.compute_score()
-            if self.last_rounding - self.last_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
+            if self.point_rounding - self.point_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
                 raise self.overflow()
             self.scored = True
-        return self.factor * self.last_score
+        return self.factor * self.point_score
 
     def score_of(self, x):
         """Read an example and return its score."""
@@ -149,7 +149,7 @@ cdef class Scores(Point):
 
     def rounding(self):
         """Bound on the rounding error of the last score."""
-        return fabs(self.factor) * self.last_rounding
+        return fabs(self.factor) * self.point_rounding
 
     def write_kernels(self, out):
         """Write the kernel between the point and each slot; return the number of slots."""
@@ -179,20 +179,20 @@ cdef class Scores(Point):
         """Score the point under several sets of coefficients, from the same kernel values."""
         cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
         cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
-        cdef int count = <int>(score.view.len // <Py_ssize_t>sizeof(double))
+        cdef int n_classes = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
-        if not self.score_classes(by_class, count, doubles(score, count), doubles(rounding, count)):
+        if not self.score_classes(by_class, n_classes, doubles(score, n_classes), doubles(rounding, n_classes)):
             raise self.overflow()
 
-    cdef bint score_classes(self, Buffer by_class, int count, double *score, double *rounding) except -1:
-        """Score the point under `count` sets of coefficients; False on overflow."""
+    cdef bint score_classes(self, Buffer by_class, int n_classes, double *score, double *rounding) except -1:
+        """Score the point under `n_classes` sets of coefficients; False on overflow."""
         cdef int c, n = self.compute_kernels()
         cdef const double *coefficients = <double *>by_class.view.buf
-        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(count, 1)
+        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(n_classes, 1)
         cdef bint finite = True
-        if count and width < n:
-            raise ValueError(f"{count} classes of {n} slots and room for {width}")
-        for c in range(count):
+        if n_classes and width < n:
+            raise ValueError(f"{n_classes} classes of {n} slots and room for {width}")
+        for c in range(n_classes):
             score[c] = drift_score_of_kernels(coefficients + c * width, self.kernels, n, self.tie, rounding + c)
             finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
         return finite

@@ -27,6 +27,7 @@ cdef class Steps(Scores):
         cdef double weight = self.weight_of(model)
         cdef bint outermost = self.guard.enter()
         cdef dict attributes
+        self.learning = <PyObject *>x  # `add` need not compare it with the point
         try:
             self.guard.join(model)
             attributes = attributes_of(model)
@@ -41,6 +42,8 @@ cdef class Steps(Scores):
         except:
             self.guard.undo(outermost)
             raise
+        finally:
+            self.learning = NULL
         self.guard.finish(outermost)
         return 0
 
