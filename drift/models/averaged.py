@@ -22,6 +22,9 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+    from drift.models._base.rows import Rows
     from drift.models._store.built import Guard
     from drift.models._template.prototypes import Prototypes
     from drift.types import Features, Label
@@ -76,6 +79,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     """
 
     _not_copied = frozenset({"_held", "_serials", "_sums", "_weights"})
+
+    _compiled_code_predicts = False
 
     def __init__(self, model: KernelModel) -> None:
         check_instance("model", model)
@@ -158,6 +163,41 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         elif isinstance(scores, Sized) and classes and classes.index_of(y) < len(scores):
             self._calibration.learn_classes(scores, classes.index_of(y), self._weight)
 
+    def _rows_compiled(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
+    ) -> bool:
+        if labels is None or checked is None or not self._binary_model._score_is_sum:
+            return False  # without signs the model has more than two classes
+        done = len(predictions)
+        try:
+            self._guard.update(
+                self, self._learn_without_updates, rows, predictions, labels, checked
+            )
+        except Exception:  # noqa: BLE001 - Python learns up to the row that fails, and raises it again
+            del predictions[done:]
+            return False
+        return True
+
+    def _learn_without_updates(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label],
+        signs: NDArray[np.int8],
+    ) -> None:
+        """Learn rows up to the first that updates the model or the calibration."""
+        done, most, count = len(predictions), 0, self._n_examples
+        while int(count) % 16:
+            most, count = most + 1, count + 1.0
+        model = self._binary_model
+        model._supports.learn_rows(rows, predictions, labels, signs, model, most=most)
+        for _ in range(done, len(predictions)):
+            self._count_example()
+
     def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""
         learn, weight = self._binary_model._learn_sign, self._weight
@@ -170,14 +210,18 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         """Let the model learn an example, and count the hypothesis that predicted it."""
         updates = self.model.n_updates
         result = learn(*example)
-        self._n_examples += self._weight
-        self._since += self._weight
-        self._weights = None
+        self._count_example()
         if self.model.n_updates != updates:
             self._sums = self._sums + self._since * self._held
             self._since = 0
             self._carry_sums_over()
         return result
+
+    def _count_example(self) -> None:
+        """Count the hypothesis that predicted an example."""
+        self._n_examples += self._weight
+        self._since += self._weight
+        self._weights = None
 
     def _carry_sums_over(self) -> None:
         """Give each support of the model's new hypothesis its sum so far, 0 for new ones."""

@@ -19,8 +19,19 @@ from streams import STREAMS, as_arrays, drifting_stream
 
 from drift.errors import FeatureError, LabelError
 from drift.kernels import RBF, Linear, Polynomial
-from drift.models import LBP, MIRA, MRBP, OneVsRest, Tracker, VotedPerceptron, compiled
-from drift.models._base.rows import numbered_objects
+from drift.models import (
+    LBP,
+    MIRA,
+    MRBP,
+    Averaged,
+    OneVsRest,
+    PassiveAggressive,
+    Perceptron,
+    Tracker,
+    VotedPerceptron,
+    compiled,
+)
+from drift.models._base.rows import Rows, numbered_objects, rows_to_check
 from drift.models._store import built
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -186,6 +197,89 @@ def test_a_frame_of_one_column_of_any_type_equals_the_loop(make, column):
     loop(one, zip(rows, y, strict=True))
     many.predict_learn_many(pd.DataFrame({"a": values}), y)
     assert many.to_bytes() == one.to_bytes()
+
+
+AVERAGED = {
+    "LBP": lambda: Averaged(LBP(9)),
+    "PassiveAggressive": lambda: Averaged(PassiveAggressive(budget=9)),
+    "Perceptron": lambda: Averaged(Perceptron(RBF(0.5))),
+}
+
+
+@pytest.mark.parametrize("third", [False, True])
+@pytest.mark.parametrize("form", ["array", "csr", "dicts", "frame"])
+@pytest.mark.parametrize("name", AVERAGED)
+def test_averaged_learns_rows_without_an_update_as_the_loop_does(name, form, third):
+    one, many = AVERAGED[name](), AVERAGED[name]()
+    y = [*LABELS]
+    if third and name == "PassiveAggressive":
+        y[90] = "other"
+    for model in (one, many):
+        for x, label in zip(ROWS[:5], y, strict=False):
+            model.learn_one(x, label, 0.3)  # examples no longer add up to whole numbers
+    for x, label in zip(ROWS[5:], y[5:], strict=True):
+        one.learn_one(x, label)
+    for part in (slice(5, 7), slice(7, 90), slice(90, None)):
+        many.learn_many(FORMS[form](X[part]), y[part])
+    assert pickle.dumps(many) == pickle.dumps(one)
+
+
+class Failing(Linear):
+    """A kernel that cannot compare examples of norm 3."""
+
+    def __call__(self, dot, sq_a, sq_b):
+        if np.any(sq_b == 9.0):
+            raise ZeroDivisionError
+        return super().__call__(dot, sq_a, sq_b)
+
+
+def test_averaged_counts_the_rows_before_one_that_fails():
+    one, many = (Averaged(Perceptron(Failing())) for _ in range(2))
+    values = np.array([[1.0], [2.0], [-1.0], [2.0], [3.0], [1.0]])
+    y = [True, True, False, True, True, False]
+    with pytest.raises(ZeroDivisionError):
+        loop(one, zip(map(dict, map(enumerate, values.tolist())), y, strict=True))
+    with pytest.raises(ZeroDivisionError):
+        many.learn_many(values, y)
+    assert pickle.dumps(many) == pickle.dumps(one)
+
+
+class Keeping(LBP):
+    """A model whose hook keeps examples."""
+
+    def _update(self, x, sign, score):
+        KEPT.append(x)
+        super()._update(x, sign, score)
+
+
+KEPT = []
+
+
+def test_an_example_that_a_hook_keeps_stays_as_it_was():
+    KEPT.clear()
+    loop(Keeping(9), zip(ROWS, LABELS, strict=True))
+    expected = [*KEPT]
+    assert len(expected) > 2
+    KEPT.clear()
+    Keeping(9).learn_many(X, LABELS)
+    assert [{j: v for j, v in x.items() if v == v != 0.0} for x in KEPT] == [
+        {j: v for j, v in x.items() if v == v != 0.0} for x in expected
+    ]
+
+
+entry = st.one_of(st.integers(-9, 9).map(float), st.sampled_from([np.nan, np.inf, -1e30]))
+
+
+@given(
+    rows=st.lists(st.lists(entry, min_size=3, max_size=3), min_size=1), largest=st.integers(-1, 99)
+)
+def test_rows_are_checked_whose_squares_exceed_the_bound(rows, largest):
+    values = np.array(rows)
+    sums = [sum(v * v for v in x if v == v) for x in rows]
+    expected = [i for i, total in enumerate(sums) if not total <= largest]
+    for form in (values, np.asfortranarray(values), values.astype(np.float32)):
+        for check in (built.rows_to_check, rows_to_check):
+            assert check(Rows(form, 3), float(largest)) == expected
 
 
 def test_a_dense_array_is_read_where_it_is():

@@ -22,15 +22,24 @@ def rows_to_check(rows, double largest):
     """Indices of the rows that a model might refuse; see the plain function."""
     cdef RowsView view = None
     cdef list found = []
-    cdef int i, k
-    cdef double squares
+    cdef int i, k, count = -1
+    cdef double squares, bound = 0.0
+    cdef bint small
     if type(rows) is Rows:
         view = view_of(rows)
     for i in range(<int>len(rows)):
         if view is not None:
             view.take(i)
+            if view.count != count:  # so many squares of at most `bound` have a sum of at most `largest`
+                count = view.count
+                bound = 0.999 * sqrt(largest / max(count, 1))
+            small = True
+            for k in range(count):
+                small &= fabs(view.numbers[k]) <= bound
+            if small:
+                continue
             squares = 0.0
-            for k in range(view.count):
+            for k in range(count):
                 squares += view.numbers[k] * view.numbers[k] if view.numbers[k] == view.numbers[k] else 0.0
         else:
             x = rows[i]

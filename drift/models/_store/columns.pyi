@@ -152,6 +152,8 @@ class ColumnStore:
         labels: list[Any] | None,
         signs: Any,
         model: Learner,
+        *,
+        most: int = ...,
     ) -> None:
         """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on.
 
@@ -167,6 +169,8 @@ class ColumnStore:
             Signs of the labels, int8.
         model
             The model that learns. Its margin is read once.
+        most
+            Stop after so many rows, and before one that needs an update.
         """
 
     def scan_classes(

@@ -97,23 +97,31 @@ cdef class Batches(Steps):
         self.close_window(0)
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    def learn_rows(self, rows, list predictions, list labels, signs, model):
+    def learn_rows(self, rows, list predictions, list labels, signs, model, *, int most=-1):
         """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer sign = None if labels is None else buffer_of(signs)
-        cdef int i, n = <int>len(rows)
+        cdef int i, first = <int>len(predictions), n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
         cdef dict content = attributes_of(model)
         cdef tuple pair
-        for i in range(<int>len(predictions), n):
+        cdef object x = None
+        for i in range(first, n if most < 0 else min(n, first + most)):
             self.read_next(rows, view, i)
             value, pair = self.score(), content["_labels"]
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
                 if not self.learned_without_update(y, label_sign, value, margin, model):
-                    self.step(rows[i], y, label_sign, value, model)
+                    if most >= 0:
+                        break
+                    # Making a Row takes as long as reading it. One that no hook has kept serves again.
+                    if view is not None and x is not None and Py_REFCNT(x) == 1:
+                        x.i = i
+                    else:
+                        x = rows[i]
+                    self.step(x, y, label_sign, value, model)
             predictions.append(pair[1 if value > 0.0 else 0])
-        self.close_window(0)
+        self.close_window(n - <int>len(predictions))
 
     def scan_classes(self, rows, list predictions, list labels, classes):
         """Predict rows up to the first that may cause an update, from row ``len(predictions)`` on."""

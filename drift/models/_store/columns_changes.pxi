@@ -279,24 +279,23 @@ cdef class Changes(Batches):
         """Read a support as the point; return the slot of its nearest neighbour, and a share to merge."""
         cdef Buffer buffer = None if slots is None else buffer_of(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
-        cdef double *self_kernels
+        cdef double *shares
         cdef double largest = 0.0
         cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_support(slot)
         self.compute_kernels()
         work = buffer_of(bytearray(self.n_slots * sizeof(double)))
-        self_kernels = doubles(work, self.n_slots)
-        self.write_self_kernels(self_kernels)
+        shares = doubles(work, self.n_slots)
+        self.write_self_kernels(shares)
+        drift_shares(shares, self.kernels, self.n_slots)
+        shares[slot] = 0.0  # so that the support is not its own neighbour
         for k in range(n):
             j = chosen[k]
-            if j != slot and self_kernels[j] > 0.0:
-                largest = max(largest, self.kernels[j] / self_kernels[j] * self.kernels[j])
+            largest = max(largest, shares[j] * self.kernels[j])
         for k in range(n):
             j = chosen[k]
-            if j == slot or not self_kernels[j] > 0.0:
-                continue
-            if self.kernels[j] / self_kernels[j] * self.kernels[j] >= largest * (1.0 - self.tie) > 0.0:
-                return j, self.kernels[j] / self_kernels[j]
+            if shares[j] * self.kernels[j] >= largest * (1.0 - self.tie) > 0.0:
+                return j, shares[j]
         return -1, 0.0
 
     def merge(self, int slot, int target, double share):

@@ -79,6 +79,7 @@ cdef int fill(Stack *stack, values) except -1:
 
 
 cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object)
     int PyList_SetSlice(list, Py_ssize_t, Py_ssize_t, PyObject *) except -1
     dict PyObject_GenericGetDict(object, void *)
 

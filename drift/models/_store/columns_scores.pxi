@@ -123,13 +123,15 @@ cdef class Scores(Point):
     cdef int write_self_kernels(self, double *kernels) except -1:
         """Write k(x, x) of each support; a free slot's value is arbitrary."""
         cdef int slot
+        cdef double alike = 1.0 if self.kernel_kind == DRIFT_RBF else drift_power(1.0 + self.coef0, self.degree)
         if self.kernel_kind == DRIFT_CUSTOM:
             norms = self.norms()
             return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.n_slots):
-            kernels[slot] = 1.0
-            if self.kernel_kind != DRIFT_RBF:
-                kernels[slot] = drift_power((1.0 if self.cosine else self.norm2[slot]) + self.coef0, self.degree)
+            if self.cosine or self.kernel_kind == DRIFT_RBF:
+                kernels[slot] = alike
+            else:
+                kernels[slot] = drift_power(self.norm2[slot] + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from drift.models._base.rows import Rows
     from drift.models._store.classes import ClassHypotheses
     from drift.models._store.learner import Learner
-    from drift.types import Features
+    from drift.types import Features, Label
 
 __all__ = ["ColumnStore", "prefix_votes"]
 
@@ -239,22 +239,34 @@ class ColumnStore:
         """Append the score of each row."""
         scores.extend(self.score_of(rows[i]) for i in range(len(rows)))
 
-    def learn_rows(
+    def learn_rows(  # noqa: PLR0913
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         signs: Any,
         model: Learner,
+        *,
+        most: int = -1,
     ) -> None:
         """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
-        for i in range(len(predictions), len(rows)):
-            pair = model._labels  # noqa: SLF001
+        first, n = len(predictions), len(rows)
+        for i in range(first, n if most < 0 else min(n, first + most)):
+            x, pair = rows[i], model._labels  # noqa: SLF001
             if labels is None:
-                score = self.score_of(rows[i])
+                score = self.score_of(x)
+            elif most >= 0 and self._needs_update(x, labels[i], float(signs[i]), model):
+                break
             else:
-                score = self.learn(rows[i], labels[i], float(signs[i]), model)
+                score = self.learn(x, labels[i], float(signs[i]), model)
             predictions.append(pair[score > 0.0])
+
+    def _needs_update(self, x: Features, y: Label, sign: float, model: Learner) -> bool:
+        """Whether learning an example may change more than the calibration."""
+        return (
+            sign * self.score_of(x) <= model._update_margin  # noqa: SLF001
+            or model._would_adopt(y)  # noqa: SLF001
+        )
 
     # --- changing the supports -----------------------------------------------------------------
 

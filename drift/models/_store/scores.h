@@ -82,6 +82,16 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
 #undef DRIFT_CASE
 }
 
+/* Shares of the projections of the point onto the supports, from the supports' kernels with themselves; 0 where
+   these are not positive. */
+DRIFT_CLONES static void drift_shares(double *__restrict shares, const double *__restrict kernels, int n) {
+    for (int i = 0; i < n; i++) {
+        int positive = shares[i] > 0.0;
+        double share = kernels[i] / (positive ? shares[i] : 1.0);
+        shares[i] = positive ? share : 0.0;
+    }
+}
+
 /* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
 #define DRIFT_EXP(terms)                                                                            \

@@ -69,6 +69,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     #: The guard excludes other threads, and undoes an update that fails.
     _guard: Guard
 
+    #: Whether `_rows_compiled` predicts the rows that it learns. Else `predict_learn_many` does
+    #: without, and `_rows_compiled` appends any value for a row that is learnt.
+    _compiled_code_predicts: bool = True
+
     # --- hooks that each model has -------------------------------------------------------------
 
     @abstractmethod
@@ -442,7 +446,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
             checked = self._check_labels(labels)
             table.check(self._read, self._safe_norm2)
             if weights is None:
-                compiled = partial(self._rows_compiled, table.rows, predictions, labels, checked)
+                compiled = None
+                if self._compiled_code_predicts or learn == self._learn:
+                    compiled = partial(
+                        self._rows_compiled, table.rows, predictions, labels, checked
+                    )
                 self._each_row(table.rows, predictions, compiled, lambda i, x: learn(x, labels[i]))
             else:
                 self._each_row(
