@@ -49,8 +49,8 @@ def pytest_cmdline_main(config):
     if chosen or option.usepdb or hasattr(config, "workerinput"):
         return
     if all(map(os.path.isdir, config.args)):
-        # One more than cores: tests of consumers wait for brokers.
-        option.numprocesses = min((os.cpu_count() or 1) + 1, 8)
+        # Two more than cores: tests of consumers wait for brokers and for processes.
+        option.numprocesses = min((os.cpu_count() or 1) + 2, 8)
         if option.dist == "no":
             option.dist = "worksteal"  # whose workers start with a part each, in order
 

@@ -77,11 +77,11 @@ def stores(monkeypatch):
 
 @pytest.fixture
 def broker(monkeypatch):
-    """A cluster inside the process, whose clients need not wait before they ask it again."""
+    """A cluster inside the process, whose clients need not wait for it, nor for other members."""
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     kafka = pytest.importorskip("kafka.cluster", reason="kafka-python is not installed")
     monkeypatch.setitem(kafka.ClusterMetadata.DEFAULT_CONFIG, "retry_backoff_ms", 5)
-    with MockKafka() as cluster:
+    with MockKafka(rebalance_delay=0.01) as cluster:
         yield cluster
 
 

@@ -128,7 +128,8 @@ def worker(broker, folder, **more):
         broker.client_args,
         WorkerOptions(topic="t", group="g", **options),
         codec=Fatal(),
-        consumer={"session_timeout_ms": 1000, "heartbeat_interval_ms": 200},
+        # The mock cluster has who comes after somebody left wait for the session less a second.
+        consumer={"session_timeout_ms": 1100, "heartbeat_interval_ms": 200},
     )
 
 

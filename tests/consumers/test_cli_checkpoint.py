@@ -70,7 +70,7 @@ def worker(broker, **more):
         broker.client_args,
         WorkerOptions(topic="t", group="g", start="earliest", **more),
         codec=CODEC,
-        consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
+        consumer={"session_timeout_ms": 1500, "heartbeat_interval_ms": 200},
     )
 
 

@@ -77,8 +77,8 @@ def test_a_worker_that_waits_for_its_broker_leaves_at_a_signal(tmp_path, number)
 
 
 def options(broker, *more, toml=""):
-    # A member that left is missed by the mock cluster only after its session.
-    session = "[consumer]\nsession_timeout_ms = 2000\nheartbeat_interval_ms = 200\n"
+    # The mock cluster has who comes after somebody left wait for the session less a second.
+    session = "[consumer]\nsession_timeout_ms = 1500\nheartbeat_interval_ms = 200\n"
     api = '[kafka]\napi_version = [2, 3]\nsasl_plain_password = "' + SECRET + '"\n'
     Path("w.toml").write_text(toml + api + session, encoding="utf-8")
     return ["--bootstrap", broker.address, "--config", "w.toml", *more]

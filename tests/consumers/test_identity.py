@@ -48,7 +48,7 @@ def worker(options, folder, *, topic="t", topic_id=None, group="g", codec=None, 
         options,
         WorkerOptions(topic=topic, group=group, start="earliest", **more),
         codec=codec,
-        consumer={"session_timeout_ms": 2000, "heartbeat_interval_ms": 200},
+        consumer={"session_timeout_ms": 1500, "heartbeat_interval_ms": 200},
     )
     if topic_id is not None:
         name(one, topic_id)

@@ -41,14 +41,8 @@ def of_the_paper(documents):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("tracked")
-
-
-@pytest.fixture(scope="module")
-def results(folder, of_the_paper):
-    """Results that are in `folder`, too."""
-    return track(of_the_paper, output=folder, **GRID)
+def results(of_the_paper):
+    return track(of_the_paper, **GRID)
 
 
 def test_the_models_are_registered():
@@ -133,7 +127,9 @@ def test_the_table_has_a_row_a_setting(results):
     assert len(results.rows("summary")) == 4 * 5
 
 
-def test_it_leaves_a_folder(folder, results, of_the_paper):
+def test_it_leaves_a_folder(tmp_path, results, of_the_paper):
+    folder = tmp_path / "new"
+    results.save(folder)
     assert {path.name for path in folder.iterdir()} == {
         *("runs.jsonl", "records.csv", "manifest.json", *TABLES),
         *("error_vs_budget.png", "error_vs_budget.svg"),
@@ -181,8 +177,10 @@ def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
     assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
 
 
-def test_a_folder_is_read_back(folder, results):
-    read = Results.read(folder, TRACKING)
+@pytest.mark.usefixtures("unrendered")
+def test_a_folder_is_read_back(tmp_path, results):
+    results.save(tmp_path)
+    read = Results.read(tmp_path, TRACKING)
     for name in TRACKING.tables:
         assert read.rows(name) == results.rows(name)
     assert (read.settings, read.streams) == (results.settings, results.streams)
@@ -207,12 +205,13 @@ def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     assert len(RunFolder(tmp_path).read()) == 4
 
 
-@pytest.mark.usefixtures("results", "unrendered")
-def test_tables_without_rows_have_their_headings(tmp_path, folder, of_the_paper):
+@pytest.mark.usefixtures("unrendered")
+def test_tables_without_rows_have_their_headings(tmp_path, results, of_the_paper):
     few = {"shifts": [1], "models": ["LBP"], "budgets": [3], "jobs": 1}
-    track(of_the_paper, output=tmp_path, **few)
+    track(of_the_paper, output=tmp_path / "few", **few)
+    results.save(tmp_path / "all")
     for name in ("chunks.csv", "claims.csv"):
-        empty, full = (pd.read_csv(path / name) for path in (tmp_path, folder))
+        empty, full = (pd.read_csv(tmp_path / path / name) for path in ("few", "all"))
         assert len(empty) == 0 < len(full)
         assert list(empty) == list(full)
 

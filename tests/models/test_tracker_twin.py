@@ -16,7 +16,7 @@ from tracker_streams import ALL, FEW
 
 from drift.models import Tracker, compiled
 from drift.models._tracker import tables
-from drift.models._tracker.layout import Shape, layout_of
+from drift.models._tracker.layout import layout_of
 from drift.models._tracker.reference_core import TrackerCore
 
 pytestmark = pytest.mark.skipif(not compiled, reason="there is one core")
@@ -30,9 +30,8 @@ def both(budget, scale="auto", **parameters):
 
 def same_slots(cores):
     """Whether the supports have the same features, slot by slot."""
-    state, other = cores[0].state(), [j.tolist() for j, _ in cores[1]._state.supports]
-    layout = layout_of(Shape.of(cores[0].plan, state))
-    sizes, numbers = layout.supports(state["arrays"])[:2]
+    found, other = cores[0].snapshot(), [j.tolist() for j, _ in cores[1]._state.supports]
+    sizes, numbers = layout_of(found.shape).supports(found.stored["arrays"])[:2]
     return sizes.tolist() == [*map(len, other)] and numbers.tolist() == [
         *chain.from_iterable(other)
     ]

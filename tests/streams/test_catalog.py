@@ -178,12 +178,3 @@ def test_the_sample_in_the_repository_is_what_its_readme_says():
     assert [topics for _, topics in documents] == [topics for _, topics in expected]
     read = read_libsvm(SAMPLE, n_features=30_000).rows
     assert np.allclose((read - expected.rows).data, 0, atol=5e-5)
-
-
-def test_load_the_real_sample_of_rcv1(data_folder):
-    documents, targets = load("rcv1", data=data_folder("rcv1"))
-    assert len(documents) == 20_000
-    # "the 2nd, 3rd, 4th, and 5th most frequent categories", CCAT being the first
-    first, *others = documents.most_frequent(5)
-    assert first == "CCAT"
-    assert set(others) == set(targets)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift.errors import DataError
-from drift.streams import _files, _svmlight, read_libsvm
+from drift.streams import RCV1_TARGETS, _files, _svmlight, read_libsvm
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = b"1,7 1:0.5 4:-2e1\n 2:3\n3:1.5\n+1\n"
@@ -228,3 +228,7 @@ def test_the_real_rcv1_sample(data_folder):
     assert dict(zip(documents.topic_names, documents.topics.sum(axis=0), strict=True)) == counts
     norms = np.sqrt(documents.rows.multiply(documents.rows).sum(axis=1))
     assert np.allclose(norms, 1, atol=1e-4)
+    # "the 2nd, 3rd, 4th, and 5th most frequent categories", CCAT being the first, of 20,000.
+    first, *others = documents.head(20_000).most_frequent(5)
+    assert first == "CCAT"
+    assert set(others) == set(RCV1_TARGETS)
