@@ -156,7 +156,8 @@ def test_the_readme_has_the_errors_of_the_arena():
     errors = arena_errors(None)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert front.readme(readme) == readme
-    shown = rows_of("README.md", "How good is it\\?")
+    every = rows_of("README.md", "How good is it\\?")
+    shown = {stream: row for stream, row in every.items() if "its name" in row}
     assert len(shown) >= 8
     for stream, row in shown.items():
         others = {name: e for name, e in errors[stream].items() if name not in front.OURS}

@@ -33,10 +33,14 @@ DEVELOPMENT = ("electricity", "rcv1 shifts", "agrawal abrupt", "hyperplane")
 OURS = [name for name, family in MODELS.items() if family.ours]
 TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|---|---|---|---|"
 SUMMARY = f"""\
-No constant of the {OWN} was chosen on the {{n}} held-out streams. There it is ahead of the best
-other model by half a point or more on {{ahead}}, level on {{level}} and behind on {{behind}}.
-Forests, bagging or boosting ended on {{ran}} of these, and there it is ahead on {{ran_ahead}},
-level on {{ran_level}} and behind on {{ran_behind}}. {{verdict}}"""
+No constant of the {OWN} was chosen on the held-out streams. It is *ahead* of the best other model,
+or *behind* it, where their errors differ by half a point or more. {{verdict}} ([all
+tests](docs/arena-errors.md#pairs))
+
+| held-out streams | number | ahead | level | behind |
+|---|---|---|---|---|
+| all | {{all}} |
+| those on which forests, bagging or boosting ended | {{contested}} |"""
 HELDOUT = "**Held-out streams**: the {} of real data, and each other on which it is behind."
 BUILT = "**Streams that built the Tracker**: expect less on your data."
 NOTES = """\
@@ -72,15 +76,15 @@ def block(standings: Standings) -> str:
 
 def summary(standings: Standings, heldout: list[str], gaps: dict[str, float]) -> str:
     """Say where the Tracker stands on all held-out streams."""
-    names = ("ahead", "level", "behind")
-    of_all = tally(gaps[name] for name in heldout if name in gaps)
-    contested = tally(gaps[name] for name in standings.contested)
-    counts = dict(zip(names, of_all, strict=True))
-    counts |= dict(zip((f"ran_{name}" for name in names), contested, strict=True))
     pairs = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
-    said = verdict(pairs, "these rivals")
-    n, ran = len(heldout), len(standings.contested)
-    return filled(SUMMARY.format(n=n, ran=ran, verdict=said, **counts))
+    counts = (
+        " | ".join(map(str, (len(names), *tally(gaps[name] for name in names if name in gaps))))
+        for names in (heldout, standings.contested)
+    )
+    about, table = SUMMARY.split("\n\n")
+    said = verdict(pairs, "forests, bagging and boosting")
+    known = dict(zip(("all", "contested"), counts, strict=True))
+    return f"{filled(about.format(verdict=said))}\n\n{table.format(**known)}"
 
 
 def notes(standings: Standings, streams: Iterable[str]) -> str:

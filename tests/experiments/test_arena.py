@@ -333,18 +333,18 @@ def test_strong_rivals_by_hand():
     assert f"among weaker models: {names[6]}." in flowing
     # Seven differences are two of 2^7 signs; six are 2 of 2^6; the larger is not below the smaller.
     assert "| ARF | 6 | 12.50 | 17.00 | -4.50 | 6 | 0 | 0.031 | 30 |" in section
-    assert "The Tracker is significantly (Holm below 0.05) better than these." in flowing
+    assert "The Tracker is significantly better than these." in flowing
 
 
 @pytest.mark.parametrize(
     ("medians", "said"),
     [
-        ((-0.1, -0.2, -0.1), "The Tracker is significantly (Holm below 0.05) better than them."),
+        ((-0.1, -0.2, -0.1), "The Tracker is significantly better than them."),
         ((-0.1, -0.2, None), "better than them, except c."),
         ((-0.1, None, None), "better than a."),
         ((0.1, -0.1, None), "better than b; worse than a."),
-        ((0.1, None, None), "(Holm below 0.05) worse than a."),
-        ((None, None, None), "No difference from them is significant (Holm below 0.05)."),
+        ((0.1, None, None), "is significantly worse than a."),
+        ((None, None, None), "No difference from them is significant."),
     ],
 )
 def test_a_verdict_names_what_is_significant(medians, said):

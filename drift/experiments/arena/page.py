@@ -55,8 +55,9 @@ On held-out streams, labels at once. One or more of these models ended on {{ran}
 the {OWN} is ahead of the best other on {{ahead}}, level on {{level}} and behind on {{behind}}."""
 _WEAKER = "On the others the best other is chosen among weaker models: {}."
 _ABOUT_TIMES = f"""\
-*Time*: of an example, as a multiple of the {OWN}'s; the geometric mean over the streams on which
-both were timed on one machine. [All pairs](arena-errors.md#pairs) explains the other columns."""
+*Significant*: *Holm*, the corrected p-value, is below 0.05. *Time*: of an example, as a multiple of
+the {OWN}'s; the geometric mean over the streams on which both were timed on one machine. [All
+pairs](arena-errors.md#pairs) explains the other columns."""
 _ABOUT_LOSSES = """\
 On these streams the best other is better by a tenth of a point or more:"""
 _ABOUT_TUNED = """\
@@ -264,14 +265,14 @@ def verdict(pairs: Sequence[Record], whom: str) -> str:
     worse = [row["other"] for row in known if row["median_difference"] > 0]
     rest = [row["other"] for row in pairs if row["other"] not in better]
     if not known:
-        return f"No difference from {whom} is significant (Holm below 0.05)."
+        return f"No difference from {whom} is significant."
     names = ", ".join(better)
     if len(rest) < len(better):
         names = f"{whom}, except {', '.join(rest)}" if rest else whom
     parts = [f"better than {names}"] * bool(better) + [f"worse than {', '.join(worse)}"] * bool(
         worse
     )
-    return f"The {OWN} is significantly (Holm below 0.05) {'; '.join(parts)}."
+    return f"The {OWN} is significantly {'; '.join(parts)}."
 
 
 def _times(standings: Standings, other: str) -> str:
