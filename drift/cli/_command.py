@@ -40,7 +40,8 @@ class Command(ABC):
     shared : type or None
         A dataclass of further options, which a ``--config`` file may give as well.
     unused : frozenset of str
-        Those of them that do nothing here, by their fields: they are taken, and not in the help.
+        Those of them that do nothing here, by their fields: a file may have them, and the command
+        line is refused with them.
     given : dict
         What the command line gives of `shared`, by the options' names.
     interrupted : str
@@ -143,6 +144,12 @@ def _command(kind: type[Command]) -> click.Command:
 
     def callback(**texts: Any) -> None:
         given = {name: text for name, text in texts.items() if text is not None}
+        if idle := [one.flag for one in shared if one.field in kind.unused and one.field in given]:
+            fail(
+                f"{kind.__name__.lower()} has no use for {', '.join(idle)}: leave it out; the file "
+                "may have it, for the worker",
+                2,
+            )
         try:
             values = {
                 one.field: _value(one, given[one.field]) for one in local if one.field in given

@@ -18,17 +18,17 @@ log = logging.getLogger("drift.consumers")
 class Serve(Learning):
     """Serve predictions of a group's model over HTTP, until SIGTERM or Ctrl-C.
 
-    Takes the file and options of `drift consume`, also those that do nothing here. Follows the
-    group's checkpoints and learns the same logs in the same order, without joining the group; sends
-    and writes nothing. POST /predict takes a message or a list of them; GET /openapi.json describes
-    the rest.
+    Takes the file of `drift consume`, and of its options those that decide what is learnt. Follows
+    the group's checkpoints and learns the same logs in the same order, without joining the group;
+    sends and writes nothing. POST /predict takes a message or a list of them; GET /openapi.json
+    describes the rest.
     """
 
     shared = _settings.ServeOptions
     #: What a worker sends, saves and measures by: `Replica` does none of it.
     unused = frozenset(
         {
-            *("predictions", "orphans", "events", "alarm_level"),
+            *("start", "predictions", "headers", "orphans", "events", "alarm_level"),
             *("checkpoint_every", "checkpoint_seconds"),
             *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
             *("metrics_port", "metrics_address"),

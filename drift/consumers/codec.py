@@ -18,7 +18,9 @@ a feature that is a string                             refused, numbers in quote
                                                        ``colour=red``, with `one_hot`
 a feature that is an object                            its entries, under ``size.width``
 a feature that is an array                             refused
-no features at all (``{}``)                            learnt
+``features`` is ``{}``                                 learnt
+an object of which nothing is a feature, as all is     refused; learnt with `allow_empty`
+null, dropped or named otherwise
 a key that comes twice in one object                   the last one counts
 fields of other names                                  ignored
 ``label`` absent or null                               predicted only; refused with `require_label`
@@ -40,6 +42,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -80,7 +83,7 @@ _RAW = {*_NUMBERS, str, NoneType}
 #: From here on, floats do not tell neighbouring integers apart.
 _WHOLE = 2.0**53
 #: Options that decide which messages are refused, which may change, and the key.
-UNSAVED = {"require_label", "classes", "max_bytes", "key", "skip"}
+UNSAVED = {"require_label", "classes", "max_bytes", "key", "skip", "allow_empty"}
 _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 
 
@@ -199,6 +202,9 @@ class JsonCodec:
     require_label
         Refuse messages without a label, where each should have one: a producer that misspells
         ``label`` otherwise has its messages predicted and never learnt.
+    allow_empty
+        Learn messages of which nothing is a feature. Otherwise they are refused, as a producer has
+        dropped a field or a path is misspelt; only an empty object of features is learnt.
     raw
         Hand strings and null on as str and None, for a River pipeline that encodes text and fills
         in what is absent. drift's own models take numbers only.
@@ -247,6 +253,7 @@ class JsonCodec:
         "Paths of id, label and weight in a topic of labels: [codec.labels].", None
     )
     require_label: bool = option("Refuse messages without a label.", default=False)
+    allow_empty: bool = option("Learn messages that have no features.", default=False)
     raw: bool = option("Hand strings and null on to a River pipeline.", default=False)
     max_bytes: int = option("Bytes of the largest value that is read.", 1 << 20, least=1)
 
@@ -479,6 +486,18 @@ class JsonCodec:
         features = tree if path is None else self._found(tree, path)
         if type(features) is not dict:
             raise MessageError(str(path), f"{stated(tree, path)}, not an object: {self._shape()}")
+        usable = self._found_in(features)
+        if not usable and (features or path is None) and not self.allow_empty:
+            held = ", ".join(map(quoted, islice(features, 3))) + ", ..." * (len(features) > 3)
+            raise MessageError(
+                path or "value",
+                f"has no feature, only {held or 'nothing'}: send one, or learn without any by "
+                "allow_empty = true in [codec]",
+            )
+        return usable
+
+    def _found_in(self, features: dict[str, Any]) -> dict[str, Any]:
+        """Return what of an object is a feature, or refuse it."""
         prefix, without = self._prefix, self._without
         if without:
             features = {

@@ -217,6 +217,8 @@ class DryRun:
         )
         if mixed is not None:
             yield mixed
+        if isinstance(self.codec, JsonCodec):
+            yield from self._mapping_hints(self.codec)
         if self.labels is None:
             return
         features = [
@@ -231,6 +233,21 @@ class DryRun:
                 f"Labels come from {self.labels}: those in other messages are ignored. To learn "
                 "these, leave topic in [labels] out"
             )
+
+    def _mapping_hints(self, codec: JsonCodec) -> Iterator[str]:
+        """Yield what points to a wrong path, though messages are read by it."""
+        read = [
+            outcome.example.features
+            for outcome in self.outcomes
+            if outcome.example is not None and outcome.message.position.topic != self.labels
+        ]
+        if len(read) > 1 and all(features == read[0] for features in read):
+            yield "All examples have the same features: are others elsewhere, or dropped?"
+        trees = self._trees()
+        label = None if self.labels else codec.label
+        for path in filter(None, (*codec.drop, codec.id, codec.timestamp, codec.weight, label)):
+            if trees and all(found_at(tree, path) is None for tree in trees):
+                yield f"No message has {path}, which [codec] names"
 
     # --- changes -------------------------------------------------------------------------------
 

@@ -47,10 +47,10 @@ class Exporter:
         The counts.
     port
         Port of ``/metrics``, ``/livez`` and ``/readyz``; None or 0 for none. Each worker of a
-        machine needs its own. ``/livez`` is 503 where the worker has not polled for as long as its
-        group waits, so that it is to be started again; ``/readyz`` also where it has no broker or
-        no partition, takes a model over, waits for a partition that stalls, or could not write its
-        last checkpoint. Both say why.
+        machine needs its own. ``/livez``, or ``/healthz``, is 503 where the worker has not polled
+        for as long as its group waits, so that it is to be started again; ``/readyz`` also where it
+        has no broker or no partition, takes a model over, waits for a partition that stalls, or
+        could not write its last checkpoint. Both say why.
     address
         Where the page is served. It shows topics and error figures: leave it on 127.0.0.1,
         or bind it to a private network.
@@ -116,11 +116,11 @@ class Exporter:
         path = environ["PATH_INFO"]
         if path == "/metrics":
             return self._metrics(environ, start_response)
-        if path not in {"/livez", "/readyz"}:
+        if path not in {"/livez", "/healthz", "/readyz"}:
             start_response("404 Not Found", [])
             return [b"/metrics, /livez or /readyz\n"]
         problems = self._worker.problems()
-        good = self._worker.is_alive() if path == "/livez" else not problems
+        good = not problems if path == "/readyz" else self._worker.is_alive()
         start_response("200 OK" if good else "503 Service Unavailable", [])
         return ["; ".join(problems if not good else ["ok"]).encode() + b"\n"]
 

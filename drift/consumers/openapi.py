@@ -28,7 +28,7 @@ def openapi(topic: str, options: ServiceOptions) -> dict[str, Any]:
     --------
     >>> from drift.consumers.options import ServiceOptions
     >>> sorted(openapi("orders", ServiceOptions())["paths"])
-    ['/healthz', '/metrics', '/openapi.json', '/predict', '/readyz']
+    ['/healthz', '/livez', '/metrics', '/openapi.json', '/predict', '/readyz']
     """
     refused = {
         400: "What cannot be predicted; `error` names the culprit.",
@@ -52,6 +52,7 @@ def openapi(topic: str, options: ServiceOptions) -> dict[str, Any]:
     }
     texts = {
         "/healthz": ("Whether the process works", [200, 503]),
+        "/livez": ("The same", [200, 503]),
         "/readyz": ("Whether the model has caught up with the logs", [200, 503]),
         "/metrics": ("Metrics, as Prometheus reads them", [200]),
         "/openapi.json": ("This document", [200]),

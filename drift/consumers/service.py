@@ -2,7 +2,7 @@
 
 =====================  ============================================================================
 ``POST /predict``      predictions of one example, or of a list
-``GET /healthz``       200 while the process works; else restart it
+``GET /healthz``       200 while the process works; else restart it. Also ``/livez``
 ``GET /readyz``        200 once the model has caught up with the logs, and is not stale
 ``GET /metrics``       the metrics below
 ``GET /openapi.json``  the same as OpenAPI has it
@@ -173,6 +173,7 @@ class Service:
             routes=[
                 Route("/predict", self._predict, methods=["POST"]),
                 Route("/healthz", self._healthz),
+                Route("/livez", self._healthz),
                 Route("/readyz", self._readyz),
                 Route("/metrics", self._metrics),
                 Route("/openapi.json", self._openapi),

@@ -94,6 +94,7 @@ def test_the_tables_of_the_pages_are_of_the_file(tmp_path):
     worker = 'topic = "t"\ngroup = "g"\ncheckpoints = "c"\n[kafka]\nbootstrap_servers="b"\n'
     reasons = reasons.replace("[worker]\n", f"[worker]\n{worker[: worker.index('[')]}")
     file = tmp_path / "worker.toml"
+    worker = worker.replace("[kafka]", 'predictions = "out"\nfrom = "latest"\n[kafka]')  # unused
     file.write_text(f"{table}\n{reasons}\n{worker[worker.index('[') :]}", encoding="utf-8")
     read = _settings.read(file, {}, {}, {}, "b:1", Secrets(), _settings.ServeOptions)
     options = read.worker
@@ -112,6 +113,10 @@ def test_the_tables_of_the_pages_are_of_the_file(tmp_path):
         (["--port", "0"], "--port must be from 1 to 65535, not 0"),
         (["--max-staleness", "soon"], "--max-staleness takes a number of seconds"),
         ([], "give the topic, --group and --checkpoints"),
+        (
+            ["t", "--predictions", "t.out", "--keep", "3", "--from", "latest"],
+            "serve has no use for --from, --predictions, --keep: leave it out",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(given, message, tmp_path, monkeypatch):

@@ -364,7 +364,7 @@ def test_codecs_are_values_and_survive_pickling():
     assert repr(codec) == (
         "JsonCodec(features=None, label=None, id=None, timestamp=None, weight=None, key=None, "
         "drop=(), skip=(), one_hot=False, classes=[0, 1], labels=None, require_label=False, "
-        "raw=True, max_bytes=1048576)"
+        "allow_empty=False, raw=True, max_bytes=1048576)"
     )
 
 
@@ -458,10 +458,44 @@ def test_features_that_are_not_where_they_should_be(make):
 
 
 @pytest.mark.parametrize(
+    ("options", "value", "said"),
+    [
+        ({"label": "y"}, '{"y": 1}', "value has no feature, only 'y': send one, or learn without"),
+        ({"label": "y"}, "{}", "value has no feature, only nothing"),
+        ({"label": "y", "drop": ["x"]}, '{"x": {"a": 1}, "y": 1}', "only 'x', 'y': send"),
+        ({}, '{"features": {"a": null}}', "features has no feature, only 'a': send"),
+        ({"one_hot": True}, '{"features": {"a": null}}', "features has no feature, only 'a'"),
+        ({"features": "f"}, '{"f": {"a": {"b": {}}}}', "f has no feature, only 'a'"),
+        (
+            {"features": "f", "drop": ["f.a", "f.b", "f.c", "f.d"]},
+            '{"f": {"a": 1, "b": 1, "c": 1, "d": 1}}',
+            "only 'a', 'b', 'c', ...: send",
+        ),
+    ],
+)
+def test_a_message_of_which_nothing_is_a_feature_is_refused_unless_allowed(
+    make, options, value, said
+):
+    with pytest.raises(MessageError, match=re.escape(said)):
+        make(**options).decode(value.encode())
+    with pytest.raises(MessageError, match=re.escape(said)):
+        make(**options).decode_questions(value.encode())
+    allowing = make(**options, allow_empty=True)
+    assert allowing.decode(value.encode()).features == {}
+    assert "allow_empty" not in allowing.settings()
+
+
+def test_features_that_are_empty_on_purpose_are_learnt(make):
+    """As of a text whose words are all unknown."""
+    assert make(features="f", label="y").decode(b'{"f": {}, "y": 1}') == Example({}, 1)
+    assert make(raw=True).decode(b'{"features": {"a": null}}') == Example({"a": None})
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"weight": "w"},
-        {"label": "y", "id": "who.id", "timestamp": "at", "weight": "who.w"},
+        {"label": "y", "id": "who.id", "timestamp": "at", "weight": "who.w", "allow_empty": True},
         {"features": "row.x", "label": "row.y", "id": "row.id", "weight": "w", "timestamp": "t"},
         {"features": "row", "label": "row.y", "id": "row.id", "weight": "w", "timestamp": "t"},
     ],

@@ -152,10 +152,13 @@ EVENTS = [
             id="size",
         ),
         pytest.param(
-            [{"y": n, "date": "2026-11-27", "price": "3.5", "long": "x" * 41} for n in range(2)],
+            [
+                {"y": n, "a": n, "date": "2026-11-27", "price": "3.5", "long": "x" * 41}
+                for n in range(2)
+            ],
             {"label": "y"},
             {"label": "y", "drop": ["date", "price", "long"]},
-            [Example({}, 0), Example({}, 1)],
+            [Example({"a": 0}, 0), Example({"a": 1}, 1)],
             id="texts that are no categories",
         ),
     ],
@@ -211,6 +214,29 @@ def test_a_heartbeat_of_labels_is_none_that_fails():
     beat = Message(Position("labels", 0, 0), None, b"")
     [_, line, *_] = DryRun(JsonCodec(), [beat], "labels").lines()
     assert line == "    skipped: value is empty, as are key and headers: a heartbeat"
+
+
+def hints(codec, *values, labels=None):
+    lines = [*DryRun(codec, messages(*values), labels).lines()]
+    [end] = [n for n, line in enumerate(lines) if line.startswith(f"{len(values)} message")]
+    return lines[end + 1 :]
+
+
+def test_a_path_that_no_message_has_is_named():
+    codec = JsonCodec(label="y", id="no", weight="w", timestamp="at", drop=["x.note", "b"])
+    one = {"a": 1, "x": {"node": 1}, "y": 1, "w": None}
+    assert hints(codec, one, one | {"a": 2, "at": 5}) == [
+        f"No message has {path}, which [codec] names" for path in ("x.note", "b", "no", "w")
+    ]
+    assert hints(JsonCodec(), {"features": {"a": 1}, "label": 1}) == []
+
+
+def test_features_that_never_differ_are_pointed_out():
+    same = {"features": {"a": 1}}
+    [hint] = hints(JsonCodec(), same, same | {"label": 1})
+    assert hint.startswith("All examples have the same features")
+    assert hints(JsonCodec(), same, {"features": {"a": 2}}) == []
+    assert hints(JsonCodec(), same) == []
 
 
 def test_many_features_are_cut():

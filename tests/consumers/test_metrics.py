@@ -343,11 +343,11 @@ def test_probes_say_what_is_wrong():
         assert probe("readyz") == (503, "waiting for t:1 at offset 5 of 9\n")
         assert probe("livez") == (200, "ok\n")
         worker.waits, worker.polled = [], worker.polled - 400
-        for path in ("livez", "readyz"):
+        for path in ("livez", "healthz", "readyz"):
             status, text = probe(path)
             assert (status, text.split(" for ")[0]) == (503, "no poll")
         worker.silence = 500.0
-        assert probe("livez") == probe("readyz") == (200, "ok\n")
+        assert probe("livez") == probe("healthz") == probe("readyz") == (200, "ok\n")
         assert probe("")[0] == 404
 
 

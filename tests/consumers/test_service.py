@@ -356,7 +356,8 @@ def test_a_model_that_waits_for_a_partition_answers_and_is_not_ready():
 
 def test_a_follower_that_is_stuck_is_to_be_started_again(monkeypatch):
     asked = client()
-    assert (asked.get("/healthz").status_code, asked.get("/healthz").text) == (200, "ok\n")
+    for path in ("/healthz", "/livez"):
+        assert (asked.get(path).status_code, asked.get(path).text) == (200, "ok\n")
     later = time.monotonic() + 301
     monkeypatch.setattr(
         module, "time", SimpleNamespace(monotonic=lambda: later, perf_counter=time.perf_counter)

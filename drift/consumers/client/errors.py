@@ -61,8 +61,8 @@ _REMEDIES = {
         "set sasl_mechanism in [kafka] to one that the listener has"
     ),
     errors.InconsistentGroupProtocolError: (
-        "another member of the group assigns partitions in another way: stop workers of other "
-        "versions, with and without --keyed, and consumers that are none, or give another --group"
+        "another member of the group assigns partitions in another way: it is no worker of "
+        "drift, or only one of the two has --keyed. Stop it, or give another --group"
     ),
     errors.InvalidSessionTimeoutError: (
         "set session_timeout_ms in [consumer] between the broker's group.min.session.timeout.ms "
