@@ -402,3 +402,40 @@ def test_the_type_of_columns_can_come_from_the_environment():
     code = "from drift.models import RBP; print(RBP()._supports.store.wide)"
     assert run(code, DRIFT_COLUMNS="float64").stdout.strip() == "True"
     assert run(code, DRIFT_COLUMNS="").stdout.strip() == "False"
+
+
+def parameters_of(path):
+    """The parameters of each public method of `ColumnStore` in a Python file or stub."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (store,) = (node for node in tree.body if getattr(node, "name", "") == "ColumnStore")
+    return {
+        node.name: [part.arg for part in (*node.args.args[1:], *node.args.kwonlyargs)]
+        for node in store.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    }
+
+
+def parameters_of_layers(folder):
+    """The same of the compiled store, whose methods Python cannot inspect."""
+    layers = ("slots", "point", "scores", "steps", "batches", "changes")
+    files = [folder / "columns.pyx", *(folder / f"columns_{layer}.pxi" for layer in layers)]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    method = r"^    (?:def|cpdef|cpdef double) ([a-z]\w*)\((?:self|cls)(.*)\)"
+    return {
+        name: [
+            part.partition("=")[0].split()[-1] for part in rest.replace(", *", "").split(",")[1:]
+        ]
+        for name, rest in re.findall(method, text, re.MULTILINE)
+    }
+
+
+@pytest.mark.sources
+def test_the_stores_have_the_same_methods_and_parameters():
+    folder = PACKAGE / "models" / "_store"
+    expected = parameters_of(folder / "columns.pyi")
+    assert len(expected) > 25
+    assert parameters_of_layers(folder) == expected
+    found = parameters_of(folder / "plain.py")
+    found |= dict.fromkeys(("finish", "undo"), found["start"])  # it assigns them
+    assert found.pop("content") == found.pop("capacity") == []  # for its guard; a property
+    assert found == expected

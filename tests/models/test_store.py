@@ -1,14 +1,11 @@
 """The compiled store does what the plain one does, in any order of operations."""
 
-import ast
 import contextlib
 import math
 import random
-import re
 import sys
 from array import array
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -601,41 +598,6 @@ def test_a_damaged_state_is_refused(damage):
     state["store"] = state["store"] | {name: change(state["store"][name])}
     with pytest.raises(ValueError, match="is inconsistent"):
         SupportSet.__new__(SupportSet).__setstate__(state)
-
-
-def parameters_of(path):
-    """The parameters of each public method of `ColumnStore` in a Python file or stub."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    (store,) = (node for node in tree.body if getattr(node, "name", "") == "ColumnStore")
-    return {
-        node.name: [argument.arg for argument in node.args.args[1:]]
-        for node in store.body
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
-    }
-
-
-def parameters_of_layers(folder):
-    """The same of the compiled store, whose methods Python cannot inspect."""
-    layers = ("slots", "point", "scores", "steps", "batches", "changes")
-    files = [folder / "columns.pyx", *(folder / f"columns_{layer}.pxi" for layer in layers)]
-    text = "".join(path.read_text(encoding="utf-8") for path in files)
-    method = r"^    (?:def|cpdef|cpdef double) ([a-z]\w*)\((?:self|cls)(.*)\)"
-    return {
-        name: [part.partition("=")[0].split()[-1] for part in rest.split(",")[1:]]
-        for name, rest in re.findall(method, text, re.MULTILINE)
-    }
-
-
-@pytest.mark.sources
-def test_the_stores_have_the_same_methods_and_parameters():
-    folder = Path(plain.__file__).parent
-    expected = parameters_of(folder / "columns.pyi")
-    assert len(expected) > 25
-    assert parameters_of_layers(folder) == expected
-    found = parameters_of(folder / "plain.py")
-    found |= dict.fromkeys(("finish", "undo"), found["start"])  # it assigns them
-    assert found.pop("content") == found.pop("capacity") == []  # for its guard; a property
-    assert found == expected
 
 
 @pytest.mark.parametrize(
