@@ -11,6 +11,7 @@ from drift.cli._kafka import REFUSED
 from drift.cli._learning import Learning
 from drift.cli._settings import ServeOptions
 from drift.cli.consume import Consume
+from drift.cli.serve import Serve
 from drift.consumers.client import consumer, producer
 from drift.consumers.client.topics import known_options
 from drift.consumers.codec import UNSAVED, JsonCodec
@@ -27,10 +28,12 @@ PAGE = ROOT / "docs" / "options.md"
 HEAD = """\
 # All options of a worker
 
-Written by `python tools/options.py`. A row is a key of the `--config` file. `drift consume` and
-`drift serve` take it on the command line, too, which overrides the file: `checkpoint_seconds` as
-`--checkpoint-seconds`, or as the row says. `[serve]` is for `drift serve` alone. Of `[codec]`
-the command line has `key` alone.
+Written by `python tools/options.py`. A row is a key of the `--config` file. `drift consume` takes
+it on the command line, too, which overrides the file: `checkpoint_seconds` as
+`--checkpoint-seconds`, or as the row says. Of `[codec]` the command line has `key` alone.
+
+`drift serve` reads the same file. `[serve]` is for it alone. On its command line it refuses what
+only a worker uses: {unused}.
 
 Keys that are *fixed* decide what is learnt: beside old checkpoints another value is
 [refused](checkpoints.md#change-the-model), with late labels also of `max_jump`. All others may
@@ -101,7 +104,9 @@ def page() -> str:
     codecs = {one.key: one for kind in (JsonCodec, SchemaCodec) for one in declared(kind)}
     model = [one for one in declared(Learning) if one.key in {"model", "budget", "kernel", "seed"}]
     alone = [one for one in declared(Consume) if one.key in {"config", "bootstrap", "dry_run"}]
-    parts = [HEAD.format(alone="\n".join(map(alone_row, alone)))]
+    unused = [f"`{one.flag}`" for one in declared(ServeOptions) if one.field in Serve.unused]
+    head = HEAD.format(alone="\n".join(map(alone_row, alone)), unused=", ".join(unused))
+    parts = [head]
     for table, about in TABLES.items():
         options: Iterable[Option] = {"codec": codecs.values(), "model": model}.get(
             table, [one for one in declared(ServeOptions) if (one.table or "worker") == table]
