@@ -341,9 +341,9 @@ def test_strong_rivals_by_hand():
     [
         ((-0.1, -0.2, -0.1), "The Tracker is significantly better than them."),
         ((-0.1, -0.2, None), "better than them, except c."),
-        ((-0.1, None, None), "better than a."),
-        ((0.1, -0.1, None), "better than b; worse than a."),
-        ((0.1, None, None), "is significantly worse than a."),
+        ((-0.1, None, None), "better than a. Other differences from them are not significant."),
+        ((0.1, -0.1, None), "better than b; worse than a. Other differences from them are"),
+        ((0.1, None, None), "worse than a. Other differences from them are not significant."),
         ((None, None, None), "No difference from them is significant."),
     ],
 )

@@ -266,13 +266,15 @@ def verdict(pairs: Sequence[Record], whom: str) -> str:
     rest = [row["other"] for row in pairs if row["other"] not in better]
     if not known:
         return f"No difference from {whom} is significant."
-    names = ", ".join(better)
+    names, others = ", ".join(better), ""
     if len(rest) < len(better):
         names = f"{whom}, except {', '.join(rest)}" if rest else whom
+    elif len(rest) > len(worse):
+        others = f" Other differences from {whom} are not significant."
     parts = [f"better than {names}"] * bool(better) + [f"worse than {', '.join(worse)}"] * bool(
         worse
     )
-    return f"The {OWN} is significantly {'; '.join(parts)}."
+    return f"The {OWN} is significantly {'; '.join(parts)}.{others}"
 
 
 def _times(standings: Standings, other: str) -> str:
