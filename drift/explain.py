@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift._checks import check_instance, check_integer, check_number, check_seed, suggest
+from drift._late import ticket_for
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.models import _batch
@@ -347,7 +348,9 @@ class Explainer:
         if hasattr(self.model, "answer_one"):  # by which a late Tracker keeps no ticket
             label, _, chances = self.model.answer_one(x, ticket=False)
         else:
-            label, chances = self.model.predict_one(x), self.model.predict_proba_one(x)
+            more = ticket_for(self.model, ticket=False)
+            label = self.model.predict_one(x, **more)
+            chances = self.model.predict_proba_one(x, **more)
         if not chances:
             kind = type(self.model).__name__
             raise ParameterError(f"{kind} gives no probabilities yet: let it learn a label first")
@@ -361,7 +364,8 @@ class Explainer:
                 return _log_odds(model.predict_proba_many(list(rows)))
             given = [model.answer_one(x, ticket=False)[2] for x in rows]
         else:
-            given = [model.predict_proba_one(x) for x in rows]
+            more = ticket_for(model, ticket=False)
+            given = [model.predict_proba_one(x, **more) for x in rows]
         return _log_odds(np.array([[one.get(label, 0.0) for label in labels] for one in given]))
 
     def _averaged(

@@ -20,7 +20,10 @@ PACKAGE = Path(drift.__file__).parent
 
 #: What a part of the package may import of the others; everything may import errors, types and the
 #: checks of parameters and options.
-SHARED = ("errors", "types", "_values", "_checks", "_decision", "_durations", "_format", "_options")
+SHARED = (
+    *("errors", "types", "_values", "_checks", "_decision", "_durations", "_format", "_late"),
+    "_options",
+)
 ALLOWED = {
     "kernels": set(),
     "models": {"kernels"},
@@ -34,6 +37,7 @@ ALLOWED = {
     "cli": {"kernels", "models", "streams", "experiments", "consumers", "testing"},
     "_checks": set(),
     "_decision": set(),
+    "_late": set(),
     "_format": set(),
     "_options": set(),
     "errors": set(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from drift.consumers._json import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from drift.types import Label
 
@@ -24,13 +24,15 @@ class Answer(NamedTuple):
     """The predicted label, None before any is known, and the probability of each class.
 
     `chances` is None for a model without probabilities; `shadowed` is the shadow's prediction, None
-    if it raised; `reasons` are the features' contributions, None where nobody asks for them.
+    if it raised; `reasons` are the features' contributions, None where nobody asks for them;
+    `ticket` is what the model was given for one.
     """
 
     predicted: Label
     chances: Mapping[Label, float] | None = None
     shadowed: Label = UNSEEN
     reasons: Mapping[str, float] | None = None
+    ticket: Hashable = True
 
 
 def text_of(label: Label) -> str:

@@ -36,7 +36,7 @@ from drift.consumers.replay import sent_first
 from drift.errors import CheckpointError, ConsumerError, FencedError, MessageError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from drift.consumers.checkpoints.keyed_store import Lineage, ModelStore
     from drift.consumers.codec import Codec, Example
@@ -443,9 +443,11 @@ class KeyedLearner(Learner):
     def _answering(self) -> Any:
         return self.model if self._own is None else self._own
 
-    def _update(self, features: Features, label: Label, weight: float | None) -> bool:
+    def _update(
+        self, features: Features, label: Label, weight: float | None, ticket: Hashable
+    ) -> bool:
         if self.options.prior:
-            super()._update(features, label, weight)
+            super()._update(features, label, weight, ticket)
         own = self._own
         if own is None and self.options.prior:
             own = deepcopy(self.model)  # which has learnt it

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Logs
+    from drift.consumers.records import Logs, TopicPartition
     from drift.types import Label
 
 __all__ = ["LateLearner", "identified", "learner_of"]
@@ -185,12 +185,12 @@ class LateLearner(Learner):
                 "topic in [labels] out",
                 *(message.position, self.options.labels),
             )
-        answer, sent = self._predict(message, example)
+        place, offset = message.position[:2], message.position.offset
+        answer, sent = self._predict(message, example, _ticket(place, offset))
         self.metrics.unlabelled += 1
         if example.id is None:
             return sent
         self._first.setdefault(self.options.topic, (example.id, time))
-        place, offset = message.position[:2], message.position.offset
         answer = self._shadowed(answer, example.features)
         shadowed = None if self.shadow is None else answer.shadowed
         kept = message.size, message.value or b"", message.headers
@@ -234,13 +234,15 @@ class LateLearner(Learner):
         try:
             features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
-                self._update(features, label, weight)
+                self._update(features, label, weight, ticket=False)
                 self._note_learnt(features, label, weight)
             else:
                 shadow, where = self.shadow, (waiting.place, waiting.offset)
                 knew = shadow is not None and shadow.has_predicted(*where)
                 chances = self.join.classes.unpack(waiting.chances, label)
-                answer = Answer(waiting.predicted, chances, waiting.shadowed if knew else UNSEEN)
+                shadowed = waiting.shadowed if knew else UNSEEN
+                ticket = _ticket(waiting.place, waiting.offset)
+                answer = Answer(waiting.predicted, chances, shadowed, ticket=ticket)
                 self._learn_by(features, label, weight, answer, delay)
         except NO_FAULT_OF_IT:
             raise
@@ -294,6 +296,11 @@ class LateLearner(Learner):
         """Return the codec's paths of the ids of features and labels, if known."""
         of = [getattr(self.codec, name, {}).get("id") for name in ("paths", "label_paths")]
         return ["" if path is None else f" at {path!r}" for path in of]
+
+
+def _ticket(place: TopicPartition, offset: int) -> str:
+    """Return the name of a prediction's ticket, which no other message has."""
+    return f"{place[1]}:{offset}"
 
 
 def _moment(time: int) -> str:

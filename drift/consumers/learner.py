@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from drift._late import ticket_for
 from drift.consumers._json import check_kind, library, plain
 from drift.consumers.answers import UNSEEN, Answer, text_of
 from drift.consumers.checkpoints.agreement import advice, swapped, written
@@ -95,7 +96,7 @@ def _as_label(predicted: Any) -> Label | None:
 
 
 def answer_of(
-    model: Any, features: Features, *, ticket: bool = True
+    model: Any, features: Features, *, ticket: Hashable = True
 ) -> tuple[Any, Any, dict[Any, float] | None]:
     """Return label, score and probabilities; None for what a model does not know.
 
@@ -104,10 +105,11 @@ def answer_of(
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:
         return at_once(features, ticket)  # type: ignore[no-any-return]
-    predicted = model.predict_one(features)
+    more = ticket_for(model, ticket)
+    predicted = model.predict_one(features, **more)
     score = getattr(model, "decision_function_one", lambda _: None)(features)
     try:
-        chances = model.predict_proba_one(features)
+        chances = model.predict_proba_one(features, **more)
     except NotImplementedError:  # as River has it for those that know none
         chances = None
     return predicted, score, chances
@@ -346,9 +348,9 @@ class Learner:
         reached("message.taken")
         return answer
 
-    def learn_history(self, example: Example) -> None:
-        """Predict and learn an example that is in no log."""
-        answer, _ = self._answer(example.features)
+    def learn_history(self, example: Example, number: int) -> None:
+        """Predict and learn an example that is in no log, the one of this number."""
+        answer, _ = self._answer(example.features, number)
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
@@ -429,7 +431,7 @@ class Learner:
         """Learn a predicted example, by the shadow, too, and count it."""
         if type(label) not in self._kinds:
             self._note_kind(label)
-        learns = self._update(features, label, weight)
+        learns = self._update(features, label, weight, answer.ticket)
         if self.metrics.examples % _DIGESTED == 0:
             self._note_learnt(features, label, weight, plain(answer.predicted))
         self.metrics.learnt(label, answer, features, delay)
@@ -463,13 +465,17 @@ class Learner:
             data = repr(what).encode(errors="surrogatepass")
         self.digest = crc32(data, self.digest)
 
-    def _update(self, features: Features, label: Label, weight: float | None) -> bool:
+    def _update(
+        self, features: Features, label: Label, weight: float | None, ticket: Hashable
+    ) -> bool:
         """Learn an example; say whether the shadow, if there is one, has learnt it, too."""
         more = {} if weight is None else {"w": weight}
-        self.model.learn_one(features, label, **more)
+        self.model.learn_one(features, label, **more, **ticket_for(self.model, ticket))
         if self.shadow is None:
             return True
-        _, error = attempt(partial(self.shadow.model.learn_one, **more), features, label)
+        shadow = self.shadow.model
+        learn = partial(shadow.learn_one, **more, **ticket_for(shadow, ticket))
+        _, error = attempt(learn, features, label)
         return error is None or self._excuse(error)
 
     # --- the shadow ----------------------------------------------------------------------------
@@ -479,7 +485,8 @@ class Learner:
         if self.shadow is None:
             return answer
         model = self.shadow.model
-        predicted, error = attempt(lambda: _as_label(model.predict_one(features)))
+        more = ticket_for(model, answer.ticket)
+        predicted, error = attempt(lambda: _as_label(model.predict_one(features, **more)))
         if error is not None:
             self._excuse(error)
         return answer._replace(shadowed=predicted)
@@ -514,21 +521,22 @@ class Learner:
         """The model that predicts."""
         return self.model
 
-    def _answer(self, features: Features) -> tuple[Answer, Any]:
+    def _answer(self, features: Features, ticket: Hashable = True) -> tuple[Answer, Any]:  # noqa: FBT002
         """Return what is predicted, and its score, None where nobody asks for it."""
         model = self._answering
         options, metrics = self.options, self.metrics
         plainly = metrics.decision is None and metrics.baseline is None
         if options.predictions is None and not options.probabilities and plainly:
-            return Answer(model.predict_one(features)), None
-        predicted, score, chances = answer_of(model, features)
+            predicted = model.predict_one(features, **ticket_for(model, ticket))
+            return Answer(predicted, ticket=ticket), None
+        predicted, score, chances = answer_of(model, features, ticket=ticket)
         if plainly:
-            return Answer(predicted, chances), score
+            return Answer(predicted, chances, ticket=ticket), score
         predicted = metrics.decided(predicted, chances)
         reasons = self.reasons(model, features, predicted)
         if metrics.baseline is not None:
             metrics.baseline.learn_one(features)
-        return Answer(predicted, chances, reasons=reasons), score
+        return Answer(predicted, chances, reasons=reasons, ticket=ticket), score
 
     def reasons(self, model: Any, features: Features, label: Label) -> dict[str, float] | None:
         """Return the features' contributions; None where nobody asks, or the model has none."""
@@ -554,9 +562,14 @@ class Learner:
             more["explanation"] = shown
         return more
 
-    def _predict(self, message: Message, example: Example) -> tuple[Answer, list[Outgoing]]:
+    def _predict(
+        self,
+        message: Message,
+        example: Example,
+        ticket: Hashable = True,  # noqa: FBT002 - as of the models
+    ) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
-        answer, score = self._answer(example.features)
+        answer, score = self._answer(example.features, ticket)
         if self.options.predictions is None:
             return answer, []
         predicted, chances = answer.predicted, answer.chances

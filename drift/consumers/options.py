@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from drift._late import with_late_labels
 from drift._options import check_options, option
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
@@ -387,7 +388,7 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
     ----------
     model
         As it was given; where labels have a separate topic a `Tracker` that does not say
-        whether they come late gets ``late=True``.
+        whether they come late gets ``late=True``, at the end of a pipeline, too.
     folder
         Where it is to be stored; where labels have a separate topic its configuration gets the
         options on which it depends what is learnt.
@@ -412,8 +413,8 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
     prepare_folder(folder, options, codec)
     if is_keyed(codec) and getattr(model, "late", False):
         raise ParameterError("where each key has a model labels come at once: leave late=True out")
-    if options.labels and getattr(model, "late", False) is None:
-        model = model.clone({"late": True})
+    if options.labels:
+        model = with_late_labels(model)
     folder.check(model)
     return model
 

@@ -116,7 +116,7 @@ def warm(  # noqa: PLR0913
     learner.configuration = dict(folder.configuration or {})
     learner.shadow = None if shadow is None else Shadow(shadow.clone())
     for number, example in enumerate(history, 1):
-        is_learnt, problem = attempt(_learn, learner, codec, example)
+        is_learnt, problem = attempt(_learn, learner, codec, example, number)
         if not is_learnt:
             left_out(number, problem)
     if not learner.metrics.examples:
@@ -129,10 +129,10 @@ def warm(  # noqa: PLR0913
     return folder.prepare(key, learner.snapshot(), join=learner.join_state())()
 
 
-def _learn(learner: Learner, codec: Codec, source: Example | bytes) -> bool:
+def _learn(learner: Learner, codec: Codec, source: Example | bytes, number: int) -> bool:
     """Learn an example as the codec reads it; say whether it has a label."""
     example = codec.decode(codec.encode(source) if isinstance(source, Example) else source)
     if example.label is None:
         return False
-    learner.learn_history(example)
+    learner.learn_history(example, number)
     return True

@@ -10,11 +10,12 @@ from river import base
 
 from drift._checks import check_instance
 from drift._decision import Awaited, Decision, goal_of
+from drift._late import ticket_for, with_late_labels
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from drift.types import Features, Label
 
@@ -118,6 +119,14 @@ class Threshold(Portable, base.Classifier):
     def _multiclass(self) -> bool:
         return bool(self.model._multiclass)  # noqa: SLF001 - River's
 
+    @property
+    def _counts_predictions(self) -> bool:
+        return bool(ticket_for(self.model, ticket=False))
+
+    def _with_late_labels(self) -> Self:
+        late = with_late_labels(self.model)
+        return self if late is self.model else self.clone({"model": late})
+
     def clone(
         self,
         new_params: dict[str, Any] | None = None,
@@ -143,7 +152,8 @@ class Threshold(Portable, base.Classifier):
         y
             Label.
         **kwargs
-            What the model takes, such as a weight `w`. The threshold counts each example once.
+            What the model takes, such as a weight `w` or a Tracker's `ticket`. The threshold counts
+            each example once.
         """
         *_, chances = self.answer_one(x, ticket=False)
         self.model.learn_one(x, y, **kwargs)
@@ -152,9 +162,9 @@ class Threshold(Portable, base.Classifier):
         if absent := self._awaited.learn(y):
             warnings.warn(absent, RuntimeWarning, stacklevel=2)
 
-    def predict_one(self, x: Features, **kwargs: Any) -> Label:
+    def predict_one(self, x: Features, ticket: Hashable = True, **kwargs: Any) -> Label:  # noqa: FBT002
         """Predict the label of one example; what the model does as long as it knows none."""
-        return self.answer_one(x)[0]
+        return self.answer_one(x, ticket)[0]
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Label, float]:
         """Return the model's probability of each label."""
@@ -164,14 +174,15 @@ class Threshold(Portable, base.Classifier):
     def answer_one(
         self,
         x: Features,
-        ticket: bool = True,  # noqa: FBT001, FBT002 - as of drift's models
+        ticket: Hashable = True,  # noqa: FBT002 - as of drift's models
     ) -> tuple[Label, Any, dict[Label, float]]:
         """Return label, score and probabilities; see `KernelClassifier.answer_one`."""
         if hasattr(self.model, "answer_one"):
             label, score, chances = self.model.answer_one(x, ticket)
         else:
-            chances, score = self.model.predict_proba_one(x), None
-            label = None if chances else self.model.predict_one(x)
+            more = ticket_for(self.model, ticket)
+            chances, score = self.model.predict_proba_one(x, **more), None
+            label = None if chances else self.model.predict_one(x, **more)
         if chances:
             label = self._decision.choose(self.positive, chances)
         return label, score, chances

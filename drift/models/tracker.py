@@ -73,10 +73,11 @@ class Tracker(OnlineClassifier):
         Seed of the draws among supports to evict; None for random ones.
     late
         Whether labels come later than the next example. A prediction then leaves a ticket: the
-        members' scores and the example's context. The label finds its ticket by the example's
-        content, in any order, so that gates learn from the scores of the prediction, and by a share
-        from current ones. Tickets take up to 64 MiB; see Notes. None means False, except where the
-        caller sets it: a worker with a topic of labels, a comparison with a delay.
+        members' scores and the example's context. The label finds its ticket in any order, by the
+        example's content, or by the name that `predict_one` and `learn_one` got as `ticket`: behind
+        a transformer that learns, only by name. So gates learn from the scores of the prediction,
+        and by a share from current ones. Tickets take up to 64 MiB; see Notes. None means False,
+        except where the caller sets it: a worker with a topic of labels, a comparison with a delay.
     trees
         Whether two members are trees, over dense rows. They find sharp rules on few features. With
         trees an update takes half as long again on average, and some 0.1 ms if it fits a tree. With
@@ -173,6 +174,9 @@ class Tracker(OnlineClassifier):
     def _counts_predictions(self) -> bool:  # type: ignore[override]
         return bool(self.late)
 
+    def _with_late_labels(self) -> Tracker:
+        return self.clone({"late": True}) if self.late is None else self
+
     @property
     def _guard(self) -> Guard:  # type: ignore[override]
         guard: Guard = self._core.guard
@@ -194,7 +198,7 @@ class Tracker(OnlineClassifier):
 
     # --- one example ---------------------------------------------------------------------------
 
-    def learn_one(self, x: Features, y: Label, w: float = 1.0) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0, ticket: Hashable = True) -> None:  # noqa: FBT002
         """Learn one example.
 
         Parameters
@@ -205,6 +209,9 @@ class Tracker(OnlineClassifier):
             Label, hashable.
         w
             Weight of the example. 0 changes nothing, and `y` is not checked.
+        ticket
+            With ``late=True`` the name of the ticket that its prediction left; True to find it by
+            `x`, False for none.
 
         Raises
         ------
@@ -212,9 +219,9 @@ class Tracker(OnlineClassifier):
             If the label, a value or the weight cannot be learnt.
         """
         if w.__class__ is float and w == 1.0:
-            self._core.learn(x, y, 1.0)
+            self._core.learn(x, y, 1.0, ticket)
         else:
-            super().learn_one(x, y, w)
+            self._guard.run(self._predict_learn_weighted, x, y, weight_of(w), ticket)
 
     def predict_learn_one(self, x: Features, y: Label, w: float = 1.0) -> Label:
         """Learn one example, and return the prediction before that.
@@ -246,17 +253,47 @@ class Tracker(OnlineClassifier):
         label: Label = self._guard.run(self._predict_learn_weighted, x, y, weight_of(w))
         return label
 
-    def predict_one(self, x: Features, **kwargs: Any) -> Label:
-        """Predict the label of one example; None before the first example is learnt."""
-        number = self._core.predict(x)
+    def predict_one(self, x: Features, ticket: Hashable = True, **kwargs: Any) -> Label:  # noqa: FBT002
+        """Predict the label of one example; None before the first example is learnt.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        ticket
+            With ``late=True`` a name for the ticket of this prediction, such as a number or a text,
+            for `learn_one` to find it by; True to have it found by `x`, False for no ticket.
+        **kwargs
+            Ignored; River passes them on.
+        """
+        number = self._core.predict(x, ticket)
         return None if number < 0 else self._core.classes[number]
+
+    @alone
+    def predict_proba_one(
+        self,
+        x: Features,
+        ticket: Hashable = True,  # noqa: FBT002
+        **kwargs: Any,
+    ) -> dict[Label, float]:
+        """Return the probability of each label; `predict_one` explains `ticket`."""
+        return self._probabilities(self._score_of(x, ticket))
 
     def _predict_learn(self, x: Features, y: Label) -> Label:
         return self._predict_learn_weighted(x, y, 1.0)
 
-    def _predict_learn_weighted(self, x: Features, y: Label, w: float) -> Label:
+    def _predict_learn_weighted(
+        self,
+        x: Features,
+        y: Label,
+        w: float,
+        ticket: Hashable = True,  # noqa: FBT002
+    ) -> Label:
         core = self._core
-        number = core.learn(x, y, min(w, LARGEST_PARAMETER)) if w else core.predict(x, ticket=False)
+        if w:
+            number = core.learn(x, y, min(w, LARGEST_PARAMETER), ticket)
+        else:
+            number = core.predict(x, ticket=False)
         return None if number < 0 else self._core.classes[number]
 
     def _read(self, x: Features) -> None:
@@ -266,8 +303,11 @@ class Tracker(OnlineClassifier):
         score: tuple[int, list[float]] = self._core.score()
         return score
 
-    def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
-        return super()._score_of(x, ticket) if ticket else self._core.peek(x)
+    def _score_of(self, x: Features, ticket: Hashable) -> Any:
+        if ticket is False:
+            return self._core.peek(x)
+        self._core.read(x, ticket)
+        return self._score()
 
     def _rows_compiled(
         self,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
+from river.preprocessing import StandardScaler
 
 from drift.consumers import CheckpointFolder, relearn
 from drift.consumers import join as join_module
@@ -19,11 +20,13 @@ from drift.consumers.exporter import Exporter
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.consumers.options import WorkerOptions
+from drift.consumers.options import WorkerOptions, final_step
 from drift.consumers.records import Gap, Message, Position
+from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
+from drift.models._tracker.names import hash_of
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_order import in_time
@@ -182,6 +185,27 @@ def test_a_message_leaves_one_ticket_which_its_label_takes(predictions):
         one.take(label._replace(position=Position("l", 0, 3 - left)))
         assert len(one.model._core.tickets) == left
     assert (one.metrics.examples, one.metrics.mistakes) == (4, 4)  # as they were predicted at first
+
+
+@pytest.mark.parametrize("which", ["tracker", "pipeline", "shadow"])
+def test_labels_of_equal_features_take_their_own_tickets_though_others_are_lost(which):
+    def tracker():
+        return Tracker(4, late=True, trees=False)
+
+    model = StandardScaler() | tracker() if which == "pipeline" else tracker()
+    one = learner(model=LBP(9) if which == "shadow" else model)
+    if which == "shadow":
+        one.shadow = Shadow(model)
+    for n in range(6):
+        one.take(pair(n, {"a": 1.0})[0])
+    tickets = final_step(model)._core.tickets
+    waiting = {*range(6)}
+    for offset, n in enumerate((4, 1, 2)):
+        label = pair(n, {}, timestamp=0)[1]
+        one.take(label._replace(position=Position("l", 0, offset)))
+        waiting -= {n}
+        keys = tickets.state()["keys"][: len(tickets)].tolist()
+        assert keys == [hash_of(f"0:{m}") for m in sorted(waiting)]
 
 
 def test_mistakes_are_those_of_what_was_sent():

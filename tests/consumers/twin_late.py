@@ -123,8 +123,9 @@ class Lists:
 
 
 class _Features:
-    def __init__(self, message, time, x, predicted):
-        self.message, self.time, self.x, self.predicted = message, time, x, predicted
+    def __init__(self, message, time, x):
+        self.message, self.time, self.x = message, time, x
+        self.name = f"{message.position[1]}:{message.position[2]}"
         self.size = len(message.value) + sum(len(n) + len(v or b"") for n, v in message.headers)
 
 
@@ -174,14 +175,14 @@ class Twin:
         example = self.read(self.codec.decode, message)
         if example is None:
             return
-        predicted = self.model.predict_one(example.features)
+        one = _Features(message, time, example.features)
+        one.predicted = predicted = self.model.predict_one(example.features, **self.named(one))
         self.predictions[message.position] = (
             predicted,
             self.with_scores and self.model.decision_function_one(example.features),
         )
         self.unlabelled += 1
         if example.id is not None:
-            one = _Features(message, time, example.features, predicted)
             label = self.join.features(example.id, one)
             if label is not None:
                 self.learn(one, label.label, label.weight)
@@ -204,9 +205,14 @@ class Twin:
             return None
 
     def learn(self, one, label, weight, *, is_new=True):
-        learn(self.model, one.x, label, weight)
+        learn(self.model, one.x, label, weight, **self.named(one if is_new else None))
         self.examples += is_new
         self.mistakes += is_new and one.predicted != label
+
+    def named(self, one):
+        """The ticket of features, for a Tracker; of None, that there is none."""
+        late = getattr(self.model, "late", False)
+        return {"ticket": one is not None and one.name} if late else {}
 
     # --- what it is compared with ----------------------------------------------------------------
 
@@ -241,6 +247,6 @@ class Twin:
         assert {name: metrics[name] for name in counts} == counts
 
 
-def learn(model, x, y, w):
+def learn(model, x, y, w, **more):
     """Have a model learn an example."""
-    model.learn_one(x, y) if w is None else model.learn_one(x, y, w=w)
+    model.learn_one(x, y, **more) if w is None else model.learn_one(x, y, w=w, **more)

@@ -31,7 +31,7 @@ from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
 from drift.kernels import Linear
-from drift.models import LBP, Perceptron, Tracker
+from drift.models import LBP, Perceptron, Threshold, Tracker
 from drift.streams.tables import read_stream
 
 PHISHING = list(islice(datasets.Phishing(), 150))
@@ -61,13 +61,14 @@ def theirs(model, stream, *, first=False, moment=None, delay=None):
     model, counts, asked = model.clone(options), first, {}
     for i, features, y in simulate_qa(iter(stream), moment, delay):
         x = {name: value for name, value in features.items() if name != delay}
+        more = {"ticket": i} if options else {}
         if y is None:
-            prediction = model.predict_one(x)
+            prediction = model.predict_one(x, **more)
             asked[i] = prediction if counts else None
             continue
         if (prediction := asked.pop(i)) is not None:
             result.update(y, prediction)
-        model.learn_one(x, y)
+        model.learn_one(x, y, **more)
         counts = True
     accuracy, kappa, balanced = result
     counted = accuracy.cm.total_weight
@@ -158,7 +159,8 @@ def test_the_order_of_labels_in_sets_changes_no_bit():
         (Tracker(5, late=True), {}, "late=True"),
         (Tracker(5, late=False), {"delay": 3}, "late=False"),
         (Tracker(5), {"delay": 3, "folds": 2}, "late=None"),
-        (preprocessing.StandardScaler() | Tracker(5), {"delay": 3}, "late=None"),
+        (preprocessing.StandardScaler() | Tracker(5), {"delay": 3}, "late=True"),
+        (Threshold(preprocessing.StandardScaler() | Tracker(5)), {"delay": 3}, "late=True"),
     ],
 )
 def test_a_tracker_gets_late_labels_set_and_the_report_says_so(model, protocol, message):

@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import near
+from river import evaluate, metrics
+from river.preprocessing import StandardScaler
 from streams import random_stream
 from test_tracker_twin import outputs, same_slots, same_state
 from tracker_streams import ALL
 
-from drift.models import Tracker, compiled
+from drift.models import Threshold, Tracker, compiled
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import tables
 from drift.models._tracker import tickets as ticket_module
+from drift.models._tracker.names import hash_of
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tickets import Tickets
 
@@ -252,6 +255,147 @@ def test_batches_are_noted_and_learnt_as_rows_are():
     many.learn_many(X, list("aba"))
     assert pickle.dumps(one) == pickle.dumps(many)
     assert not len(many._core.tickets)
+
+
+# --- tickets by name ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("core")
+def test_a_named_ticket_does_what_one_found_by_content_does():
+    by_content, by_name = Tracker(5, late=True), Tracker(5, late=True)
+    names = iter(["a", 7, ("a", 7), 2.5, *range(100, 200)])
+    named = {}
+    for x, y in events(islice(ALL["drifting"](), 40), 7, seed=3):
+        key = str(x)
+        if y is None:
+            named[key] = named.get(key) or next(names)
+            outputs_of = [by_content.answer_one(x), by_name.answer_one(x, named[key])]
+            assert outputs_of[0] == outputs_of[1]
+        else:
+            by_content.learn_one(x, y, 0.5)
+            by_name.learn_one(x, y, 0.5, ticket=named[key])
+    states = [model._core.state() for model in (by_content, by_name)]
+    assert len({str(sorted(state["tickets"]["numbers"].tolist())) for state in states}) == 1
+    for state in states:
+        del state["tickets"]["keys"]
+    assert pickle.dumps(states[0]) == pickle.dumps(states[1])
+
+
+@pytest.mark.usefixtures("core")
+def test_a_named_ticket_is_found_although_the_features_have_changed():
+    seen, changed, late = learnt(), learnt(), {"f1": 2.5, "f3": 1.0}
+    for model in (seen, changed):
+        assert model.predict_one({"f1": 0.5}, ticket="a") == model.predict_one({"f1": 0.5})
+    seen.learn_one({"f1": 0.5}, True, ticket="a")
+    changed.learn_one(late, True, ticket="a")
+    one, other = seen._core.arrays(), changed._core.arrays()
+    for name in ("maps", "errors", "losses"):  # which learn from the ticket's scores alone
+        assert one[name].tolist() == other[name].tolist()
+    assert one["linear"].tolist() != other["linear"].tolist()
+    assert len(changed._core.tickets) == 1  # of the second prediction, which has no name
+
+
+@pytest.mark.usefixtures("core")
+def test_equal_examples_have_a_ticket_by_name():
+    model, x = learnt(), {"f1": 0.5}
+    for name in (1, "1", (1,), 2):
+        model.predict_proba_one(x, ticket=name)
+        model.predict_one(x, ticket=name)  # again in a row: the same ticket
+    tickets = model._core.tickets
+    for count, name, left in ((3, "1", 1), (2, 2.0, 1), (2, 2, (1,)), (1, np.int64(1), (1,))):
+        model.learn_one(x, True, ticket=name)
+        assert (len(tickets), tickets.find(hash_of(left)) is not None) == (count, True)
+
+
+@pytest.mark.usefixtures("core")
+def test_false_leaves_no_ticket_and_takes_none():
+    model, x = learnt(), {"f1": 0.5}
+    before = pickle.dumps(model)
+    assert model.predict_one(x, ticket=False) == (model.predict_proba_one(x, False)[True] > 0.5)
+    assert pickle.dumps(model) == before
+    model.predict_one(x)
+    waiting = model._core.arrays()
+    model.learn_one(x, True, ticket=False)
+    assert len(model._core.tickets) == 1
+    assert model._core.arrays()["gates"].tolist() == waiting["gates"].tolist()
+
+
+class Nameless:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.usefixtures("core")
+def test_a_name_that_raises_changes_nothing():
+    model, x = learnt(), {"f1": 0.5}
+    model.predict_one(x)
+    before = pickle.dumps(model)
+    expected = [model.predict_proba_one({"f1": a}, ticket=False) for a in (0.5, 0.25)]
+    for act in (model.predict_one, model.predict_proba_one, model.answer_one):
+        with pytest.raises(ZeroDivisionError):
+            act({"f1": 0.25}, ticket=Nameless())
+    with pytest.raises(ZeroDivisionError):
+        model.learn_one({"f1": 0.25}, True, ticket=Nameless())
+    assert pickle.dumps(model) == before
+    assert [model.predict_proba_one({"f1": a}, ticket=False) for a in (0.5, 0.25)] == expected
+
+
+@pytest.mark.skipif(not compiled, reason="there is one core")
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cores_agree_on_names(seed):
+    rng = random.Random(seed)
+    core = Tracker(6, seed=9, late=True, trees=False)._core
+    cores = core, TrackerCore(core.plan, "auto", 9)
+    for t in range(120):
+        x = examples(rng, sparse=seed == 3)
+        ticket = rng.choice([True, False, 0, 1, 2, "a"])
+        if rng.random() < 0.6:
+            for _ in range(rng.randrange(1, 3)):
+                (_, one), (_, other) = (
+                    one.peek(x) if ticket is False else (one.read(x, ticket), one.score())[1]
+                    for one in cores
+                )
+                assert near(dict(enumerate(one)), dict(enumerate(other)), 1e-5), f"step {t}"
+        else:
+            y = rng.random() < 0.3
+            for one in cores:
+                one.learn(x, y, 1.0, ticket)
+        assert same_slots(cores)
+    first, other = (core.state()["tickets"] for core in cores)
+    assert first["keys"].tolist() == other["keys"].tolist()
+    assert first["numbers"].tolist() == other["numbers"].tolist()
+
+
+def scaled(n):
+    """Examples, and a pipeline that changes their features until the label comes."""
+    model = StandardScaler() | Tracker(3, late=True, kernels=(0,), trees=False)
+    return model, [({"a": float(t % 7)}, t % 2 == 0) for t in range(n)]
+
+
+@pytest.mark.usefixtures("core")
+def test_labels_that_find_no_ticket_are_warned_of(monkeypatch):
+    monkeypatch.setattr(ticket_module, "_MISSED", 40)
+    model, stream = scaled(60)
+    with pytest.warns(RuntimeWarning, match="the same ticket") as caught:
+        evaluate.progressive_val_score(stream, model, metrics.Accuracy(), delay=5)
+    assert len(caught) == 1
+    model, stream = scaled(60)
+    named = [(x, y, {"ticket": i}) for i, (x, y) in enumerate(stream)]
+    evaluate.progressive_val_score(named, model, metrics.Accuracy(), delay=5)
+    assert not len(model["Tracker"]._core.tickets)
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_pipeline_passes_tickets_on(wrapped):
+    plain, stream = scaled(30)
+    model = Threshold(plain) if wrapped else plain
+    for i, (x, _) in enumerate(stream):
+        model.predict_one(x, ticket=i)
+        model.predict_proba_one(x, ticket=i)
+        if i >= 4:
+            model.learn_one(*stream[i - 4], ticket=i - 4)
+    assert len(plain["Tracker"]._core.tickets) == 4
 
 
 # --- copies, and what is stored -----------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 from river.base import Base, Classifier
 from river.compose import Pipeline
 
+from drift._late import with_late_labels
 from drift.errors import ParameterError
 from drift.experiments.comparison.categories import (
     names_of,
@@ -23,7 +24,6 @@ from drift.experiments.comparison.categories import (
     taking_texts,
 )
 from drift.experiments.river_models import resetting
-from drift.models import Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -54,9 +54,8 @@ class Contender:
         A few with texts among their features, which the model is to take, and how many different
         texts there are; see `taking_texts`.
     late
-        Labels come late. A `Tracker` gets ``late=True`` then, unless it was given `late`, and so
-        does one in a `Threshold`. One that is a part of another model does not: the steps before
-        it may change the features until the label comes, and the ticket is not found.
+        Labels come late. A `Tracker` gets ``late=True`` then, unless it was given `late`, in a
+        `Threshold` and at the end of a pipeline, too. One in any other model does not.
 
     Examples
     --------
@@ -107,7 +106,7 @@ class Contender:
             )
         _refuse(model)
         if self.late and not self.adwin:
-            model = _for_late_labels(model)
+            model = with_late_labels(model)
         fresh = _seeded(model, seed)
         if self.examples:
             fresh = taking_texts(fresh, self.examples, self.categories)
@@ -189,12 +188,6 @@ def _seeded(model: Any, seed: int | None) -> Any:
             vars(part)["seed"] = 0 if seed is None else seed
     # What was made of the old seeds in constructors is made anew.
     return fresh.clone()
-
-
-def _for_late_labels(model: Any) -> Any:
-    if type(model) is Threshold:  # a pipeline passes for what its last step is
-        return model.clone({"model": _for_late_labels(model.model)})
-    return model.clone({"late": True}) if getattr(model, "late", False) is None else model
 
 
 def _canonical(value: Any, above: list[int]) -> Hashable:

@@ -12,6 +12,7 @@ import numpy as np
 from river.base import Classifier
 from river.compose import Pipeline
 
+from drift._late import ticket_for
 from drift.errors import one_line
 from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
@@ -262,7 +263,7 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
             if event < 0:
                 x, y = waiting.pop(~event)
                 for _ in range(learnt[~event]):
-                    learn(x, y)
+                    learn(x, y, **ticket_for(model, ~event))
                 seconds = clock() - before
                 spent.busy += seconds
                 if sample is not None:
@@ -270,7 +271,7 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                 continue
             waiting[event] = example = next(rows)
             if tested[event]:
-                (label, shares), seconds = ask(example[0])
+                (label, shares), seconds = ask(example[0], ticket_for(model, event))
                 spent.busy += seconds
                 put(event, label, shares)
                 if sample is not None:
@@ -285,7 +286,7 @@ def _last(model: Any) -> Any:
     return list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
 
 
-def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
+def _asked(model: Any) -> Callable[[Any, dict[str, Any]], tuple[_Answer, float]]:
     """Return what predicts: label and probabilities, and seconds of the prediction alone.
 
     A model whose label is its most probable one, as River says it, is asked once.
@@ -293,22 +294,22 @@ def _asked(model: Any) -> Callable[[Any], tuple[_Answer, float]]:
     clock = time.perf_counter
     if getattr(type(_last(model)), "predict_one", None) is Classifier.predict_one:
 
-        def once(x: Any) -> tuple[_Answer, float]:
+        def once(x: Any, more: dict[str, Any]) -> tuple[_Answer, float]:
             before = clock()
-            shares = model.predict_proba_one(x)
+            shares = model.predict_proba_one(x, **more)
             label = max(shares, key=shares.get) if shares else None
             return (label, shares or None), clock() - before
 
         return once
     gives = hasattr(model, "predict_proba_one")
 
-    def twice(x: Any) -> tuple[_Answer, float]:
+    def twice(x: Any, more: dict[str, Any]) -> tuple[_Answer, float]:
         before = clock()
-        label = model.predict_one(x)
+        label = model.predict_one(x, **more)
         seconds, shares = clock() - before, None
         if gives:
             with suppress(NotImplementedError):
-                shares = model.predict_proba_one(x)
+                shares = model.predict_proba_one(x, **more)
         return (label, shares or None), seconds
 
     return twice

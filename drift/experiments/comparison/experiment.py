@@ -123,7 +123,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         which is then none, as nobody knows it before the label; a function of features and label;
         or a frozen distribution of SciPy's, drawn once for all models. None: the stream's `delays`,
         or at once. With a delay, and without folds, a `Tracker` has ``late=True`` unless it was
-        given `late`, or is a part of another model. What a function reads stays a feature.
+        given `late`, at the end of a pipeline, too. What a function reads stays a feature.
     seeds
         Runs of each model that draws at random, with the seeds 0, 1, ...; None: one, with its own
         seed, or 0 where that is None.

@@ -23,7 +23,7 @@ from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from drift.models._base.rows import Rows
     from drift.models._batch.batches import Table
@@ -288,7 +288,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def answer_one(
         self,
         x: Features,
-        ticket: bool = True,  # noqa: FBT001, FBT002 - as in the Tracker's core
+        ticket: Hashable = True,  # noqa: FBT002 - as in the Tracker's core
     ) -> tuple[Label, Any, dict[Label, float]]:
         """Return label, score and probabilities of an example at the cost of one of them.
 
@@ -297,8 +297,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         x
             Features by name.
         ticket
-            Whether a Tracker with ``late=True`` keeps a ticket of the prediction. Without a ticket
-            the prediction changes nothing.
+            Whether a Tracker with ``late=True`` keeps a ticket of the prediction, or the name of
+            the ticket, as in `Tracker.predict_one`. Without a ticket the prediction changes
+            nothing.
 
         Returns
         -------
@@ -320,13 +321,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     def _answer(
         self,
         x: Features,
-        ticket: bool,  # noqa: FBT001
+        ticket: Hashable,
     ) -> tuple[Label, Any, dict[Label, float]]:
         """Return the value of `answer_one`."""
         score = self._score_of(x, ticket)
         return self._label_of(score), self._decision(score), self._probabilities(score)
 
-    def _score_of(self, x: Features, ticket: bool) -> Any:  # noqa: FBT001
+    def _score_of(self, x: Features, ticket: Hashable) -> Any:
         """Make an example the point, and score it; `answer_one` explains `ticket`."""
         self._read(x)
         return self._score()

@@ -115,9 +115,10 @@ cdef class TrackerCore:
         self.guard.release()
         return 0
 
-    cdef int read_point(self, x, RowsView view=None, int i=0) except -1:
+    cdef int read_point(self, x, RowsView view=None, int i=0, name=True) except -1:
         """Read an example, or a row of a batch, into the point; FeatureError changes nothing."""
         cdef bint same
+        cdef uint64_t key
         cdef bytes ticket
         if type(x) is Row:
             same = self.scale.read(None, view_of(x.rows), x.i)
@@ -125,11 +126,24 @@ cdef class TrackerCore:
             same = self.scale.read(x, view, i)
         self.predicted = self.predicted and same
         if self.tickets is not None:
-            self.key = self.scale.key()
+            key = self.key_of(name)
+            if same and key != self.key:  # equal to the last example, but another prediction
+                self.scale.make_point()
+                same = self.predicted = False
+            self.key = key
             ticket = self.tickets.last_ticket(self.key)
             if ticket is not None and not same:  # another example was read since, or the tracker restored
                 self.use_context(ticket)
         return 0
+
+    cdef uint64_t key_of(self, name) except? 0:
+        """Key of a ticket: of its name, or with a bool of the example's content."""
+        cdef uint64_t key
+        if name is True or name is False:
+            return self.scale.key()
+        if not drift_is_plain_name(<PyObject *>name) or not hash_plain(name, &key):
+            key = <uint64_t>hash_of(name)
+        return key
 
     cdef int predict_point(self) noexcept:
         if not self.predicted:
@@ -176,11 +190,11 @@ cdef class TrackerCore:
         drift_read_ticket(&self.data.t, <const float *>(head + 2), head[0])
         return DRIFT_TICKET_SCORES
 
-    def read(self, x):
+    def read(self, x, ticket=True):
         """Read the example that `score` answers for; FeatureError changes nothing."""
         self.acquire()
         try:
-            self.read_point(x)
+            self.read_point(x, None, 0, ticket)
         finally:
             self.release()
 
@@ -191,7 +205,7 @@ cdef class TrackerCore:
         self.issue_ticket()
         return self.data.t.prediction, [drift_probability(&self.data.t, c) for c in range(self.data.t.n_classes)]
 
-    def predict(self, x, bint ticket=True):
+    def predict(self, x, ticket=True):
         """Return the number of the predicted class; -1 without any."""
         self.acquire()
         try:
@@ -199,10 +213,10 @@ cdef class TrackerCore:
         finally:
             self.release()
 
-    cdef int predict_example(self, x, RowsView view, int i, bint ticket) except -2:
-        self.read_point(x, view, i)
+    cdef int predict_example(self, x, RowsView view, int i, ticket) except -2:
+        self.read_point(x, view, i, ticket)
         self.predict_point()
-        if ticket:
+        if ticket is not False:
             self.issue_ticket()
         return self.data.t.prediction
 
@@ -230,25 +244,25 @@ cdef class TrackerCore:
 
     # --- learning ----------------------------------------------------------------------------------
 
-    def learn(self, x, y, double w):
+    def learn(self, x, y, double w, ticket=True):
         """Learn an example; return the number of the class predicted before."""
         self.acquire()
         try:
-            return self.learn_example(x, None, 0, y, w)
+            return self.learn_example(x, None, 0, y, w, ticket)
         finally:
             self.release()
 
-    cdef int learn_example(self, x, RowsView view, int i, y, double w) except -2:
+    cdef int learn_example(self, x, RowsView view, int i, y, double w, name) except -2:
         cdef int number = self.class_index(y), prediction, evidence = DRIFT_CURRENT_SCORES
         cdef bytes ticket = None
-        self.read_point(x, view, i)
+        self.read_point(x, view, i, name)
         if self.tickets is not None:
-            ticket = self.tickets.find(self.key)
+            ticket = None if name is False else self.tickets.find(self.key)
             evidence = self.evidence_of(ticket)
         prediction = self.predict_point()
         tickets = self.tickets
         self.update(y, number, w, evidence)
-        if tickets is not None and self.tickets is tickets:
+        if tickets is not None and self.tickets is tickets and name is not False:
             tickets.settle(self.key)
         return prediction
 
@@ -265,7 +279,7 @@ cdef class TrackerCore:
                 if labels is None:
                     number = self.predict_example(x, view, i, True)
                 else:
-                    number = self.learn_example(x, view, i, labels[i], 1.0)
+                    number = self.learn_example(x, view, i, labels[i], 1.0, True)
                 predictions.append(None if number < 0 else self.classes[number])
         finally:
             self.release()

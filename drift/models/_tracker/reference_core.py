@@ -12,6 +12,7 @@ from drift.models._base.labels import check_class
 from drift.models._tracker import tables as c
 from drift.models._tracker.check import check_state
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
+from drift.models._tracker.names import hash_of
 from drift.models._tracker.reference import (
     FAMILIES,
     Prediction,
@@ -86,25 +87,32 @@ class TrackerCore:
         """Number of examples learnt."""
         return int(self._state.sums[c.LEARNT])
 
-    def read(self, x: Features) -> None:
+    def read(self, x: Features, ticket: Hashable = True) -> None:  # noqa: FBT002
         """Read the example that `score` answers for; FeatureError changes nothing."""
-        self.guard.run(self._read, x)
+        self.guard.run(self._read, x, ticket)
 
-    def _read(self, x: Features) -> Prediction:
-        self._prediction = predict(self._state, self._point(x, learnt=False))
+    def _read(self, x: Features, ticket: Hashable = True) -> Prediction:  # noqa: FBT002
+        self._prediction = predict(self._state, self._point(x, ticket, learnt=False))
         return self._prediction
 
-    def _point(self, x: Features, *, learnt: bool) -> Point:
-        """Return an example as it was predicted last, or as it was first if its label comes."""
+    def _point(self, x: Features, name: Hashable, *, learnt: bool) -> Point:
+        """Return an example as it was predicted last, or as it was first if its label comes.
+
+        The key of its ticket is that of the name, or with a bool of its content.
+        """
         tickets = self.tickets
         if tickets is None:
             return read(self._state, x)
+        named = None if isinstance(name, bool) else hash_of(name)
 
         def recall(key: int) -> Array | None:
-            ticket = (tickets.find(key) if learnt else None) or tickets.last_ticket(key)
+            key = key if named is None else named
+            found = tickets.find(key) if learnt and name is not False else None
+            ticket = found or tickets.last_ticket(key)
             return None if ticket is None else ticket_deviations(self._state, ticket)
 
-        return read(self._state, x, recall)
+        point = read(self._state, x, recall)
+        return point if named is None else point._replace(key=named)
 
     def _issue_ticket(self) -> None:
         """Keep one ticket of the example, however often it is predicted in a row."""
@@ -126,27 +134,28 @@ class TrackerCore:
         prediction: Prediction = self.guard.run(self._read, x)
         return prediction.number, prediction.probabilities.tolist()
 
-    def predict(self, x: Features, ticket: bool = True) -> int:  # noqa: FBT001, FBT002
+    def predict(self, x: Features, ticket: Hashable = True) -> int:  # noqa: FBT002
         """Return the number of the predicted class; -1 without any."""
         number: int = self.guard.run(self._predict, x, ticket)
         return number
 
-    def _predict(self, x: Features, ticket: bool) -> int:  # noqa: FBT001
-        number = self._read(x).number
-        if ticket:
+    def _predict(self, x: Features, ticket: Hashable) -> int:
+        number = self._read(x, ticket).number
+        if ticket is not False:
             self._issue_ticket()
         return number
 
-    def learn(self, x: Features, y: Label, w: float) -> int:
+    def learn(self, x: Features, y: Label, w: float, ticket: Hashable = True) -> int:  # noqa: FBT002
         """Learn an example; return the number of the class predicted before."""
-        number: int = self.guard.run(self._learn, x, y, w)
+        number: int = self.guard.run(self._learn, x, y, w, ticket)
         return number
 
-    def _learn(self, x: Features, y: Label, w: float) -> int:
+    def _learn(self, x: Features, y: Label, w: float, name: Hashable) -> int:
         check_class(y)
-        before, point = self._state, self._point(x, learnt=True)
+        before, point = self._state, self._point(x, name, learnt=True)
         key, waiting = point.key, bool(self.tickets)
-        ticket = self.tickets.find(key) if self.tickets is not None else None
+        tickets = None if name is False else self.tickets
+        ticket = None if tickets is None else tickets.find(key)
         evidence = evidence_of(before, ticket, waiting=waiting)
         prediction = predict(before, point)
         try:
@@ -162,8 +171,8 @@ class TrackerCore:
             self.tickets.last = None
         if before.sparse != after.sparse and self.tickets is not None:
             self.tickets = Tickets()  # the scores of the others are on another scale
-        elif self.tickets is not None:
-            self.tickets.settle(key)
+        elif tickets is not None:
+            tickets.settle(key)
         return prediction.number
 
     def learn_rows(

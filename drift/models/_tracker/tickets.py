@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left
 from itertools import chain
 from operator import itemgetter
@@ -24,6 +25,15 @@ __all__ = ["Snapshot", "Tickets"]
 _OVERHEAD = 300
 #: So many tickets more than the delay says make no difference.
 _FEW = 64
+#: So many labels in a row without a ticket make a warning.
+_MISSED = 1000
+
+
+_NO_TICKETS = (
+    f"none of the last {_MISSED:,} labels has found the ticket of its prediction, from which the "
+    "gates of a Tracker learn: steps of a pipeline before it may change features until the label "
+    "comes. Name the predictions: give predict_one and learn_one the same ticket"
+)
 
 
 class Tickets:
@@ -50,6 +60,7 @@ class Tickets:
         self.n_predicted = 0
         self.stride = 1  # one in so many is kept
         self.longest_delay = 0.0  # in predictions, decays by label
+        self.missed = 0  # labels in a row without a ticket, since the process started
         #: Key and ticket of the last prediction, until an example is learnt.
         self.last: tuple[int, bytes] | None = None
         self._stored: dict[str, Any]  # of a restored state, until the tickets are built
@@ -97,7 +108,11 @@ class Tickets:
             if self._n and self.stride == 1:
                 longer = DELAY_GROWTH * self.longest_delay
                 self.longest_delay = min(longer, float(self.n_predicted))
+                self.missed += 1
+                if self.missed == _MISSED:
+                    warnings.warn(_NO_TICKETS, RuntimeWarning, stacklevel=2)
             return
+        self.missed = 0
         place = self._place(key)
         first, others = self._first.pop(key), self._others.pop(key, [])
         gone, left = [first, *others[: place + 1]], others[place + 1 :]

@@ -1,0 +1,50 @@
+"""Models for labels that come late: which ones keep tickets of their predictions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+__all__ = ["ticket_for", "with_late_labels"]
+
+
+def with_late_labels(model: Any) -> Any:
+    """Return a model as it is to be run where labels come late.
+
+    A `Tracker` that does not say whether they do gets ``late=True``, in a `Threshold` and at the
+    end of a pipeline, too. Any other model is returned as it is.
+
+    Examples
+    --------
+    >>> from river.preprocessing import StandardScaler
+    >>> from drift.models import Tracker
+    >>> with_late_labels(StandardScaler() | Tracker())["Tracker"].late
+    True
+    """
+    if isinstance(steps := getattr(model, "steps", None), dict):
+        *front, (name, last) = steps.items()
+        late = with_late_labels(last)
+        return model if late is last else type(model)(*front, (name, late))
+    with_late = getattr(model, "_with_late_labels", None)
+    return model if with_late is None else with_late()
+
+
+def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
+    """Return the argument by which a model learns or predicts with a ticket; others get none.
+
+    `ticket` is that of `drift.models.Tracker.predict_one`. A Tracker may be the last step of a
+    pipeline, or in a `Threshold`.
+
+    Examples
+    --------
+    >>> from drift.models import LBP, Threshold, Tracker
+    >>> ticket_for(Threshold(Tracker(late=True)), "a7"), ticket_for(LBP(budget=9), "a7")
+    ({'ticket': 'a7'}, {})
+    """
+    if ticket is True:
+        return {}
+    while isinstance(steps := getattr(model, "steps", None), dict):
+        *_, model = steps.values()
+    return {"ticket": ticket} if getattr(model, "_counts_predictions", False) else {}
