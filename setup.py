@@ -55,6 +55,17 @@ class Build(build_ext):
         self.force, self.parallel = False, True
         super().build_extensions()
 
+    def build_extension(self, ext: Extension) -> None:
+        """Remove an older build where this one fails: it would run in its place."""
+        try:
+            super().build_extension(ext)
+        except Exception:  # and the installation goes on without it
+            source = Path(ext.sources[0])
+            for old in source.parent.glob(f"{source.stem}.*"):
+                if old.suffix in {".so", ".pyd"}:
+                    old.unlink()
+            raise
+
 
 # The tracker includes the column store's headers.
 modules = {

@@ -40,7 +40,7 @@ def warn_missing(cost: str, problem: ImportError) -> None:
     if multiprocessing.parent_process() is None:
         warnings.warn(
             f"drift.models runs without its compiled extension ({problem}). {cost}. Install a C "
-            f"compiler, and then drift again, {_REMEDY}",
+            f"compiler, and then drift again, {_REMEDY} (with -v pip shows why one fails)",
             RuntimeWarning,
             stacklevel=3,
         )
