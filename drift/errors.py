@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
+    from types import TracebackType
 
 __all__ = [
     "CheckpointError",
@@ -82,8 +83,7 @@ class DriftError(Exception):
     rows_learnt: int | None = None
 
 
-@contextmanager
-def naming_row(row: Callable[[], int]) -> Iterator[None]:
+class naming_row:  # noqa: N801 - it is used as a function, as contextlib.suppress is
     """Name the row of a batch in the message of an error; `row` returns its number, from 0.
 
     Examples
@@ -93,11 +93,21 @@ def naming_row(row: Callable[[], int]) -> Iterator[None]:
     Traceback (most recent call last):
     drift.errors.LabelError: row 3: label None is missing
     """
-    try:
-        yield
-    except DriftError as error:
-        error.args = (f"row {row()}: {error}",)
-        raise
+
+    def __init__(self, row: Callable[[], int]) -> None:
+        self._row = row
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, DriftError):
+            error.args = (f"row {self._row()}: {error}",)
 
 
 class ParameterError(DriftError, ValueError):

@@ -79,7 +79,6 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     """
 
     _not_copied = frozenset({"_held", "_serials", "_sums", "_weights"})
-
     _compiled_code_predicts = False
 
     def __init__(self, model: KernelModel) -> None:

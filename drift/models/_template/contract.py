@@ -66,12 +66,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     #: An example of plain numbers whose squared norm is at most this is never refused, so that
     #: batches need not check it.
     _safe_norm2: float = 0.0
-    #: The guard excludes other threads, and undoes an update that fails.
-    _guard: Guard
-
     #: Whether `_rows_compiled` predicts the rows that it learns. Else `predict_learn_many` does
     #: without, and `_rows_compiled` appends any value for a row that is learnt.
     _compiled_code_predicts: bool = True
+    #: The guard excludes other threads, and undoes an update that fails.
+    _guard: Guard
 
     # --- hooks that each model has -------------------------------------------------------------
 
