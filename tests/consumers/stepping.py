@@ -37,10 +37,10 @@ def close(worker):
 
 def kill(worker):
     """Let go of the clients; what the producer has not sent is lost, as in a kill."""
+    from drift.consumers.client.workarounds import force_close  # noqa: PLC0415 - needs kafka-python
+
     worker._claims.clear()  # or it is saved as the client leaves its group
-    sender = worker._producer.producer._sender  # to close the producer would flush it first
-    sender.force_close()
-    sender.join(10)
+    force_close(worker._producer.producer, 10)  # to close it would flush it first
     worker._writer.shutdown()
     worker._taker.shutdown()
     worker._consumer.close()

@@ -127,8 +127,10 @@ def test_what_kafka_python_refuses_is_a_line(drift, broker, monkeypatch, setting
     monkeypatch.setenv(f"DRIFT_KAFKA_{variable}", value)
     shown, _ = learn(drift, broker, count=0)
     assert shown.exit_code == 2, shown.output
-    assert shown.stderr.startswith("error: kafka-python refuses its options: ")
-    assert message in shown.stderr
+    # On a busy machine kafka-python says before that a task of its took long.
+    [line] = [line for line in shown.stderr.splitlines() if line.startswith("error: ")]
+    assert line.startswith("error: kafka-python refuses its options: ")
+    assert message in line
 
 
 def test_what_the_broker_refuses_for_good_is_the_users_to_mend(drift, topics):
