@@ -1,14 +1,14 @@
 """What each rule of the Tracker is worth: errors and log loss without it, on all streams.
 
     export DRIFT_DATA=...
-    python -m benchmarks.ablation                                  # every rule, two seeds; 2 hours
+    python -m benchmarks.ablation                                  # every rule, two seeds; hours
     python -m benchmarks.ablation --changes "no trees" --streams electricity weather
     python -m benchmarks.ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
 
 A change is an edit of the sources: text that stands once in a file of `drift/models/_tracker`, and
 what takes its place. Each is made in a copy, compiled, and run on every stream with every seed. A
-run is appended to `runs.jsonl` in the output folder as it ends. While the Tracker's sources stay as
-they are it is not made again: the command can be interrupted and called again. Needs a C compiler.
+run is a line of the output file, written as it ends. While the Tracker's sources stay as they are
+it is not made again: the command can be interrupted and called again. Needs a C compiler.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     Rows = list[tuple[dict[str, float], Any]]
 
 ROOT = Path(__file__).parents[1]
+#: Examples of the streams, as reading texts takes long.
+ROWS = ROOT / "results" / "ablation-rows"
 #: Where the files of the edits are.
 SOURCES = Path("drift", "models", "_tracker")
 BUDGET = 300
@@ -54,7 +56,7 @@ LEAST = 1e-6
 
 
 def rows_of(name: str, folder: Path) -> Rows:
-    """Return the examples of a stream, which are kept as a file: reading texts takes long."""
+    """Return the examples of a stream, which are kept as a file."""
     path = folder / f"{name}.pickle"
     if not path.exists():
         rows = list(stream(name, MORE_ROWS if name in MORE else None))
@@ -129,9 +131,7 @@ def build(edits: Iterable[Edit], folder: Path) -> None:
         raise SystemExit(done.stderr)
 
 
-def fresh(
-    edits: Iterable[Edit], wanted: Iterable[tuple[str, int]], output: Path
-) -> Iterator[dict[str, Any]]:
+def fresh(edits: Iterable[Edit], wanted: Iterable[tuple[str, int]]) -> Iterator[dict[str, Any]]:
     """Yield runs of these streams and seeds, in another process with its own build."""
     streams: dict[int, list[str]] = {}
     for name, seed in wanted:
@@ -139,7 +139,7 @@ def fresh(
     with tempfile.TemporaryDirectory() as folder:
         build(edits, Path(folder))
         for seed, names in streams.items():
-            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(output.resolve())]
+            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(ROWS)]
             command += ["--streams", *names, "--seeds", str(seed)]
             with subprocess.Popen(  # noqa: S603
                 command, cwd=folder, stdout=subprocess.PIPE, text=True
@@ -153,16 +153,32 @@ def runs_of(
     name: str, edits: Iterable[Edit], wanted: list[tuple[str, int]], output: Path
 ) -> Iterator[dict[str, Any]]:
     """Yield the runs of a change: those that are there, then those that are missing."""
-    path, mark = output / "runs.jsonl", fingerprint(edits)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    result = {(r["stream"], r["seed"]): r for r in map(json.loads, lines) if r["sources"] == mark}
+    mark = fingerprint(edits)
+    result = {(r["stream"], r["seed"]): r for r in runs_in(output) if r["sources"] == mark}
     yield from (result[key] for key in wanted if key in result)
     if missing := [key for key in wanted if key not in result]:
-        for one in fresh(edits, missing, output):
+        for one in fresh(edits, missing):
             run = {"change": name, "sources": mark} | one
-            with path.open("a", encoding="utf-8") as file:
+            with output.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(run) + "\n")
             yield run
+
+
+def drop_old(output: Path, marks: set[str]) -> None:
+    """Leave in a file the runs of these sources alone."""
+    runs = runs_in(output)
+    if kept := [json.dumps(run) + "\n" for run in runs if run["sources"] in marks]:
+        output.write_text("".join(kept), encoding="utf-8")
+    else:
+        output.unlink(missing_ok=True)
+
+
+def runs_in(output: Path) -> list[dict[str, Any]]:
+    """Return the runs of a file; a line that was not written to its end is none."""
+    if not output.exists():
+        return []
+    *lines, _ = output.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines]
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -219,27 +235,30 @@ def main() -> None:
     parser.add_argument("--edit", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
     parser.add_argument("--streams", nargs="+")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--output", type=Path, default=Path("results", "ablation"))
+    parser.add_argument("--output", type=Path, default=Path("results", "ablation.jsonl"))
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.work:
-        work(chosen.streams, chosen.seeds, chosen.work / "rows")
+        work(chosen.streams, chosen.seeds, chosen.work)
         return
     if not chosen.streams:
         chosen.streams = [*STREAMS, *MORE]
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    chosen.output.mkdir(parents=True, exist_ok=True)
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
     changes: dict[str, list[Edit]] = {name: CHANGES[name] for name in chosen.changes}
     if chosen.edit:
         changes = {"your edit": chosen.edit}
     everything: dict[str, list[Edit]] = {"": [], **changes}
+    drop_old(
+        chosen.output, {fingerprint(edits) for edits in [*everything.values(), *CHANGES.values()]}
+    )
     wanted = [(name, seed) for name in chosen.streams for seed in chosen.seeds]
     results = {}
     for k, (name, edits) in enumerate(everything.items()):
         print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)
         results[name] = list(runs_of(name, edits, wanted, chosen.output))
     text = table(results)
-    (chosen.output / "table.md").write_text(text + "\n", encoding="utf-8")
+    chosen.output.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
     print(text)
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 #: A file of `drift/models/_tracker`, text that stands there once, and what takes its place.
 Edit = tuple[str, str, str]
 
@@ -21,23 +26,31 @@ _TO_RIVAL = """    int rival = -1;
     for (int e = 0; rival >= 0 && e < n; e++) z[e] -= t->scores[(size_t)rival * n + e];
     if (rival >= 0) others = probabilities[rival] / (probabilities[rival] + probabilities[number]);
 """
-_RATES = "DESCENT_DENSE, DESCENT_SPARSE, ADAGRAD = (0.15, 1.5), (0.8, 8.0), 0.25"
 _STATISTICS = "STATISTICS_RATE, VALUE_LIMIT = 1e-3, 3.0"
 _LEVEL = "LEVEL_RATE, LEVEL_HIGH, LEVEL_LOW, LEVEL_MOST = 0.02, 15.0, 0.01"
 
 _SIZES = "TREES, MANY_TREES, DEPTH = 12, 24, 6"
-_LINEAR = "drift_score_linear(t, drift_linear_of(t), scores); }"
-_SPLINES = "drift_score_splines(t, drift_splines_of(t), scores); }"
-_TREES = "    if (t->has_trees) drift_score_trees(t, drift_trees_of(t), t->forests, scores);\n}"
-_CONTEXT_TREES = "    if (t->has_trees) drift_score_trees(t, drift_context_trees_of(t), t->forests && t->n_context, scores);\n}"  # noqa: E501 - a line of trees.h
-_CONTEXT_LINEAR = "drift_score_linear(t, drift_context_linear_of(t), scores); }"
-_CONTEXT_SPLINES = "drift_score_splines(t, drift_context_splines_of(t), scores); }"
+_SCORED = "#undef DRIFT_SCORES\n"
+#: Members by their place in the docstring of `Tracker.members`: kernel members by kernel, rate and
+#: forgetting, then the others.
+_KERNELS = range(16)
+_OTHERS = (
+    *("slow", "fast", "kalman", "splines"),
+    *("context adagrad", "context kalman", "context splines", "trees", "context trees"),
+)
 
 
-def _silent(scores: str, member: int) -> str:
-    """Return code by which a member's scores are 0 once they are computed."""
-    silence = f"scores[(size_t)r * t->members + {member}] = 0.0;"
-    return scores.replace("}", f"for (int r = 0; r < t->n_rows; r++) {silence} }}")
+def _without(members: Iterable[int]) -> list[Edit]:
+    """Return the edit by which these members' scores are 0 once they are computed."""
+    silent = sum(1 << member for member in members)
+    silence = f"""    for (int k = 0; k < t->n_rows * t->members; k++)
+        if ({silent}u >> k % t->members & 1) t->scores[k] = 0.0;
+"""
+    return [("tracker.h", _SCORED, _SCORED + silence)]
+
+
+def _without_one(name: str) -> list[Edit]:
+    return _without([len(_KERNELS) + _OTHERS.index(name)])
 
 
 CHANGES: dict[str, list[Edit]] = {
@@ -49,6 +62,7 @@ CHANGES: dict[str, list[Edit]] = {
     "gate's prior 0.01": _tables(_WALKS, _WALKS.replace("0.1,", "0.01,")),
     "gate's prior 1": _tables(_WALKS, _WALKS.replace("0.1,", "1.0,")),
     "margin over the rival alone": [("tracker.h", _RIVAL, _TO_RIVAL)],
+    "no slope 2": _tables(_MAPS, _MAPS.replace("(1.0, 2.0)", "(1.0,)")),
     "no floors": _tables(_MAPS, "SLOPES, FLOORS, MAP_SHARE = (1.0, 2.0), (0.0,), 3e-4"),
     "no share among maps": _tables(_MAPS, _MAPS.replace("3e-4", "0.0")),
     "clip at 1e-4": _tables(
@@ -61,39 +75,32 @@ CHANGES: dict[str, list[Edit]] = {
     "evict without merging": [
         ("kernels.h", "        t->nearest = i;\n", "        t->nearest = -1;\n")
     ],
-    "no linear kernel": [("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.25, 2.0, 16.0), (0.5")],
-    "no kernel of width 0.25": [
-        ("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.0, 2.0, 16.0), (0.5")
-    ],
-    "no kernel of width 2": [
-        ("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.0, 0.25, 16.0), (0.5")
-    ],
-    "no kernel of width 16": [
-        ("tables.py", "(0.0, 0.25, 2.0, 16.0), (0.5", "(0.0, 0.25, 2.0), (0.5")
-    ],
-    "no slow rate": _tables("16.0), (0.5, 6.0)", "16.0), (6.0,)"),
-    "no fast rate": _tables("16.0), (0.5, 6.0)", "16.0), (0.5,)"),
-    "none forgets soon": _tables(
-        "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 0.75",
-        "SLOW_FORGETTING, FAST_FORGETTING = 0.05, 1e-9",
-    ),
+    "no linear kernel": _without(_KERNELS[:4]),
+    "no kernel of width 0.25": _without(_KERNELS[4:8]),
+    "no kernel of width 2": _without(_KERNELS[8:12]),
+    "no kernel of width 16": _without(_KERNELS[12:]),
+    "no slow rate": _without(e for e in _KERNELS if e % 4 < 2),
+    "no fast rate": _without(e for e in _KERNELS if e % 4 >= 2),
+    "none forgets slowly": _without(_KERNELS[::2]),
+    "none forgets soon": _without(_KERNELS[1::2]),
+    "no kernel members": _without(_KERNELS),
     # Linear members.
-    "no slow descent": _tables(_RATES, _RATES.replace("(0.15,", "(0.0,").replace("(0.8,", "(0.0,")),
-    "no fast descent": _tables(_RATES, _RATES.replace("1.5)", "0.0)").replace("8.0)", "0.0)")),
-    "no linear Kalman filter": [("linear.h", _LINEAR, _silent(_LINEAR, 2))],
+    "no slow descent": _without_one("slow"),
+    "no fast descent": _without_one("fast"),
+    "no Kalman filter over the features": _without_one("kalman"),
     "bias of sparse rows as a word": _tables("SPARSE_BIAS = 0.2", "SPARSE_BIAS = 1.0"),
     "no catching up": _tables(
         "PATIENCE, PATIENCE_BY_WEIGHT = 15.0", "PATIENCE, PATIENCE_BY_WEIGHT = 1e300"
     ),
     # Splines.
-    "no splines": [("splines.h", _SPLINES, _silent(_SPLINES, 0))],
+    "no splines over the features": _without_one("splines"),
     "fast splines": _tables(
         "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4", "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-2"
     ),
     # Trees.
     "no trees": _tables("TREES_FROM = 100", "TREES_FROM = 1000"),
-    "no plain trees": [("trees.h", _TREES, _silent(_TREES, 0))],
-    "no trees over the context": [("trees.h", _CONTEXT_TREES, _silent(_CONTEXT_TREES, 0))],
+    "no trees over the features": _without_one("trees"),
+    "no trees over the context": _without_one("context trees"),
     "6 trees": _tables(_SIZES, "TREES, MANY_TREES, DEPTH = 6, 24, 6"),
     "12 trees of many classes": _tables(_SIZES, "TREES, MANY_TREES, DEPTH = 12, 12, 6"),
     "trees of depth 4": _tables(_SIZES, "TREES, MANY_TREES, DEPTH = 12, 24, 4"),
@@ -126,11 +133,9 @@ CHANGES: dict[str, list[Edit]] = {
     "horizons 16, 64, 256": _tables(
         "HORIZONS, CONTEXT = (8.0, 32.0, 128.0)", "HORIZONS, CONTEXT = (16.0, 64.0, 256.0)"
     ),
-    "no AdaGrad over the context": [("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 0))],
-    "no Kalman filter over the context": [
-        ("linear.h", _CONTEXT_LINEAR, _silent(_CONTEXT_LINEAR, 1))
-    ],
-    "no splines over the context": [("splines.h", _CONTEXT_SPLINES, _silent(_CONTEXT_SPLINES, 0))],
+    "no AdaGrad over the context": _without_one("context adagrad"),
+    "no Kalman filter over the context": _without_one("context kalman"),
+    "no splines over the context": _without_one("context splines"),
     "slow splines over the context": _tables(
         "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4, 1e-2",
         "SPLINE_WALK, CONTEXT_SPLINE_WALK = 1e-4, 1e-4",

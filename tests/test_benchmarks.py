@@ -133,23 +133,26 @@ def test_the_table_of_the_ablation():
 def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     asked = []
 
-    def fresh(_edits, wanted, _output):
+    def fresh(_edits, wanted):
         asked.append(list(wanted))
         yield from (ran(*key, 1.0) for key in wanted)
 
     monkeypatch.setattr(ablation, "fresh", fresh)
-    edits = [("tables.py", "A", "B")]
+    edits, path = [("tables.py", "A", "B")], tmp_path / "runs.jsonl"
 
     def run(*wanted, edits=edits):
-        return [(r["stream"], r["seed"]) for r in ablation.runs_of("", edits, wanted, tmp_path)]
+        return [(r["stream"], r["seed"]) for r in ablation.runs_of("", edits, wanted, path)]
 
     assert run(("a", 0)) == [("a", 0)]
     assert run(("a", 0), ("a", 1), ("b", 0)) == [("a", 0), ("a", 1), ("b", 0)]
     assert run(("b", 0), ("a", 1)) == [("b", 0), ("a", 1)]
     assert run(("a", 0), edits=[]) == [("a", 0)]  # of other sources
     assert asked == [[("a", 0)], [("a", 1), ("b", 0)], [("a", 0)]]
-    lines = (tmp_path / "runs.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["sources"] for line in lines] == [
-        *[ablation.fingerprint(edits)] * 3,
-        ablation.fingerprint([]),
-    ]
+    marks = [ablation.fingerprint(edits)] * 3 + [ablation.fingerprint([])]
+    assert [one["sources"] for one in ablation.runs_in(path)] == marks
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"stream": "a"')  # a run that was killed amid its line
+    ablation.drop_old(path, {marks[0], "another"})
+    assert [json.loads(line)["sources"] for line in path.read_text().splitlines()] == marks[:3]
+    ablation.drop_old(path, {"another"})
+    assert not path.exists()

@@ -386,6 +386,14 @@ def test_labels_that_find_no_ticket_are_warned_of(monkeypatch):
 
 
 @pytest.mark.usefixtures("core")
+def test_labels_of_tickets_that_went_with_the_scale_are_not_warned_of(monkeypatch):
+    monkeypatch.setattr(ticket_module, "_MISSED", 20)
+    model = Tracker(3, late=True, kernels=(0,))
+    follow(model, events(islice(ALL["text"](), 100), 50))
+    assert model._core.sparse
+
+
+@pytest.mark.usefixtures("core")
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_pipeline_passes_tickets_on(wrapped):
     plain, stream = scaled(30)

@@ -313,7 +313,7 @@ cdef class TrackerCore:
         if to_sparse:
             state = self.sparse_state()
             scale = Sparse(state, state.t.names)
-            tickets = Tickets()
+            tickets = None if self.tickets is None else self.tickets.emptied()
         else:
             self.scale.add_names()
             try:

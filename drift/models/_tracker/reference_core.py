@@ -170,7 +170,7 @@ class TrackerCore:
         if self.tickets is not None:
             self.tickets.last = None
         if before.sparse != after.sparse and self.tickets is not None:
-            self.tickets = Tickets()  # the scores of the others are on another scale
+            self.tickets = self.tickets.emptied()  # the scores of the others are on another scale
         elif tickets is not None:
             tickets.settle(key)
         return prediction.number

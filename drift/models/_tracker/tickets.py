@@ -30,9 +30,9 @@ _MISSED = 1000
 
 
 _NO_TICKETS = (
-    f"none of the last {_MISSED:,} labels has found the ticket of its prediction, from which the "
-    "gates of a Tracker learn: steps of a pipeline before it may change features until the label "
-    "comes. Name the predictions: give predict_one and learn_one the same ticket"
+    f"none of the last {_MISSED:,} labels has found the ticket of its prediction, so that the "
+    "gates of a Tracker learn nothing. Where steps before it change features until the label "
+    "comes, name the predictions: give predict_one and learn_one the same ticket"
 )
 
 
@@ -170,6 +170,12 @@ class Tickets:
         self.size = sum(len(ticket) + _OVERHEAD for _, _, ticket in entries)
 
     # --- state -----------------------------------------------------------------------------------
+
+    def emptied(self) -> Self:
+        """Return a new one, which expects the labels of tickets that wait here to find none."""
+        empty = type(self)(self.most)
+        empty.missed = -self.stride * len(self)
+        return empty
 
     def copy(self) -> Self:
         """Return a copy."""
