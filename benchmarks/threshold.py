@@ -73,13 +73,21 @@ def hindsight(truth: NDArray[np.bool_], shares: NDArray[np.float64]) -> tuple[fl
     return float((2 * found / (claimed + there)).max()), float(costs.min())
 
 
+def f1_of(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
+    """Return the F1 of what was said."""
+    return float(2 * (said & truth).sum() / (said.sum() + truth.sum()))
+
+
+def cost_of(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
+    """Return what its mistakes cost."""
+    return float(COST[0] * (said & ~truth).sum() + COST[1] * (~said & truth).sum())
+
+
 def reached(rows: Rows) -> tuple[float, ...]:
     """Return F1, cost, recall, precision, and the rate, each with a threshold learnt for it."""
     truth, _ = rows
-    said = decided(rows)
-    f1 = 2 * (said & truth).sum() / (said.sum() + truth.sum())
-    said = decided(rows, cost=COST)
-    cost = COST[0] * (said & ~truth).sum() + COST[1] * (~said & truth).sum()
+    f1 = f1_of(truth, decided(rows))
+    cost = cost_of(truth, decided(rows, cost=COST))
     said = decided(rows, recall=RECALL)
     recall = (said & truth).sum() / truth.sum()
     said = decided(rows, precision=PRECISION)
@@ -89,11 +97,13 @@ def reached(rows: Rows) -> tuple[float, ...]:
 
 def cells(name: str) -> Iterator[str]:
     """Yield the cells of a stream's row."""
-    rows = predicted(name)
-    share, (best, least) = rows[0].mean(), hindsight(*rows)
+    rows = truth, shares = predicted(name)
+    share, (best, least) = truth.mean(), hindsight(*rows)
     f1, cost, recall, precision, rate = reached(rows)
-    yield from (name, f"{len(rows[0]):,}", f"{100 * share:.1f}")
-    yield from (f"{f1:.3f}", f"{best:.3f}", f"{cost:,.0f}", f"{least:,.0f}")
+    yield from (name, f"{len(truth):,}", f"{100 * share:.1f}")
+    yield from (f"{f1_of(truth, shares > 0.5):.3f}", f"{f1:.3f}", f"{best:.3f}")
+    fixed = (cost_of(truth, shares > bound) for bound in (0.5, COST[0] / sum(COST)))
+    yield from (f"{one:,.0f}" for one in (*fixed, cost, least))
     yield from (f"{100 * recall:.1f}", f"{100 * precision:.1f}")
     yield f"{100 * rate:.2f} of {50 * share:.2f}"
 
@@ -129,7 +139,8 @@ def sweep() -> Iterator[list[str]]:
 def main() -> None:
     """Print the table."""
     heads: tuple[str, ...] = (
-        *("stream", "rows", "class, %", "F1", "best F1", "cost", "least cost"),
+        *("stream", "rows", "class, %", "F1 at 0.5", "F1", "best F1"),
+        *("cost at 0.5", f"cost at {COST[0]}/{sum(COST)}", "cost", "least cost"),
         *(f"recall of {100 * RECALL:g} %", f"precision of {100 * PRECISION:g} %", "rate, %"),
     )
     table: Iterator[Any] = map(cells, STREAMS)
