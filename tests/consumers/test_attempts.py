@@ -61,7 +61,7 @@ def test_a_message_that_is_noted_at_its_end_stays_noted(tmp_path):
 def test_notes_on_an_object_store_are_in_a_folder_of_this_user(tmp_path, monkeypatch):
     monkeypatch.setattr(attempts.tempfile, "gettempdir", lambda: str(tmp_path))
     assert folder_of_notes(tmp_path) == tmp_path
-    one, other = (place(f"s3://bucket/{name}/t-all") for name in "ab")
+    one, other = (place(f"s3://notes/{name}/t-all") for name in "ab")
     found = folder_of_notes(one)
     assert found == folder_of_notes(one) != folder_of_notes(other)
     assert found.parent.stat().st_mode & 0o777 == 0o700

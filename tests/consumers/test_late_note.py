@@ -14,7 +14,7 @@ from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Message, Position
 from drift.models import LBP
 
-SHAPE = JsonCodec(label="fraud", id="order.id", labels={"id": "ref"})
+SHAPE = JsonCodec(label="fraud", id="order.id", labels={"id": "ref"}, allow_empty=True)
 
 
 class Own:

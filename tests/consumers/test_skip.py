@@ -107,7 +107,7 @@ def test_parts_come_from_headers():
     )
     assert codec.decode(b'{"sum": 3, "header:ce_id": 5}') == Example({"sum": 3})
     for text, label in ((b"1", 1), (b"1.0", 1), (b"no", "no"), (b'"no"', '"no"'), (b"NaN", "NaN")):
-        assert codec.decode(b"{}", [("fraud", text)]).label == label
+        assert codec.decode(b'{"sum": 3}', [("fraud", text)]).label == label
     assert codec.decode_label(b"{}", [("ce_id", b"a"), ("fraud", b"false")]) == Example(
         {}, label=False, id="a"
     )
