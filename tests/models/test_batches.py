@@ -4,7 +4,7 @@ import pickle
 import tracemalloc
 from collections import ChainMap, Counter, OrderedDict, UserDict
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pandas as pd
@@ -231,6 +231,48 @@ class Failing(Linear):
         if np.any(sq_b == 9.0):
             raise ZeroDivisionError
         return super().__call__(dot, sq_a, sq_b)
+
+
+@pytest.mark.parametrize("weight", [float(2**53 + 4), 1e100])
+def test_averaged_learns_batches_after_a_weight_that_is_no_longer_counted_in_ones(weight):
+    one, many = (Averaged(Perceptron(RBF(0.5))) for _ in range(2))
+    for model in (one, many):
+        model.learn_one({0: 1.0}, True, weight)
+    loop(one, zip(ROWS[:40], LABELS, strict=False))
+    many.learn_many(X[:40], LABELS[:40])
+    assert pickle.dumps(many) == pickle.dumps(one)
+
+
+@pytest.mark.parametrize("weight", [0.01, 1.0, 16.0])
+def test_averaged_calibrates_at_every_sixteenth_example_whatever_it_weighs(weight):
+    model, slopes = Averaged(Perceptron(RBF(0.5))), []
+    for x, y in zip(ROWS[:49], LABELS, strict=False):
+        model.learn_one(x, y, weight)
+        slopes.append(model._calibration.state())
+    changes = [i for i, (a, b) in enumerate(pairwise(slopes), start=1) if a != b]
+    assert changes == [16, 32, 48]
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 1.0, 1.0]])
+@pytest.mark.parametrize(
+    "make", [Perceptron, lambda k: MRBP(9, k, seed=1), lambda k: Averaged(Perceptron(k))]
+)
+def test_an_error_while_a_batch_is_learnt_names_the_row_and_counts_the_rows_before(make, weights):
+    def infinite(dot, _, sq_b):
+        return np.where(sq_b == 9.0, np.inf, 1.0 + dot)
+
+    values, y = np.array([[1.0], [-2.0], [3.0], [1.0]]), [True, False, True, False]
+    for kernel, error in ((Failing(), ZeroDivisionError), (infinite, FeatureError)):
+        model, expected = make(kernel), make(kernel)
+        with pytest.raises(error) as raised:
+            model.learn_many(values, y, weights)
+        assert raised.value.rows_learnt == 2
+        told = [str(raised.value), *getattr(raised.value, "__notes__", [])]
+        assert [line for line in told if "row 2" in line]
+        for k in range(2):
+            expected.learn_one({0: values[k, 0]}, y[k], 1.0 if weights is None else weights[k])
+        assert model.n_updates == expected.n_updates
+        assert model.predict_proba_one({0: 1.0}) == expected.predict_proba_one({0: 1.0})
 
 
 def test_averaged_counts_the_rows_before_one_that_fails():
@@ -468,6 +510,10 @@ def test_a_column_of_labels_of_several_types_is_refused_before_it_is_learnt(libr
         y = pd.Series(labels) if library is pd else pl.Series(labels, dtype=pl.Object)
         with pytest.raises(LabelError, match=r"^row [12]: label .* is of type int, the one before"):
             model.predict_learn_many(X, y)
+    y = [1, None, "a"]
+    y = pd.Series(y, dtype=object) if library is pd else pl.Series(y, dtype=pl.Object)
+    with pytest.raises(LabelError, match=r"^row 2: label 'a' is of type str, the one before of "):
+        model.learn_many(X, y, [1, 0, 1])
     assert pickle.dumps(model) == before
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -175,9 +174,13 @@ def weights_of(w: Any, rows: int) -> list[float] | None:
 
 def _check_types(labels: Sequence[Label]) -> None:
     """Refuse a column of labels of several types, which mostly is a mistake in reading it."""
-    for i, (before, label) in enumerate(pairwise(labels), start=1):
-        if type(label) is not type(before) and not (is_missing(before) or is_missing(label)):
+    before = None
+    for i, label in enumerate(labels):
+        if type(label) is type(before) or is_missing(label):
+            continue
+        if not is_missing(before):
             raise LabelError(
                 f"row {i}: label {label!r:.80} is of type {type(label).__name__}, the one before "
                 f"of type {type(before).__name__}: cast the column, or pass a list of the labels"
             )
+        before = label
