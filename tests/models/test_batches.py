@@ -3,7 +3,7 @@
 import pickle
 import tracemalloc
 from collections import ChainMap, Counter, OrderedDict, UserDict
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, pairwise
 
 import numpy as np
@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from streams import STREAMS, as_arrays, drifting_stream
 
-from drift.errors import FeatureError, LabelError
+from drift.errors import FeatureError, LabelError, ParameterError
+from drift.explain import Explainer
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
     LBP,
@@ -33,6 +34,7 @@ from drift.models import (
 )
 from drift.models._base.rows import Rows, numbered_objects, rows_to_check
 from drift.models._store import built
+from drift.streams import Documents
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -432,6 +434,113 @@ def test_a_matrix_with_duplicate_entries_adds_them_up():
     model.learn_many(X, [True])
     assert X.nnz == 2  # the caller's matrix is as it was
     assert model.supports == [({0: 3.0}, 1.0)]
+
+
+WIDE = {
+    "Perceptron": Perceptron,
+    "MRBP": lambda: MRBP(9, seed=1),
+    "Averaged": lambda: Averaged(Perceptron()),
+    "OneVsRest": lambda: OneVsRest(Perceptron()),
+    "Tracker": Tracker,
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil"])
+def test_columns_from_2_to_the_31_on_are_features_of_their_own(name, kind):
+    rows = [{5: 1.0}, {2**32 + 5: 2.0}, {2**31 + 5: 1.0, 7: 3.0}, {2**31 - 1: 1.0, 2**31: 2.0}]
+    i, columns, values = zip(
+        *((i, j, v) for i, x in enumerate(rows) for j, v in x.items()), strict=True
+    )
+    shape = (4, 2**33 if kind in {"csr", "coo"} else 2**32 + 6)
+    if kind in {"csc", "lil"}:  # whose memory grows with the width
+        rows = [{j % 2**20: v for j, v in x.items()} for x in rows]
+        columns, shape = [j % 2**20 for j in columns], (4, 2**20)
+    X = sparse.coo_array((values, (i, columns)), shape=shape).asformat(kind)
+    y = [True, False, True, False]
+    one, many = WIDE[name](), WIDE[name]()
+    assert list(many.predict_learn_many(X, y)) == loop(one, zip(rows, y, strict=True))
+    assert many.predict_many(X).tolist() == [one.predict_one(x) for x in rows]
+    assert [*map(many.predict_proba_one, rows)] == [*map(one.predict_proba_one, rows)]
+
+
+def test_the_supports_of_columns_from_2_to_the_31_on():
+    X = sparse.csr_array(([1.0, 2.0], [5, 2**32 + 5], [0, 1, 2]), shape=(2, 2**33))
+    model = Perceptron(Linear())
+    model.learn_many(X, [True, False])
+    assert model.supports == [({5: 1.0}, 1.0), ({2**32 + 5: 2.0}, -1.0)]
+    assert model.decision_function_many(X).tolist() == [1.0, -4.0]
+
+
+def test_an_array_of_more_columns_than_can_be_numbered_is_refused():
+    with pytest.raises(ParameterError, match=r"^X has 4294967297 columns, .* a sparse matrix"):
+        Perceptron().learn_many(np.broadcast_to(1.0, (1, 2**32 + 1)), [True])
+
+
+def tampered(matrix, name, values):
+    """A matrix with an array changed after scipy looked at it."""
+    setattr(matrix, name, np.array(values))
+    return matrix
+
+
+def lil_with_a_column_too_large():
+    matrix = sparse.lil_matrix(np.ones((1, 4)))
+    matrix.rows[0][3] = 10**9
+    return matrix
+
+
+one_row = partial(sparse.csr_matrix, shape=(1, 4))
+#: SciPy checks the first and last number of `indptr`, and no index.
+DAMAGED = {
+    "column too large": lambda: one_row(([1.0], [2 * 10**9], [0, 1])),
+    "column of 64 bits": lambda: one_row(([1.0], np.array([2**40]), np.array([0, 1]))),
+    "column below 0": lambda: one_row(([1.0], [-1], [0, 1])),
+    "one column too far": lambda: one_row(([1.0], [4], [0, 1])),
+    "ends descend": lambda: sparse.csr_array(([1.0, 1.0], [0, 1], [0, 9, 2]), shape=(2, 4)),
+    "ends of nothing": lambda: sparse.csr_array(([], [], [0, 2**30, 0]), shape=(2, 4)),
+    "start below 0": lambda: tampered(one_row(([1.0], [1], [0, 1])), "indptr", [-9, 1]),
+    "too many ends": lambda: tampered(one_row(([1.0], [1], [0, 1])), "indptr", [0, 1, 1]),
+    "too few columns": lambda: tampered(one_row(([1.0, 2.0], [1, 2], [0, 2])), "indices", [1]),
+    "no whole columns": lambda: tampered(one_row(([1.0], [1], [0, 1])), "indices", [np.nan]),
+    "csc": lambda: sparse.csc_array(([1.0], [10**9], [0, 1, 1, 1, 1]), shape=(1, 4)),
+    "bsr": lambda: sparse.bsr_array((np.ones((1, 1, 2)), [2], [0, 1]), shape=(1, 4)),
+    "coo row": lambda: tampered(sparse.coo_matrix(([1.0], ([0], [1])), (1, 4)), "row", [10**9]),
+    "coo column": lambda: tampered(sparse.coo_matrix(([1.0], ([0], [1])), (1, 4)), "col", [4]),
+    "coo length": lambda: tampered(sparse.coo_matrix(([1.0], ([0], [1])), (1, 4)), "col", [1, 1]),
+    "lil": lil_with_a_column_too_large,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("model", [Perceptron, Tracker])
+def test_a_damaged_sparse_matrix_is_refused_before_anything_is_read(name, model):
+    model = model()
+    model.learn_one({1: 1.0}, True)
+    before = pickle.dumps(model)
+    X = DAMAGED[name]()
+    for call in (
+        lambda: model.learn_many(X, [True] * X.shape[0]),
+        lambda: model.predict_many(X),
+        lambda: Explainer(model).explain_many(X),
+        lambda: Documents.from_arrays(X, [0] * X.shape[0]),
+        lambda: Documents.from_arrays(np.ones((X.shape[0], 1)), X, ["a"] * X.shape[1]),
+    ):
+        with pytest.raises(ParameterError, match=r"matrix of shape \(.*\) is damaged: its index"):
+            call()
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_rows_in_any_order_and_with_duplicates(index):
+    columns, ends = np.array([3, 0, 3, 2, 1], dtype=index), np.array([0, 3, 3, 5], dtype=index)
+    X = sparse.csr_array(([1.0, 2.0, 4.0, 8.0, 16.0], columns, ends), shape=(3, 4))
+    X.has_canonical_format = True  # a wrong claim changes nothing
+    model = Perceptron(Linear())
+    model.learn_many(X, [True, False, True])
+    # The empty row is a mistake for either label, as every score is 0 there.
+    assert model.supports == [({0: 2.0, 3: 5.0}, 1.0), ({}, -1.0), ({1: 16.0, 2: 8.0}, 1.0)]
+    blocks = sparse.bsr_array(X.toarray(), blocksize=(1, 2))
+    assert model.decision_function_many(blocks).tolist() == [29.0, 0.0, 320.0]
 
 
 @pytest.mark.usefixtures("tolerance")
