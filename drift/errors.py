@@ -86,6 +86,8 @@ class DriftError(Exception):
 class naming_row:  # noqa: N801 - it is used as a function, as contextlib.suppress is
     """Name the row of a batch in the message of an error; `row` returns its number, from 0.
 
+    An exception that is not a `DriftError` keeps its message and gets a note.
+
     Examples
     --------
     >>> with naming_row(lambda: 3):
@@ -108,6 +110,8 @@ class naming_row:  # noqa: N801 - it is used as a function, as contextlib.suppre
     ) -> None:
         if isinstance(error, DriftError):
             error.args = (f"row {self._row()}: {error}",)
+        elif isinstance(error, Exception):  # of a kernel, a hook or the caller's objects
+            error.add_note(f"at row {self._row()} of the batch")
 
 
 class ParameterError(DriftError, ValueError):

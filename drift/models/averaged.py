@@ -91,6 +91,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             )
         super().__init__()
         self.model: KernelModel = model
+        self._n_learnt = 0
         self._n_examples = 0.0  # sum of the weights of all examples
         self._since = 0.0  # sum of the weights of examples that the current hypothesis predicted
         # By class index (0 in a binary model) and support, the oldest first: coefficients of the
@@ -152,7 +153,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     def _learn_and_calibrate(self, x: Features, y: Label) -> None:
         """Let the model learn an example, and the calibration every sixteenth example."""
         scores = None
-        if int(self._n_examples) % 16 == 0:  # the average's score takes as long as a prediction
+        if self._n_learnt % 16 == 0:  # the average's score takes as long as a prediction
             self._read(x)
             scores = self._score()
         self._learn_and_average(self.model.learn_one, x, y, self._weight)
@@ -189,9 +190,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         signs: NDArray[np.int8],
     ) -> None:
         """Learn rows up to the first that updates the model or the calibration."""
-        done, most, count = len(predictions), 0, self._n_examples
-        while int(count) % 16:
-            most, count = most + 1, count + 1.0
+        done, most = len(predictions), -self._n_learnt % 16
         model = self._binary_model
         model._supports.learn_rows(rows, predictions, labels, signs, model, most=most)
         for _ in range(done, len(predictions)):
@@ -218,6 +217,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def _count_example(self) -> None:
         """Count the hypothesis that predicted an example."""
+        self._n_learnt += 1
         self._n_examples += self._weight
         self._since += self._weight
         self._weights = None
@@ -263,6 +263,10 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_weights": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A model stored before examples were counted has only the sum of their weights.
+        super().__setstate__({"_n_learnt": int(state["_n_examples"])} | state)
 
     # --- what labels and scores mean -----------------------------------------------------------
 

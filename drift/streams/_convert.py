@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from drift._checks import counted
+from drift._checks import counted, csr_of
 from drift._values import number
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 
@@ -49,7 +49,7 @@ def parse_number(text: str) -> float:
 
 def canonical(rows: csr_array) -> csr_array:
     """Rows as float64, sorted, without duplicates or zeros; the argument is not changed."""
-    result = csr_array(rows).astype(np.float64, copy=False)
+    result = csr_array(csr_of(rows))
     if not np.isfinite(result.data).all():
         at = int(np.flatnonzero(~np.isfinite(result.data))[0])
         row = int(np.searchsorted(result.indptr, at, side="right")) - 1
@@ -60,7 +60,7 @@ def canonical(rows: csr_array) -> csr_array:
         result = result.copy()
         result.sum_duplicates()
         result.eliminate_zeros()
-    if result.nnz < np.iinfo(np.int32).max:
+    if max(result.nnz, result.shape[1]) <= np.iinfo(np.int32).max:
         # Half the memory of the indices; every kernel of the models reads these.
         result.indices = result.indices.astype(np.int32, copy=False)
         result.indptr = result.indptr.astype(np.int32, copy=False)
@@ -134,7 +134,7 @@ def topics_of(
     y: ArrayLike | csr_array, topic_names: Iterable[str] | None
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Topics and their names from labels, one a row, or from an indicator matrix."""
-    labels = y.toarray() if issparse(y) else np.asarray(y)
+    labels = csr_of(y).toarray() if issparse(y) else np.asarray(y)
     if labels.ndim == 1:
         if topic_names is not None:
             raise ParameterError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from drift._checks import counted, suggest
+from drift._checks import counted, csr_of, suggest
 from drift.errors import ParameterError
 from drift.streams._convert import (
     canonical,
@@ -291,7 +291,7 @@ class Documents:
         >>> documents.topic_names, documents.has("3")
         (('1', '3'), array([ True, False]))
         """
-        rows = csr_array(X if issparse(X) else np.asarray(X, dtype=np.float64), copy=True)
+        rows = csr_array(csr_of(X) if issparse(X) else np.asarray(X, dtype=np.float64), copy=True)
         rows.data[np.isnan(rows.data)] = 0
         topics, names = topics_of(y, topic_names)
         return cls(

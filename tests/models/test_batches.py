@@ -3,8 +3,8 @@
 import pickle
 import tracemalloc
 from collections import ChainMap, Counter, OrderedDict, UserDict
-from functools import lru_cache
-from itertools import islice
+from functools import lru_cache, partial
+from itertools import islice, pairwise
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from streams import STREAMS, as_arrays, drifting_stream
 
-from drift.errors import FeatureError, LabelError
+from drift.errors import FeatureError, LabelError, ParameterError
+from drift.explain import Explainer
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
     LBP,
@@ -33,6 +34,7 @@ from drift.models import (
 )
 from drift.models._base.rows import Rows, numbered_objects, rows_to_check
 from drift.models._store import built
+from drift.streams import Documents
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
@@ -233,6 +235,48 @@ class Failing(Linear):
         return super().__call__(dot, sq_a, sq_b)
 
 
+@pytest.mark.parametrize("weight", [float(2**53 + 4), 1e100])
+def test_averaged_learns_batches_after_a_weight_that_is_no_longer_counted_in_ones(weight):
+    one, many = (Averaged(Perceptron(RBF(0.5))) for _ in range(2))
+    for model in (one, many):
+        model.learn_one({0: 1.0}, True, weight)
+    loop(one, zip(ROWS[:40], LABELS, strict=False))
+    many.learn_many(X[:40], LABELS[:40])
+    assert pickle.dumps(many) == pickle.dumps(one)
+
+
+@pytest.mark.parametrize("weight", [0.01, 1.0, 16.0])
+def test_averaged_calibrates_at_every_sixteenth_example_whatever_it_weighs(weight):
+    model, slopes = Averaged(Perceptron(RBF(0.5))), []
+    for x, y in zip(ROWS[:49], LABELS, strict=False):
+        model.learn_one(x, y, weight)
+        slopes.append(model._calibration.state())
+    changes = [i for i, (a, b) in enumerate(pairwise(slopes), start=1) if a != b]
+    assert changes == [16, 32, 48]
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 1.0, 1.0]])
+@pytest.mark.parametrize(
+    "make", [Perceptron, lambda k: MRBP(9, k, seed=1), lambda k: Averaged(Perceptron(k))]
+)
+def test_an_error_while_a_batch_is_learnt_names_the_row_and_counts_the_rows_before(make, weights):
+    def infinite(dot, _, sq_b):
+        return np.where(sq_b == 9.0, np.inf, 1.0 + dot)
+
+    values, y = np.array([[1.0], [-2.0], [3.0], [1.0]]), [True, False, True, False]
+    for kernel, error in ((Failing(), ZeroDivisionError), (infinite, FeatureError)):
+        model, expected = make(kernel), make(kernel)
+        with pytest.raises(error) as raised:
+            model.learn_many(values, y, weights)
+        assert raised.value.rows_learnt == 2
+        told = [str(raised.value), *getattr(raised.value, "__notes__", [])]
+        assert [line for line in told if "row 2" in line]
+        for k in range(2):
+            expected.learn_one({0: values[k, 0]}, y[k], 1.0 if weights is None else weights[k])
+        assert model.n_updates == expected.n_updates
+        assert model.predict_proba_one({0: 1.0}) == expected.predict_proba_one({0: 1.0})
+
+
 def test_averaged_counts_the_rows_before_one_that_fails():
     one, many = (Averaged(Perceptron(Failing())) for _ in range(2))
     values = np.array([[1.0], [2.0], [-1.0], [2.0], [3.0], [1.0]])
@@ -392,6 +436,113 @@ def test_a_matrix_with_duplicate_entries_adds_them_up():
     assert model.supports == [({0: 3.0}, 1.0)]
 
 
+WIDE = {
+    "Perceptron": Perceptron,
+    "MRBP": lambda: MRBP(9, seed=1),
+    "Averaged": lambda: Averaged(Perceptron()),
+    "OneVsRest": lambda: OneVsRest(Perceptron()),
+    "Tracker": Tracker,
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil"])
+def test_columns_from_2_to_the_31_on_are_features_of_their_own(name, kind):
+    rows = [{5: 1.0}, {2**32 + 5: 2.0}, {2**31 + 5: 1.0, 7: 3.0}, {2**31 - 1: 1.0, 2**31: 2.0}]
+    i, columns, values = zip(
+        *((i, j, v) for i, x in enumerate(rows) for j, v in x.items()), strict=True
+    )
+    shape = (4, 2**33 if kind in {"csr", "coo"} else 2**32 + 6)
+    if kind in {"csc", "lil"}:  # whose memory grows with the width
+        rows = [{j % 2**20: v for j, v in x.items()} for x in rows]
+        columns, shape = [j % 2**20 for j in columns], (4, 2**20)
+    X = sparse.coo_array((values, (i, columns)), shape=shape).asformat(kind)
+    y = [True, False, True, False]
+    one, many = WIDE[name](), WIDE[name]()
+    assert list(many.predict_learn_many(X, y)) == loop(one, zip(rows, y, strict=True))
+    assert many.predict_many(X).tolist() == [one.predict_one(x) for x in rows]
+    assert [*map(many.predict_proba_one, rows)] == [*map(one.predict_proba_one, rows)]
+
+
+def test_the_supports_of_columns_from_2_to_the_31_on():
+    X = sparse.csr_array(([1.0, 2.0], [5, 2**32 + 5], [0, 1, 2]), shape=(2, 2**33))
+    model = Perceptron(Linear())
+    model.learn_many(X, [True, False])
+    assert model.supports == [({5: 1.0}, 1.0), ({2**32 + 5: 2.0}, -1.0)]
+    assert model.decision_function_many(X).tolist() == [1.0, -4.0]
+
+
+def test_an_array_of_more_columns_than_can_be_numbered_is_refused():
+    with pytest.raises(ParameterError, match=r"^X has 4294967297 columns, .* a sparse matrix"):
+        Perceptron().learn_many(np.broadcast_to(1.0, (1, 2**32 + 1)), [True])
+
+
+def tampered(matrix, name, values):
+    """A matrix with an array changed after scipy looked at it."""
+    setattr(matrix, name, np.array(values))
+    return matrix
+
+
+def lil_with_a_column_too_large():
+    matrix = sparse.lil_matrix(np.ones((1, 4)))
+    matrix.rows[0][3] = 10**9
+    return matrix
+
+
+one_row = partial(sparse.csr_matrix, shape=(1, 4))
+#: SciPy checks the first and last number of `indptr`, and no index.
+DAMAGED = {
+    "column too large": lambda: one_row(([1.0], [2 * 10**9], [0, 1])),
+    "column of 64 bits": lambda: one_row(([1.0], np.array([2**40]), np.array([0, 1]))),
+    "column below 0": lambda: one_row(([1.0], [-1], [0, 1])),
+    "one column too far": lambda: one_row(([1.0], [4], [0, 1])),
+    "ends descend": lambda: sparse.csr_array(([1.0, 1.0], [0, 1], [0, 9, 2]), shape=(2, 4)),
+    "ends of nothing": lambda: sparse.csr_array(([], [], [0, 2**30, 0]), shape=(2, 4)),
+    "start below 0": lambda: tampered(one_row(([1.0], [1], [0, 1])), "indptr", [-9, 1]),
+    "too many ends": lambda: tampered(one_row(([1.0], [1], [0, 1])), "indptr", [0, 1, 1]),
+    "too few columns": lambda: tampered(one_row(([1.0, 2.0], [1, 2], [0, 2])), "indices", [1]),
+    "no whole columns": lambda: tampered(one_row(([1.0], [1], [0, 1])), "indices", [np.nan]),
+    "csc": lambda: sparse.csc_array(([1.0], [10**9], [0, 1, 1, 1, 1]), shape=(1, 4)),
+    "bsr": lambda: sparse.bsr_array((np.ones((1, 1, 2)), [2], [0, 1]), shape=(1, 4)),
+    "coo row": lambda: tampered(sparse.coo_matrix(([1.0], ([0], [1])), (1, 4)), "row", [10**9]),
+    "coo column": lambda: tampered(sparse.coo_matrix(([1.0], ([0], [1])), (1, 4)), "col", [4]),
+    "coo length": lambda: tampered(sparse.coo_matrix(([1.0], ([0], [1])), (1, 4)), "col", [1, 1]),
+    "lil": lil_with_a_column_too_large,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("model", [Perceptron, Tracker])
+def test_a_damaged_sparse_matrix_is_refused_before_anything_is_read(name, model):
+    model = model()
+    model.learn_one({1: 1.0}, True)
+    before = pickle.dumps(model)
+    X = DAMAGED[name]()
+    for call in (
+        lambda: model.learn_many(X, [True] * X.shape[0]),
+        lambda: model.predict_many(X),
+        lambda: Explainer(model).explain_many(X),
+        lambda: Documents.from_arrays(X, [0] * X.shape[0]),
+        lambda: Documents.from_arrays(np.ones((X.shape[0], 1)), X, ["a"] * X.shape[1]),
+    ):
+        with pytest.raises(ParameterError, match=r"matrix of shape \(.*\) is damaged: its index"):
+            call()
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_rows_in_any_order_and_with_duplicates(index):
+    columns, ends = np.array([3, 0, 3, 2, 1], dtype=index), np.array([0, 3, 3, 5], dtype=index)
+    X = sparse.csr_array(([1.0, 2.0, 4.0, 8.0, 16.0], columns, ends), shape=(3, 4))
+    X.has_canonical_format = True  # a wrong claim changes nothing
+    model = Perceptron(Linear())
+    model.learn_many(X, [True, False, True])
+    # The empty row is a mistake for either label, as every score is 0 there.
+    assert model.supports == [({0: 2.0, 3: 5.0}, 1.0), ({}, -1.0), ({1: 16.0, 2: 8.0}, 1.0)]
+    blocks = sparse.bsr_array(X.toarray(), blocksize=(1, 2))
+    assert model.decision_function_many(blocks).tolist() == [29.0, 0.0, 320.0]
+
+
 @pytest.mark.usefixtures("tolerance")
 @pytest.mark.parametrize("kind", [np.array, sparse.coo_matrix, sparse.csr_array, pd.DataFrame])
 @pytest.mark.parametrize("zeros", [False, True])
@@ -468,6 +619,10 @@ def test_a_column_of_labels_of_several_types_is_refused_before_it_is_learnt(libr
         y = pd.Series(labels) if library is pd else pl.Series(labels, dtype=pl.Object)
         with pytest.raises(LabelError, match=r"^row [12]: label .* is of type int, the one before"):
             model.predict_learn_many(X, y)
+    y = [1, None, "a"]
+    y = pd.Series(y, dtype=object) if library is pd else pl.Series(y, dtype=pl.Object)
+    with pytest.raises(LabelError, match=r"^row 2: label 'a' is of type str, the one before of "):
+        model.learn_many(X, y, [1, 0, 1])
     assert pickle.dumps(model) == before
 
 

@@ -436,7 +436,7 @@ def test_a_class_without_room_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(room, "memory", lambda: 40 * OF_A_CLASS)
     expected = copy.deepcopy(model)
     with pytest.raises(
-        LabelError, match=r"^label 'order 5\d*' would be class \d+, .*0.26 MB"
+        LabelError, match=r"^row \d+: label 'order 5\d*' would be class \d+, .*0.26 MB"
     ) as raised:
         model.learn_many(rows, [f"order 5{k}" for k in range(60)])
     learnt = raised.value.rows_learnt

@@ -45,6 +45,12 @@ def test_duplicates_are_added_and_the_callers_matrix_is_left_alone():
     assert rows.nnz == 3
 
 
+def test_columns_from_2_to_the_31_on_keep_their_numbers():
+    rows = csr_array(([1.0, 2.0], [5, 2**32 + 5], [0, 1, 2]), shape=(2, 2**33))
+    documents = Documents(rows, np.ones((2, 1), bool), ("a",))
+    assert list(documents.features()) == [{5: 1.0}, {2**32 + 5: 2.0}]
+
+
 def test_columns_without_names_are_python_ints():
     ((features, topics),) = Documents.from_arrays([[0.0, 4.0]], ["a"])
     assert [type(key) for key in features] == [int]

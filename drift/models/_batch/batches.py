@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from drift._checks import counted, weight_of
+from drift._checks import counted, csr_of, weight_of
 from drift._values import is_missing
 from drift.errors import FeatureTypeError, LabelError, ParameterError, naming_row
 from drift.models._base.rows import Rows
@@ -25,24 +24,44 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "labels_of", "rows_of", "weights_of"]
 
+#: `Rows` numbers columns by int32. Those of a wider sparse matrix, such as hashes of 64 bits, get
+#: their numbers as names.
+_MOST_COLUMNS = 2**31
+
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
     """Return a 2-d array, which is not copied if it has floats, or a sparse matrix as rows."""
     if isinstance(matrix, np.ndarray):
+        if matrix.shape[1] > _MOST_COLUMNS:
+            raise ParameterError(
+                f"X has {matrix.shape[1]} columns, and an array may have 2^31: pass a sparse matrix"
+            )
         native = matrix.dtype in {np.dtype(np.float64), np.dtype(np.float32)}
         values = np.asarray(matrix if native else matrix.astype(np.float64))
         return Rows(values, values.shape[1], names=names)
-    csr = matrix.astype(np.float64, copy=False).tocsr()  # scipy has no float16
-    if not csr.has_canonical_format:
-        csr = csr.copy()
+    csr = csr_of(matrix)
+    if not _ascend(csr.indices, csr.indptr):
+        csr = csr.copy()  # which forgets whether scipy has ever found the arrays canonical
         csr.sum_duplicates()
+    width, indices = csr.shape[1], csr.indices
+    if width > _MOST_COLUMNS:
+        used, indices = np.unique(indices, return_inverse=True)
+        names, width = used.tolist(), len(used)
     return Rows(
         np.ascontiguousarray(csr.data),
-        csr.shape[1],
+        width,
         np.ascontiguousarray(csr.indptr, dtype=np.int64),
-        np.ascontiguousarray(csr.indices, dtype=np.int32),
+        np.ascontiguousarray(indices, dtype=np.int32),
         names,
     )
+
+
+def _ascend(indices: Any, ends: Any) -> bool:
+    """Whether the columns of each row ascend, so that none occurs twice."""
+    ascends = np.ones(len(indices) + 1, dtype=bool)
+    np.less(indices[:-1], indices[1:], out=ascends[1:-1])
+    ascends[ends] = True
+    return bool(ascends.all())
 
 
 class Table:
@@ -68,10 +87,12 @@ class Table:
 
     def __init__(self, X: Any) -> None:
         self._frame: Frame | None = None
+        self._width = 0  # of an array or sparse matrix
         self.rows: Rows | list[Features]
         if isinstance(X, (list, tuple)) and _are_mappings(X):
             self.rows = list(X)
         elif isinstance(X, np.ndarray) or hasattr(X, "tocsr"):
+            self._width = X.shape[-1]
             self.rows = rows_of(_matrix(X))
         else:
             others = ", a list of dicts, a 2-d numpy array or a scipy sparse matrix"
@@ -89,7 +110,7 @@ class Table:
             return frozenset()
         if self._frame is not None:
             return frozenset(self._frame.names)
-        return range(self.rows.width if isinstance(self.rows, Rows) else 0)
+        return range(self._width)
 
     def check(self, read: Callable[[Features], None], largest: float) -> None:
         """Let a model read every row that it might refuse; its error then names the row.
@@ -175,9 +196,13 @@ def weights_of(w: Any, rows: int) -> list[float] | None:
 
 def _check_types(labels: Sequence[Label]) -> None:
     """Refuse a column of labels of several types, which mostly is a mistake in reading it."""
-    for i, (before, label) in enumerate(pairwise(labels), start=1):
-        if type(label) is not type(before) and not (is_missing(before) or is_missing(label)):
+    before = None
+    for i, label in enumerate(labels):
+        if type(label) is type(before) or is_missing(label):
+            continue
+        if not is_missing(before):
             raise LabelError(
                 f"row {i}: label {label!r:.80} is of type {type(label).__name__}, the one before "
                 f"of type {type(before).__name__}: cast the column, or pass a list of the labels"
             )
+        before = label

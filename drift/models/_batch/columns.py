@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from drift.errors import ParameterError
+from drift.models._base.examples import index_of
 
 __all__ = ["Columns", "refuse_other_columns"]
 
@@ -35,7 +36,7 @@ def _in_common(a: Columns, b: Columns) -> bool:
     (True, False)
     """
     numbers, names = (a, b) if isinstance(a, range) else (b, a)
-    return any(isinstance(name, int) and name in numbers for name in names)
+    return any(index_of(name) in numbers for name in names)
 
 
 def _some(columns: Columns) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from river import base
 
 from drift._checks import counted, weight_of
-from drift.errors import DriftError, ParameterError, naming_row
+from drift.errors import ParameterError, naming_row
 from drift.models import _batch
 from drift.models._base.guard import alone
 from drift.models._base.labels import NO_LABEL
@@ -339,7 +339,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
         A batch with a bad label or value is refused as a whole. If the call fails later, as when a
         kernel value is not finite, the rows before stay learnt. The error's `rows_learnt` counts
-        them.
+        them, and its message names the row, or a note if the error is not one of drift's.
 
         Parameters
         ----------
@@ -445,22 +445,19 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         try:
             checked = self._check_labels(labels)
             table.check(self._read, self._safe_norm2)
-            if weights is None:
-                compiled = None
-                if self._compiled_code_predicts or learn == self._learn:
-                    compiled = partial(
-                        self._rows_compiled, table.rows, predictions, labels, checked
-                    )
-                self._each_row(table.rows, predictions, compiled, lambda i, x: learn(x, labels[i]))
-            else:
-                self._each_row(
-                    table.rows,
-                    predictions,
-                    None,
-                    lambda i, x: self._predict_learn_weighted(x, labels[i], weights[i]),
-                )
-        except DriftError as error:
-            error.rows_learnt = len(predictions)
+            compiled = None
+            if weights is None and (self._compiled_code_predicts or learn == self._learn):
+                compiled = partial(self._rows_compiled, table.rows, predictions, labels, checked)
+
+            def in_python(i: int, x: Features) -> Label:
+                if weights is None:
+                    return learn(x, labels[i])
+                return self._predict_learn_weighted(x, labels[i], weights[i])
+
+            with naming_row(predictions.__len__):
+                self._each_row(table.rows, predictions, compiled, in_python)
+        except Exception as error:
+            error.rows_learnt = len(predictions)  # type: ignore[attr-defined]
             raise
         self._last_columns = table.columns or self._last_columns
         return table, name, predictions
