@@ -166,7 +166,7 @@ class Worker:
         # A worker that is silent for longer is out of the group.
         self.metrics.silence = self._consumer.longest_silence
         self.metrics.connections = self._consumer.connections
-        self._patience = min(_PATIENCE, self.metrics.silence / 4)
+        self._patience = min(_PATIENCE, self.metrics.silence / 4, self._consumer.session / 4)
 
     # --- life ----------------------------------------------------------------------------------
 

@@ -126,9 +126,9 @@ def kafka_topic(kafka_address):
     """A topic of its own of two partitions on the real broker, gone after the test."""
     name = f"drift-test-{uuid.uuid4().hex}"
     admin = pytest.importorskip("kafka").KafkaAdminClient(bootstrap_servers=kafka_address)
-    admin.create_topics(
-        {name: {"num_partitions": 2, "replication_factor": 1}}, wait_for_metadata=True
-    )
+    wanted = {"num_partitions": 2, "replication_factor": 1}
+    wanted["configs"] = {"retention.ms": "-1"}  # some records have times of 1970
+    admin.create_topics({name: wanted}, wait_for_metadata=True)
     yield name
     admin.delete_topics([name])
     admin.close()

@@ -5,18 +5,22 @@ import uuid
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from drift.consumers.assignment import Assignment, State, first_offset
 from drift.errors import ConsumerError
 
 pytest.importorskip("kafka")
 
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
 from drift.consumers.client.consumer import LeadAssignor  # after the check that there is a client
 
 PLACES = [("t", 0), ("t", 1), ("t", 2)]
 
 
-def given(n):
+def assigned(n):
     """An assignment of the first `n` partitions, which have all started."""
     assignment = Assignment()
     assignment.assign(PLACES[:n])
@@ -26,14 +30,14 @@ def given(n):
 
 
 def test_only_assigned_partitions_are_paused():
-    assignment = given(1)
+    assignment = assigned(1)
     assert assignment.hold(PLACES) == PLACES[:1]
     assert assignment.states == {("t", 0): State.HELD}
     assert (assignment.waiting(), assignment.started()) == ([("t", 0)], [])
 
 
 def test_what_is_assigned_waits_until_it_is_started():
-    assignment = given(2)
+    assignment = assigned(2)
     assignment.assign(PLACES[2:])
     assert (assignment.started(), assignment.waiting()) == (PLACES[:2], PLACES[2:])
     assignment.start(PLACES[2])
@@ -41,7 +45,7 @@ def test_what_is_assigned_waits_until_it_is_started():
 
 
 def test_a_partition_that_is_lost_is_no_more_the_workers():
-    assignment = given(2)
+    assignment = assigned(2)
     assignment.revoke([("t", 0), ("t", 2)])
     assert assignment.states == {("t", 1): State.STARTED}
 
@@ -49,19 +53,19 @@ def test_a_partition_that_is_lost_is_no_more_the_workers():
 def test_where_a_partition_starts(caplog):
     bounds = {"earliest": 3, "latest": 9}
     broker = SimpleNamespace(committed=lambda _: None, bound=lambda _, start: bounds[start])
-    given = broker, ("t", 0)
-    assert first_offset(*given, "earliest", "folder", added=False) == 3
+    asked = broker, ("t", 0)
+    assert first_offset(*asked, "earliest", "folder", added=False) == 3
     assert caplog.text == ""
-    assert first_offset(*given, "latest", "folder", added=False) == 9
+    assert first_offset(*asked, "latest", "folder", added=False) == 9
     assert "t:0 starts at its end, 9 (latest): 6 messages before it are" in caplog.text
     for start in ("latest", None):
-        assert first_offset(*given, start, "folder", added=True) == 3
+        assert first_offset(*asked, start, "folder", added=True) == 3
     with pytest.raises(ConsumerError, match="t:0 has no checkpoint: say where to start"):
-        first_offset(*given, None, "folder", added=False)
+        first_offset(*asked, None, "folder", added=False)
     broker.committed = lambda _: 7
-    assert first_offset(*given, None, "folder", added=True) == 3
+    assert first_offset(*asked, None, "folder", added=True) == 3
     with pytest.raises(ConsumerError, match="t:0 has been learnt up to 7, but folder has no"):
-        first_offset(*given, "earliest", "folder", added=False)
+        first_offset(*asked, "earliest", "folder", added=False)
 
 
 # --- the lead -----------------------------------------------------------------------------------
@@ -84,18 +88,19 @@ class Member:
         )
 
 
-def agree(members, generation):
+def agree(members, generation, leader=None):
     """Have the members agree, with any of them as the leader; return who has the partitions."""
-    leader = random.Random(generation).choice(members)
-    given = leader.assignor.assign(CLUSTER, [one.joined() for one in members])
+    leader = leader or random.Random(generation).choice(members)
+    parts = leader.assignor.assign(CLUSTER, [one.joined() for one in members])
     for one in members:
-        part = given[one.name]
+        part = parts[one.name]
         one.assignor.on_assignment(part, generation)
         one.has = [tuple(place) for place in part.partitions()]
     [first] = [one for one in members if one.has]
     return first
 
 
+MEMBERS = st.integers(0, 3)
 ALL = [("f", 0), ("f", 1), ("l", 0), ("l", 1), ("l", 2)]
 
 
@@ -130,6 +135,33 @@ def test_who_takes_over_keeps_the_lead_when_the_other_comes_back():
     assert agree([one, other], 4) is other  # and as it was frozen, which led in an older generation
 
 
+@given(
+    st.lists(
+        st.tuples(st.sets(MEMBERS, min_size=1), st.sets(MEMBERS), st.randoms(use_true_random=False))
+    )
+)
+def test_who_has_the_partitions_keeps_them_as_long_as_it_is_in_the_group(rounds):
+    """Whoever joins, leads, was frozen, or never gets to know what it was given."""
+    members = [Member(name) for name in "abcd"]
+    owner = None
+    for generation, (joined, frozen, draw) in enumerate(rounds, 1):
+        group = [members[number] for number in joined]
+        draw.shuffle(group)
+        parts = group[0].assignor.assign(CLUSTER, [one.joined() for one in group])
+        [first] = [one for one in group if parts[one.name].partitions()]
+        assert sorted(map(tuple, parts[first.name].partitions())) == ALL
+        if owner in group:
+            assert first is owner
+        for number in joined - frozen:
+            members[number].assignor.on_assignment(parts[members[number].name], generation)
+            if members[number] is first:
+                owner = first
+
+
+def test_members_keep_their_partitions_while_the_group_rebalances():
+    assert LeadAssignor().supported_protocols() == [RebalanceProtocol.COOPERATIVE]
+
+
 def test_of_static_members_the_first_by_name_starts():
     members = [Member("a", "second"), Member("b", "first")]
     assert agree(members, 1).instance == "first"
@@ -142,18 +174,22 @@ def test_of_one_partition_it_is_that_of_both_topics():
 
 
 @pytest.mark.parametrize(
-    ("other", "wanted"),
+    ("more", "wanted"),
     [
-        (Member("b", topics=["orders"]), "orders"),
-        (Member("b", topics=["l", "orders"]), "l and orders"),
-        (Member("b", partition=1), "partition 1 of f and l"),
+        ({"topics": ["orders"]}, "orders"),
+        ({"topics": ["l", "orders"]}, "l and orders"),
+        ({"partition": 1}, "partition 1 of f and l"),
     ],
 )
-def test_a_member_that_is_to_read_something_else_says_so(other, wanted, caplog):
-    members = [Member("a"), Member("c"), other]
-    assert agree(members, 1).name == "a"
-    [warning] = caplog.messages
-    assert f"the group reads f and l, this one is to read {wanted}: nothing is read" in warning
+def test_a_member_that_is_to_read_something_else_says_so_and_changes_nothing(more, wanted, caplog):
+    other = Member("b", **more)
+    members = [other, Member("a"), Member("c")]
+    for leader in members:  # which assigns
+        caplog.clear()
+        first = agree(members, 1, leader)
+        assert (first.name, sorted(first.has)) == ("a", ALL)
+        [warning] = caplog.messages
+        assert f"the group reads f and l, this one is to read {wanted}: nothing is read" in warning
 
 
 def test_members_that_are_to_read_the_same_warn_of_nothing(caplog):

@@ -44,31 +44,138 @@ def values(partition):
     return [f"{partition}-{number}".encode() for number in range(COUNT // 2)]
 
 
-def test_a_standby_gets_all_partitions_once_the_lead_is_gone(kafka_address, kafka_topic, member):
-    options = {
-        "bootstrap_servers": kafka_address,
-        "group_id": kafka_topic,
-        "heartbeat_interval_ms": 200,
-    }
-    places = {(kafka_topic, 0), (kafka_topic, 1)}
-    end = time.monotonic() + 60
+class Group:
+    """Workers that save only when they are told, on a topic of which a plain loop learns, too."""
 
-    def poll(done, *members):
-        while not done():
-            assert time.monotonic() < end
-            for one in members:
-                list(one.poll(0.2))
+    def __init__(self, address, topic, folder):
+        self.address, self.topic, self.folder = address, topic, folder
+        self.out, self.place = f"{topic}.out", (topic, 0)
+        self.model, self.count = LBP(budget=9), 0
 
-    first = member(options, kafka_topic)
-    poll(lambda: first.assignment.states.keys() == places, first)
-    [assignor] = first._options["partition_assignment_strategy"]
-    led = assignor._led
-    second = member(options, kafka_topic)
-    poll(lambda: assignor._led > led, first, second)
-    assert first.assignment.states.keys() == places
-    assert not second.assignment.states
-    first.close()
-    poll(lambda: second.assignment.states.keys() == places, second)
+    def worker(self, **consumer):
+        given = {"heartbeat_interval_ms": 200}
+        options = WorkerOptions(
+            topic=self.topic,
+            group=self.topic,
+            start="earliest",
+            predictions=self.out,
+            checkpoint_every=10**6,
+            checkpoint_seconds=10**6,
+        )
+        folder, kafka = CheckpointFolder(self.folder), {"bootstrap_servers": self.address}
+        return Worker(LBP(budget=9), folder, kafka, options, consumer=given | consumer)
+
+    def send(self, count):
+        texts = []
+        for n in range(self.count, self.count + count):
+            x, y = {"a": n % 7 - 3.0, "b": n % 3}, n % 5 > 2
+            self.model.learn_one(x, y)
+            texts.append(json.dumps({"features": x, "label": y}).encode())
+        produce(self.address, self.topic, texts, 0)
+        self.count += count
+
+    def learn(self, one, *others):
+        """Step until one of them has learnt all that was sent."""
+
+        def has_learnt():
+            for other in others:
+                other.step(0.1)
+            return learner_of(one) and learner_of(one).offsets.get(self.place) == self.count
+
+        until(one, has_learnt)
+
+    def rebalance(self, one, *standbys):
+        """Step until they have agreed anew; the one that learns keeps its model."""
+        [assignor] = one._consumer._options["partition_assignment_strategy"]
+        agreed, learner = assignor._led, learner_of(one)
+
+        def has_agreed():
+            for standby in standbys:
+                standby.step(0.1)
+            assert learner_of(one) is learner
+            return assignor._led > agreed
+
+        until(one, has_agreed)
+
+    def assert_exact(self):
+        """The checkpoint is the plain loop's; return how many predictions were sent again."""
+        newest = CheckpointFolder(self.folder).newest((self.topic, None))
+        assert newest.offsets == {self.place: self.count, (self.topic, 1): 0}
+        assert encode(newest.model) == encode(self.model)
+        sent = [key.decode() for key in keys(self.address, self.out)]
+        assert set(sent) == {f"{self.topic}:0:{n}" for n in range(self.count)}
+        return len(sent) - self.count
+
+
+@pytest.fixture
+def group(kafka_address, kafka_topic, tmp_path):
+    return Group(kafka_address, kafka_topic, tmp_path)
+
+
+def test_a_worker_keeps_its_model_while_standbys_come_and_go(group):
+    one, first, second = (group.worker() for _ in range(3))
+    group.send(20)
+    group.learn(one)
+    epoch = learner_of(one).epoch
+    group.rebalance(one, first)
+    group.rebalance(one, first, second)
+    group.send(20)
+    group.learn(one, first, second)
+    close(first)
+    group.rebalance(one, second)
+    assert one.metrics.rebalances == 2  # of two partitions, once
+    assert first.metrics.partitions == second.metrics.partitions == 0
+    close(one)
+    group.send(20)
+    group.learn(second)
+    assert learner_of(second).epoch == epoch + 1
+    close(second)
+    assert group.assert_exact() == 0
+
+
+def test_a_standby_goes_on_from_the_checkpoint_of_a_worker_that_was_killed(group):
+    one, other = group.worker(), group.worker()
+    group.send(20)
+    group.learn(one)
+    group.rebalance(one, other)
+    one._save_new()
+    group.send(20)
+    group.learn(one, other)
+    kill(one)
+    group.learn(other)
+    close(other)
+    group.assert_exact()
+
+
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_a_worker_that_comes_back_too_late_saves_nothing(group, is_frozen, caplog):
+    """Whether it was frozen or was amid a message for longer than it may be silent."""
+    given = {"session_timeout_ms": 3000} if is_frozen else {"max_poll_interval_ms": 5000}
+    one, other = (group.worker(**given) for _ in range(2))
+    group.send(20)
+    group.learn(one)
+    group.rebalance(one, other)
+    one._save_new()
+    group.send(20)
+    group.learn(one, other)
+    learner, coordinator = learner_of(one), one._consumer.consumer._coordinator
+    if is_frozen:
+        coordinator._disable_heartbeat()
+    group.learn(other)
+    assert learner_of(other).epoch == learner.epoch + 1
+    assert learner_of(one) is learner
+    one._save_new()
+    assert learner_of(one) is None
+    assert "claimed again since" in caplog.text
+    if is_frozen:
+        coordinator._enable_heartbeat()
+    group.send(20)
+    group.learn(other, one)
+    close(one)
+    other._save_new()  # unless the other one has claimed once more, before it knew
+    group.learn(other)
+    close(other)
+    group.assert_exact()
 
 
 def test_what_a_transaction_gave_up_is_not_learnt(kafka_address, kafka_topic, tmp_path):

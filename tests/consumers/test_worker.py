@@ -906,7 +906,7 @@ def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, 
 
 
 def test_a_slow_model_polls_within_its_patience(topics, tmp_path, monkeypatch):
-    one, now = worker(topics, tmp_path), [0.0]
+    one, now = worker(topics, tmp_path, session=120_000), [0.0]
     take = Learner.take
 
     def slow(*given):
@@ -926,9 +926,10 @@ def test_a_slow_model_polls_within_its_patience(topics, tmp_path, monkeypatch):
 
 
 def test_the_patience_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
+    """Also while the group rebalances, and a member sends no heartbeat between two polls."""
     silence = {"max_poll_interval_ms": 20_000}
-    for given, patience in (({}, 30.0), (silence, 5.0)):
-        one = worker(topics, tmp_path, consumer=given)
+    for session, given, patience in ((120, {}, 30.0), (120, silence, 5.0), (10, silence, 2.5)):
+        one = worker(topics, tmp_path, session=1000 * session, consumer=given)
         assert one._patience == patience
         one._close()
 
@@ -966,27 +967,32 @@ def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tm
     kill(one)
 
 
-def test_one_worker_learns_all_and_another_goes_on_when_it_leaves(broker, tmp_path):
+def test_a_worker_keeps_its_model_as_a_standby_joins_which_goes_on_when_it_leaves(broker, tmp_path):
     for topic, partitions in (("t", 2), ("out", 1), ("dead", 1)):
         broker.create_topic(topic, partitions=partitions)
     send(broker, [message for log in LOGS.values() for message in log[:100]])
 
     def member():
-        strategy = [patient_assignor(1.0, of=LeadAssignor())]
-        given = {"partition_assignment_strategy": strategy}
-        return worker(broker, tmp_path, session=SESSION // 2, consumer=given)  # they wait for it
+        assignor = patient_assignor(1.0, of=LeadAssignor())
+        given = {"partition_assignment_strategy": [assignor]}
+        return worker(broker, tmp_path, session=SESSION // 2, consumer=given), assignor
 
-    one = member()
+    one, assignor = member()
     work(one, 200)
-    other = member()
+    learner, agreed = learner_of(one), assignor._led
+    other, _ = member()
     end = time.monotonic() + 60
-    while one.metrics.rebalances < 4 or one.metrics.partitions < 2:  # both were given back
+    while assignor._led == agreed:
         assert time.monotonic() < end
         assert one.step(0.1) == other.step(0.1) == 0
+        assert learner_of(one) is learner
+    assert (one.metrics.partitions, one.metrics.rebalances) == (2, 2)
     assert (other.metrics.partitions, learner_of(other)) == (0, None)
     close(one)
     send(broker, [message for log in LOGS.values() for message in log[100:]])
-    finish(other)
-    assert other.metrics.partitions == 2
+    until(other, lambda: offsets(other) == {("t", 0): 200, ("t", 1): 200})
+    assert learner_of(other).epoch == learner.epoch + 1
+    close(other)
     assert_exact(tmp_path)
     assert_published(broker)
+    assert len(everything(broker, "out")) == len(loop(tuple(in_time(LOGS)))[1])  # each once

@@ -140,6 +140,15 @@ class _Kept(NamedTuple):
     size: int
     guess: Any  # the shadow's
 
+    @property
+    def ticket(self) -> str:
+        return f"{self.place[1]}:{self.offset}"
+
+
+def _named(model: Any, ticket: str | bool) -> dict[str, Any]:  # noqa: FBT001
+    """Return by which name a Tracker keeps what it predicts until its label comes."""
+    return {"ticket": ticket} if getattr(model, "late", False) else {}
+
 
 class Twin:
     """What becomes of logs in the order of runs.
@@ -239,7 +248,8 @@ class Twin:
 
     def _predict(self, record: Any, tree: dict[str, Any]) -> Any:
         x, model = tree["features"], self.own.get(tree.get("key", ""), self.model)
-        predicted, chances = model.predict_one(x), model.predict_proba_one(x)
+        named = _named(model, f"{record.partition}:{record.offset}")
+        predicted, chances = model.predict_one(x, **named), model.predict_proba_one(x, **named)
         self.predictions[f"{record.topic}:{record.partition}:{record.offset}"] = {
             "id": tree.get("id"),
             "predicted": predicted,
@@ -249,8 +259,10 @@ class Twin:
         }
         return predicted
 
-    def _guess(self, x: dict[str, float]) -> Any:
-        return None if self.shadow is None else self.shadow.predict_one(x)
+    def _guess(self, x: dict[str, float], ticket: str = "") -> Any:
+        if self.shadow is None:
+            return None
+        return self.shadow.predict_one(x, **_named(self.shadow, ticket))
 
     def _learn(
         self,
@@ -259,10 +271,11 @@ class Twin:
         predicted: Any,
         guess: Any,
         *,
+        ticket: str = "",
         knew: bool = True,
     ) -> None:
         """Learn by both, and let them change places; `knew` is whether the shadow has guessed."""
-        self._update(x, label)
+        self._update(x, label, ticket)
         self.learnt += 1
         self.mistakes += predicted != label
         if self.shadow is None or not knew or (predicted == label) is (guess == label):
@@ -273,14 +286,15 @@ class Twin:
             self.bettor, self._since = _Bettor(), dict(self._next)
             self.promotions += 1
 
-    def _update(self, x: dict[str, float], label: bool) -> None:  # noqa: FBT001
-        self.model.learn_one(x, label)
+    def _update(self, x: dict[str, float], label: bool, ticket: str | bool) -> None:  # noqa: FBT001
+        self.model.learn_one(x, label, **_named(self.model, ticket))
         if self.shadow is not None:
-            self.shadow.learn_one(x, label)
+            self.shadow.learn_one(x, label, **_named(self.shadow, ticket))
 
     def _learn_kept(self, kept: _Kept, label: bool) -> None:  # noqa: FBT001
         knew = kept.offset >= self._since.get(kept.place, 0)
-        self._learn(kept.features, label, kept.predicted, kept.guess, knew=knew)
+        x, ticket = kept.features, kept.ticket
+        self._learn(x, label, kept.predicted, kept.guess, ticket=ticket, knew=knew)
 
     def _learn_own(self, key: str, x: dict[str, float], label: bool, predicted: Any) -> None:  # noqa: FBT001
         """Learn by the model of a key, which begins as the topic's where that learns, too."""
@@ -305,18 +319,19 @@ class Twin:
         name, x = tree.get("id"), tree["features"]
         if name is None:
             return
-        guess = self._guess(x)
+        size = len(record.value) + sum(len(k) + len(v) for k, v in record.headers)
+        place = record.topic, record.partition
+        kept = _Kept(place, record.offset, time, x, predicted, size, None)
+        kept = kept._replace(guess=self._guess(x, kept.ticket))
         if name in self.early:
             _, label, _ = self.early.pop(name)
             self.done[name] = time
             self.counts["learnt"] += 1
-            self._learn(x, label, predicted, guess)
+            self._learn_kept(kept, label)
         elif name in self.waiting or name in self.silent or name in self.done:
             self.counts["repeated"] += 1
         else:
-            size = len(record.value) + sum(len(k) + len(v) for k, v in record.headers)
-            place = record.topic, record.partition
-            self.waiting[name] = _Kept(place, record.offset, time, x, predicted, size, guess)
+            self.waiting[name] = kept
             self._evict()
 
     def _evict(self) -> None:
@@ -348,7 +363,7 @@ class Twin:
                 self.counts["confirmed"] += 1
             else:
                 self.counts["corrected"] += 1
-                self._update(kept.features, label)  # counted once, by its silence
+                self._update(kept.features, label, ticket=False)  # counted once, by its silence
         elif name in self.done or name in self.early:
             self.counts["duplicate"] += 1
         else:

@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kafka
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import FencedInstanceIdError
@@ -119,50 +121,58 @@ def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
     """Assigns all partitions to one member for as long as it stays; the others are standbys.
 
+    The active member keeps its partitions while the group rebalances (cooperative). Another member
+    gets them only once it is no longer in the group. If it was frozen and comes back, two members
+    say that they have had them: the one of the later generation is the active one.
+
     The assignment says what the active member reads. A member that wants to read something else
     warns.
 
     Parameters
     ----------
     partition
-        The partition of each topic that it gives; None for all of them.
+        The partition of each topic that this member is to read; None for all of them.
     """
 
-    name = "drift"
+    name = "drift-cooperative"
 
     def __init__(self, partition: int | None = None) -> None:
         self._partition = partition
         self._led = 0  # the generation in which this member last had them
         self._wanted = ""  # what this member is to read
 
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """Have members keep their partitions while the group rebalances."""
+        return [RebalanceProtocol.COOPERATIVE]
+
     def assign(self, cluster: Any, members: Any) -> Any:
         """Assign everything to the member that had it last, else to the first by its instance."""
+        told = {member.member_id: _Told.of(member) for member in members}
 
         def rank(member: Any) -> tuple[int, str, str]:
-            led, _ = _read_user_data(member)
-            return -led, member.group_instance_id or "", member.member_id
+            return -told[member.member_id].led, member.group_instance_id or "", member.member_id
 
         first = min(members, key=rank)
+        _, partition, wanted = told[first.member_id]
         made = dict(super().assign(cluster, [first]))
         topics = [
-            (topic, [n for n in numbers if self._partition in {None, n}])
+            (topic, [n for n in numbers if partition in {None, n}])
             for topic, numbers in made[first.member_id].assigned_partitions
         ]
-        _, read = _read_user_data(first)
         return {
             member.member_id: ConsumerProtocolAssignment(
-                self.version, topics if member is first else [], read.encode()
+                self.version, topics if member is first else [], wanted.encode()
             )
             for member in members
         }
 
     def metadata(self, topics: Any) -> Any:
-        """Send the group's leader the generation in which this member had the partitions."""
+        """Send the group's leader when this member had the partitions, and what it is to read."""
         self._wanted = " and ".join(sorted(topics))
         if self._partition is not None:
             self._wanted = f"partition {self._partition} of {self._wanted}"
-        told = f"{self._led} {self._wanted}".encode()
-        return ConsumerProtocolSubscription(self.version, list(topics), told)
+        told = _Told(self._led, self._partition, self._wanted)
+        return ConsumerProtocolSubscription(self.version, list(topics), json.dumps(told).encode())
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Store the generation in which this member has them."""
@@ -176,10 +186,20 @@ class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
             )
 
 
-def _read_user_data(member: Any) -> tuple[int, str]:
-    """Return what a member of `LeadAssignor` has told: when it led, and what it is to read."""
-    led, _, read = bytes(member.metadata.user_data or b"").decode().partition(" ")
-    return int(led or 0), read
+class _Told(NamedTuple):
+    """What a member with a `LeadAssignor` tells the leader of its group.
+
+    When it last had the partitions, as a generation, 0 for never; and what it is to read.
+    """
+
+    led: int
+    partition: int | None
+    wanted: str
+
+    @classmethod
+    def of(cls, member: Any) -> _Told:
+        """Return what a member has told."""
+        return cls(*json.loads(bytes(member.metadata.user_data)))
 
 
 class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
@@ -209,6 +229,8 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     ----------
     longest_silence : float
         Seconds between two polls after which the group takes a member for gone.
+    session : float
+        Seconds likewise while the group rebalances, as kafka-python sends no heartbeat then.
     """
 
     def __init__(  # noqa: PLR0913
@@ -242,7 +264,9 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             self._options["isolation_level"] = "read_committed"
         self.consumer = connect(self._options, largest)
         self._second: Any = None  # reads what was read before
-        self.longest_silence: float = self.consumer.config["max_poll_interval_ms"] / 1000
+        config = self.consumer.config
+        self.longest_silence: float = config["max_poll_interval_ms"] / 1000
+        self.session: float = config["session_timeout_ms"] / 1000
 
     def connections(self) -> int:
         """Return the number of brokers that are connected."""
