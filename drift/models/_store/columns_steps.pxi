@@ -55,8 +55,11 @@ cdef class Steps(Scores):
     cdef bint adopts(self, y, model) except -1:
         """Whether a model would adopt a label, that is, predict another kind of labels from now on.
 
-        Most labels are of the kind known, and the model need not be asked.
+        Most labels are of the kind known, and the model need not be asked, except a `TwoOrMore`
+        that has learnt one of its two labels.
         """
         cdef dict attributes = attributes_of(model)
         cdef bint is_known = type(y) is bool or type(y) is type(attributes["_labels"][0])
-        return (not is_known or attributes["_kind"] == "any") and model._would_adopt(y)
+        if is_known and attributes["_kind"] != "any" and "_only_sign" not in attributes:
+            return False
+        return model._would_adopt(y)
