@@ -40,7 +40,7 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     # The templates would make both False, because `_score` is overridden; but it calls theirs.
     _class_scores_are_sums = True
     #: Whether the model is binary: False from the third class on. It is not stored, as it follows
-    #: from the prototypes. It is no property, as an attribute is read faster.
+    #: from the prototypes. It is not a property, as an attribute is read faster.
     _score_is_sum = True
     #: None while the model is binary.
     _prototypes: Any = None
