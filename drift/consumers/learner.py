@@ -104,7 +104,7 @@ def answer_of(
     """
     at_once = getattr(model, "answer_one", None)
     if at_once is not None:
-        return at_once(features, ticket)  # type: ignore[no-any-return]
+        return at_once(features, ticket=ticket)  # type: ignore[no-any-return]
     more = ticket_for(model, ticket)
     predicted = model.predict_one(features, **more)
     score = getattr(model, "decision_function_one", lambda _: None)(features)

@@ -124,7 +124,7 @@ class ALMA2(KernelClassifier):
         return self.tolerance is None  # the projector uses the store's slots
 
     def _length(self) -> float:
-        """sqrt(k(x, x)); 0 if that is negative, under a function that is no kernel."""
+        """sqrt(k(x, x)); 0 if that is negative, under a function that is not a kernel."""
         return math.sqrt(max(self._supports.self_kernel(), 0.0))
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:

@@ -55,7 +55,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Raises
     ------
     ParameterError
-        If `model` is a wrapper, or no classifier of `drift.models`.
+        If `model` is a wrapper, or not a classifier of `drift.models`.
 
     Notes
     -----
@@ -190,9 +190,11 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         signs: NDArray[np.int8],
     ) -> None:
         """Learn rows up to the first that updates the model or the calibration."""
-        done, most = len(predictions), -self._n_learnt % 16
-        model = self._binary_model
-        model._supports.learn_rows(rows, predictions, labels, signs, model, most=most)
+        done, model = len(predictions), self._binary_model
+        stop = done + -self._n_learnt % 16
+        model._supports.learn_rows(
+            rows, predictions, labels, signs, model, stop=stop, until_update=True
+        )
         for _ in range(done, len(predictions)):
             self._count_example()
 

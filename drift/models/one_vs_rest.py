@@ -56,7 +56,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     Raises
     ------
     ParameterError
-        If `model` is no binary classifier of `drift.models`.
+        If `model` is not a binary classifier of `drift.models`.
 
     Notes
     -----

@@ -40,7 +40,7 @@ class Argmax(Protocol):
 
 
 def _kernel_row(joint_kernel: JointKernel, pair: Pair, others: Sequence[Pair]) -> Array:
-    """Kernel between a pair and others, or ParameterError where that is no finite number."""
+    """Kernel between a pair and others, or ParameterError where that is not a finite number."""
     values = [joint_kernel(pair, other) for other in others]
     try:
         row = np.array(values, dtype=np.float64)
@@ -259,7 +259,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         LabelError
             If `y` is None or unhashable.
         ParameterError
-            If `w` is no weight, or the kernel or the argmax returns what it must not; the model
+            If `w` is not a weight, or the kernel or the argmax returns what it must not; the model
             stays as it was.
         """
         if w := weight_of(w):

@@ -176,9 +176,9 @@ class Threshold(Portable, base.Classifier):
         x: Features,
         ticket: Hashable = True,  # noqa: FBT002 - as of drift's models
     ) -> tuple[Label, Any, dict[Label, float]]:
-        """Return label, score and probabilities; see `KernelClassifier.answer_one`."""
+        """Return label, score and probabilities; see `OnlineClassifier.answer_one`."""
         if hasattr(self.model, "answer_one"):
-            label, score, chances = self.model.answer_one(x, ticket)
+            label, score, chances = self.model.answer_one(x, ticket=ticket)
         else:
             more = ticket_for(self.model, ticket)
             chances, score = self.model.predict_proba_one(x, **more), None

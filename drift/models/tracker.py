@@ -279,6 +279,27 @@ class Tracker(OnlineClassifier):
         """Return the probability of each label; `predict_one` explains `ticket`."""
         return self._probabilities(self._score_of(x, ticket))
 
+    @alone
+    def answer_one(
+        self,
+        x: Features,
+        ticket: Hashable = True,  # noqa: FBT002
+        **kwargs: Any,
+    ) -> tuple[Label, Any, dict[Label, float]]:
+        """Return label, score and probabilities of an example at the cost of one of them.
+
+        Parameters
+        ----------
+        x
+            Features by name.
+        ticket
+            With ``late=True`` whether a ticket of the prediction is kept, or the ticket's name, as
+            for `predict_one`. Without a ticket the prediction changes nothing.
+        **kwargs
+            Ignored, as by `predict_one`.
+        """
+        return self._answer_of(self._score_of(x, ticket))
+
     def _predict_learn(self, x: Features, y: Label) -> Label:
         return self._predict_learn_weighted(x, y, 1.0)
 
@@ -303,9 +324,11 @@ class Tracker(OnlineClassifier):
         score: tuple[int, list[float]] = self._core.score()
         return score
 
-    def _score_of(self, x: Features, ticket: Hashable) -> Any:
+    def _score_of(self, x: Features, ticket: Hashable) -> tuple[int, list[float]]:
+        """Score an example. A ticket is kept unless `ticket` is False; see `predict_one`."""
         if ticket is False:
-            return self._core.peek(x)
+            score: tuple[int, list[float]] = self._core.peek(x)
+            return score
         self._core.read(x, ticket)
         return self._score()
 

@@ -307,7 +307,7 @@ class Foolish(LBP):
     def predict_one(self, x):
         return x["said"]
 
-    def answer_one(self, x, _notes):
+    def answer_one(self, x, **_):
         return x["said"], None, {True: 0.5, False: 0.5}
 
 

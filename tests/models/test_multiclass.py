@@ -189,12 +189,45 @@ def test_two_classes_are_learnt_as_one_hypothesis_until_a_third_comes():
     with pytest.raises(LabelError):
         model.learn_one({"a": 1.0}, None)
     assert model.decision_function_one({"a": 1.0}) == 1.0
-    model.learn_one({"b": 2.0}, "spam")  # from False, the first of two rivals with 0: tau = 1 / 8
-    assert model.decision_function_one({"a": 1.0, "b": 1.0}) == {
-        False: -0.75,
-        True: 0.5,
+    model.learn_one({"b": 2.0}, False)  # tau = 1 / 4
+    assert model.decision_function_one({"a": 1.0, "b": 1.0}) == 1.0 - 0.5
+    model.learn_one({"c": 2.0}, "spam")  # from True, the first of two rivals with 0: tau = 1 / 8
+    assert model.decision_function_one({"a": 1.0, "b": 1.0, "c": 1.0}) == {
+        True: 0.5 * 0.5 - 0.25,
+        False: -0.5 * 0.5,
         "spam": 0.25,
     }
+
+
+@pytest.mark.parametrize("make", [PassiveAggressive, ProjectronPlusPlus])
+@pytest.mark.parametrize("way", ["loop", "batch", "pickles"])
+@pytest.mark.parametrize(
+    ("examples", "classes"),
+    [
+        ([(1, True), (-3, False), (9, "z")], [True, False, "z"]),  # the second needs no update
+        ([(1, False), (-3, True), (9, "z")], [False, True, "z"]),
+        ([(1, True), (-3, False), (2, True), (9, -1)], [True, False, -1]),
+        ([(1, 1), (-3, 0), (9, "z")], [1, 0, "z"]),
+        ([(1, -1), (-3, 1), (9, 2)], [-1, 1, 2]),
+        ([(1, 1), (2, 1), (9, "z")], [1, "z"]),
+        ([(1, True), (2, True), (9, "z"), (1, False)], [True, "z", False]),
+        ([(1, False), (9, "z")], [False, "z"]),
+        ([(9, "z"), (1, True)], ["z", True]),
+    ],
+)
+def test_classes_are_in_the_order_of_their_first_examples(make, way, examples, classes):
+    model = make(kernel=Linear())
+    if way == "batch":
+        labels = [y for _, y in examples]
+        model.learn_many(np.array([[float(v)] for v, _ in examples]), labels)
+    for v, y in examples * (way != "batch"):
+        model.learn_one({0: float(v)}, y)
+        if way == "pickles":
+            model = pickle.loads(pickle.dumps(model))
+    found = list(model.predict_proba_one({0: 1.0}))
+    assert found == classes
+    assert [*map(type, found)] == [*map(type, classes)]
+    assert model.predict_one({}) == classes[0]  # all scores are 0
 
 
 def test_a_budget_of_mira_goes_with_its_fixed_cache():

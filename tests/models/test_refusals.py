@@ -235,3 +235,17 @@ def test_a_class_for_two_or_more_overrides_no_method_that_both_templates_have():
 
         class Doubled(Doubling, PassiveAggressive):
             pass
+
+
+def test_a_step_that_compiled_code_takes_by_itself_is_not_overridden():
+    with pytest.raises(TypeError, match=r"^Stepping overrides _step_class, which compiled code"):
+
+        class Stepping(MRBP):
+            def _step_class(self, x, y):
+                return super()._step_class(x, y)
+
+    with pytest.raises(TypeError, match=r"^Counting overrides _step, which compiled code"):
+
+        class Counting(LBP):
+            def _step(self, *example):
+                super()._step(*example)

@@ -30,7 +30,7 @@ def rows_to_check(rows, double largest):
     for i in range(<int>len(rows)):
         if view is not None:
             view.take(i)
-            if view.count != count:  # so many squares of at most `bound` have a sum of at most `largest`
+            if view.count != count:  # that many squares of at most `bound` have a sum of at most `largest`
                 count = view.count
                 bound = 0.999 * sqrt(largest / max(count, 1))
             small = True

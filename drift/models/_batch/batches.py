@@ -123,11 +123,11 @@ class Table:
                 read(self.rows[i])
 
     def series(self, values: Sequence[Label], name: str | None = None) -> Any:
-        """Return one value a row, as a Series of the library that came in or as an array."""
+        """Return one value per row, as a Series of the library that came in or as an array."""
         return column_of(values) if self._frame is None else self._frame.series(values, name)
 
     def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
-        """Return some values a row, as a DataFrame of the library that came in or as an array."""
+        """Return several values per row, as a DataFrame of the library that came in or an array."""
         if self._frame is not None:
             return self._frame.frame(columns)
         scores = np.array(list(columns.values()), dtype=np.float64)

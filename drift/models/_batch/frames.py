@@ -1,7 +1,7 @@
 """Data frames of any library that narwhals knows: their rows, and columns of the same library.
 
 Frames of pandas, polars and pyarrow are read and made by their own methods, because the way through
-narwhals takes as long as some hundred predictions.
+narwhals takes as long as a few hundred predictions.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Frame:
     Raises
     ------
     FeatureTypeError
-        If `X` is no data frame.
+        If `X` is not a data frame.
     ParameterError
         If two columns have the same name.
     """
@@ -136,7 +136,7 @@ class Frame:
         return [dict(zip(self.names, row, strict=True)) for row in self.wrapped.iter_rows()]
 
     def series(self, values: Sequence[Label], name: str | None) -> Any:
-        """Return a value a row as a Series; as an array where Arrow has no type for the labels."""
+        """Return one value per row as a Series; an array where Arrow has no type for them."""
         column: Any = column_of(values)
         if is_pandas_dataframe(self._X):
             return sys.modules["pandas"].Series(column, index=self._X.index, name=name)
@@ -156,7 +156,7 @@ class Frame:
         return dataframe.to_native_series(column, name=name, like=frame)
 
     def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
-        """Return some values a row as a data frame."""
+        """Return several values per row as a data frame."""
         frame, names = self.wrapped, dict[str, "Label"]()
         if not frame.implementation.is_pandas_like():  # pandas columns may have any names
             for label in columns:

@@ -153,7 +153,8 @@ class ColumnStore:
         signs: Any,
         model: Learner,
         *,
-        most: int = ...,
+        stop: int | None = ...,
+        until_update: bool = ...,
     ) -> None:
         """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on.
 
@@ -169,8 +170,10 @@ class ColumnStore:
             Signs of the labels, int8.
         model
             The model that learns. Its margin is read once.
-        most
-            Stop after so many rows, and before one that needs an update.
+        stop
+            Stop before this row; None for the end.
+        until_update
+            Whether to stop before a row that needs an update.
         """
 
     def scan_classes(

@@ -97,7 +97,7 @@ cdef class Batches(Steps):
         self.close_window(0)
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    def learn_rows(self, rows, list predictions, list labels, signs, model, *, int most=-1):
+    def learn_rows(self, rows, list predictions, list labels, signs, model, *, stop=None, bint until_update=False):
         """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer sign = None if labels is None else buffer_of(signs)
@@ -106,13 +106,13 @@ cdef class Batches(Steps):
         cdef dict content = attributes_of(model)
         cdef tuple pair
         cdef object x = None
-        for i in range(first, n if most < 0 else min(n, first + most)):
+        for i in range(first, n if stop is None else min(n, <int>stop)):
             self.read_next(rows, view, i)
             value, pair = self.score(), content["_labels"]
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
-                if not self.learned_without_update(y, label_sign, value, margin, model):
-                    if most >= 0:
+                if not self.try_without_update(y, label_sign, value, margin, model):
+                    if until_update:
                         break
                     # Making a Row takes as long as reading it. One that no hook has kept serves again.
                     if view is not None and x is not None and Py_REFCNT(x) == 1:

@@ -8,16 +8,16 @@ cdef class Steps(Scores):
         cdef double score
         self.read(x)
         score = self.score()
-        if not self.learned_without_update(y, sign, score, model._update_margin, model):
+        if not self.try_without_update(y, sign, score, model._update_margin, model):
             self.step(x, y, sign, score, model)
         return score
 
-    cdef bint learned_without_update(self, y, double sign, double score, double margin, model) except -1:
+    cdef bint try_without_update(self, y, double sign, double score, double margin, model) except -1:
         """Learn an example that changes only the calibration; False for any other.
 
         Its margin is above ``model._update_margin``, and the model would not adopt its label.
         """
-        if sign * score <= margin or self.adopts(y, model):
+        if sign * score <= margin or self.would_adopt(y, model):
             return False
         self.calibration.learn_score(score, sign, self.weight_of(model))
         return True
@@ -37,7 +37,7 @@ cdef class Steps(Scores):
                 attributes["n_updates"] += 1
                 model._update(x, sign, score)
             self.calibration.learn_score(score, sign, weight)
-            if self.adopts(y, model):
+            if self.would_adopt(y, model):
                 model._adopt(y)
         except:
             self.guard.undo(outermost)
@@ -52,11 +52,14 @@ cdef class Steps(Scores):
         return model._weight if self.guard.updating else 1.0
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    cdef bint adopts(self, y, model) except -1:
+    cdef bint would_adopt(self, y, model) except -1:
         """Whether a model would adopt a label, that is, predict another kind of labels from now on.
 
-        Most labels are of the kind known, and the model need not be asked.
+        Most labels are of the kind known, and the model need not be asked, except a `TwoOrMore`
+        that has learnt one of its two labels.
         """
         cdef dict attributes = attributes_of(model)
         cdef bint is_known = type(y) is bool or type(y) is type(attributes["_labels"][0])
-        return (not is_known or attributes["_kind"] == "any") and model._would_adopt(y)
+        if is_known and attributes["_kind"] != "any" and "_only_sign" not in attributes:
+            return False
+        return model._would_adopt(y)

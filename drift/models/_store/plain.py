@@ -247,15 +247,16 @@ class ColumnStore:
         signs: Any,
         model: Learner,
         *,
-        most: int = -1,
+        stop: int | None = None,
+        until_update: bool = False,
     ) -> None:
         """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
         first, n = len(predictions), len(rows)
-        for i in range(first, n if most < 0 else min(n, first + most)):
+        for i in range(first, n if stop is None else min(n, stop)):
             x, pair = rows[i], model._labels  # noqa: SLF001
             if labels is None:
                 score = self.score_of(x)
-            elif most >= 0 and self._needs_update(x, labels[i], float(signs[i]), model):
+            elif until_update and self._needs_update(x, labels[i], float(signs[i]), model):
                 break
             else:
                 score = self.learn(x, labels[i], float(signs[i]), model)

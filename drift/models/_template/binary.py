@@ -1,9 +1,10 @@
 """The template of binary algorithms, which override its hooks.
 
 `_step` learns every example: by `learn_one` or in a batch, with or without a weight, or for one
-class of several. If `_score_is_sum`, the store takes the same step itself (`run_step`), and calls
-no hook for an example above `_update_margin`; `Learner` in `drift/models/_store/learner.py` is
-what it needs of the model. `Scored` says what flags a class may set.
+class of several. If `_score_is_sum`, the store takes the same step itself (`step` in
+`drift/models/_store/columns_steps.pxi`), and calls no hook for an example above `_update_margin`;
+`Learner` in `learner.py` beside it is what it needs of the model. `Scored` says what flags a class
+may set.
 """
 
 from __future__ import annotations
@@ -144,12 +145,12 @@ class KernelClassifier(BinaryLabels, KernelModel):
             Label: bool, 0/1 or -1/+1.
         w
             Weight: it multiplies the example's coefficient unless the class documents another use.
-            0 changes nothing.
+            0 changes nothing, and `y` is not checked.
 
         Raises
         ------
         LabelError
-            If `y` is no such label, or of another kind than the labels before.
+            If `y` is not such a label, or of another kind than the labels before.
         FeatureError
             If a value is infinite or too large for the kernel.
         FeatureTypeError
@@ -178,7 +179,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         return labels[score > 0.0]
 
     def _decision(self, score: Any) -> Any:
-        """Value of `decision_function_one`, from a score. It has the same sign."""
+        """Value of `decision_function_one`, from a score. Its sign decides, as the score's does."""
         return score
 
     def predict_one(self, x: Features, **kwargs: Any) -> Label:

@@ -23,7 +23,7 @@ from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     from drift.models._base.rows import Rows
     from drift.models._batch.batches import Table
@@ -58,16 +58,9 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         state.pop("_last_columns", None)
         return state
 
-    # --- flags ---------------------------------------------------------------------------------
-
-    #: Whether a prediction changes the model. If so, all rows of a batch are checked before the
-    #: first prediction.
+    # `Scored` says what these flags mean, and the others.
     _counts_predictions: bool = False
-    #: An example of plain numbers whose squared norm is at most this is never refused, so that
-    #: batches need not check it.
     _safe_norm2: float = 0.0
-    #: Whether `_rows_compiled` predicts the rows that it learns. Else `predict_learn_many` does
-    #: without, and `_rows_compiled` appends any value for a row that is learnt.
     _compiled_code_predicts: bool = True
     #: The guard excludes other threads, and undoes an update that fails.
     _guard: Guard
@@ -284,21 +277,15 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         self._read(x)
         return self._probabilities(self._score())
 
-    def answer_one(
-        self,
-        x: Features,
-        ticket: Hashable = True,  # noqa: FBT002 - as in the Tracker's core
-    ) -> tuple[Label, Any, dict[Label, float]]:
+    def answer_one(self, x: Features, **kwargs: Any) -> tuple[Label, Any, dict[Label, float]]:
         """Return label, score and probabilities of an example at the cost of one of them.
 
         Parameters
         ----------
         x
             Features by name.
-        ticket
-            Whether a Tracker with ``late=True`` keeps a ticket of the prediction, or the name of
-            the ticket, as in `Tracker.predict_one`. Without a ticket the prediction changes
-            nothing.
+        **kwargs
+            Ignored, as by `predict_one`.
 
         Returns
         -------
@@ -314,22 +301,17 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         >>> model.answer_one({"rain": 1.0})
         (True, 16.0, {False: 1.12...e-07, True: 0.99...})
         """
-        answer: tuple[Label, Any, dict[Label, float]] = self._guard.run(self._answer, x, ticket)
+        answer: tuple[Label, Any, dict[Label, float]] = self._guard.run(self._answer, x)
         return answer
 
-    def _answer(
-        self,
-        x: Features,
-        ticket: Hashable,
-    ) -> tuple[Label, Any, dict[Label, float]]:
+    def _answer(self, x: Features) -> tuple[Label, Any, dict[Label, float]]:
         """Return the value of `answer_one`."""
-        score = self._score_of(x, ticket)
-        return self._label_of(score), self._decision(score), self._probabilities(score)
-
-    def _score_of(self, x: Features, ticket: Hashable) -> Any:
-        """Make an example the point, and score it; `answer_one` explains `ticket`."""
         self._read(x)
-        return self._score()
+        return self._answer_of(self._score())
+
+    def _answer_of(self, score: Any) -> tuple[Label, Any, dict[Label, float]]:
+        """Return what a score says."""
+        return self._label_of(score), self._decision(score), self._probabilities(score)
 
     # --- many examples -------------------------------------------------------------------------
 
@@ -426,6 +408,13 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         return table.frame({label: [row[label] for row in rows] for label in labels})
 
     # --- a batch, row by row -------------------------------------------------------------------
+    #
+    # A batch equals the loop over its rows, bit for bit, because
+    # 1. all rows and labels are checked before the first is learnt,
+    # 2. a row and the dict of its values are the same point, summed in the order of the store's
+    #    columns (`sort_point` in columns_point.pxi),
+    # 3. new columns are created in the order of their names (`put_unknown` in columns_changes.pxi),
+    # 4. compiled code takes the step of a single example, and leaves to Python what it cannot do.
 
     def _learn_batch(
         self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Any]

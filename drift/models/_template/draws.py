@@ -12,7 +12,7 @@ from drift.models._template.state import Stored
 
 __all__ = ["Drawing"]
 
-#: Draws in a block. Copying a generator takes as long as some hundred draws.
+#: Draws in a block. Copying a generator takes as long as a few hundred draws.
 _AHEAD = 512
 
 

@@ -52,6 +52,11 @@ class MulticlassKernelClassifier(KernelModel):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if cls._step_class is not MulticlassKernelClassifier._step_class:
+            raise TypeError(
+                f"{cls.__name__} overrides _step_class, which compiled code takes by itself: "
+                "override _should_update_class or _update_class instead"
+            )
         if overrides_without(cls, "_should_update_class", "_class_update_margin"):
             cls._class_update_margin = math.inf
         if overrides_without(cls, "_score", "_class_scores_are_sums"):

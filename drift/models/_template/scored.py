@@ -42,8 +42,8 @@ class Scored(OnlineClassifier):
                               above this. 0 by default, so that only mistakes update: `LBP`.
                               Infinite where `_should_update` is overridden without it. 1 in
                               `PassiveAggressive`.
-    ``_new_example_margin``   The same for an example that equals no support. By default it is
-                              `_update_margin`. It is lower in a `ROMMA` with `noise`.
+    ``_new_example_margin``   `_update_margin` for an example that equals no support: by default the
+                              same, lower in a `ROMMA` with `noise`.
     ``_class_update_margin``  With several classes, an example causes no update if the score of its
                               class exceeds the best other score by more than this. 0 by default:
                               `MRBP`. Infinite where `_should_update_class` is overridden without
@@ -68,6 +68,18 @@ class Scored(OnlineClassifier):
     ``_class_scores_are_sums``  With several classes, each score is such a sum over the class's
                                 coefficients. False where `_score` is overridden.
     ==========================  ====================================================================
+
+    Wrappers and models without a store set these, which every `OnlineClassifier` has:
+
+    ===========================  ===================================================================
+    ``_counts_predictions``      A prediction changes the model, so that all rows of a batch are
+                                 checked before the first prediction.
+    ``_safe_norm2``              An example of plain numbers whose squared norm is at most this is
+                                 never refused, so that batches need not check it. 0 by default.
+    ``_compiled_code_predicts``  `_rows_compiled` predicts the rows that it learns. Else
+                                 `predict_learn_many` does without, and `_rows_compiled` appends any
+                                 value for a row that is learnt. `Averaged` sets it to False.
+    ===========================  ===================================================================
     """
 
     _update_margin: float = 0.0

@@ -28,8 +28,8 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     """Classifier with hooks for two classes and for more.
 
     It is a binary model, without prototypes, as long as labels are bool, 0/1 or -1/+1. When another
-    label comes, each of the two classes gets half of the hypothesis, the negative class with the
-    opposite sign.
+    label comes, each class learnt so far, one or two, gets half of the hypothesis, the negative
+    class with the opposite sign. The classes are in the order of their first examples.
 
     Raises
     ------
@@ -40,10 +40,14 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     # The templates would make both False, because `_score` is overridden; but it calls theirs.
     _class_scores_are_sums = True
     #: Whether the model is binary: False from the third class on. It is not stored, as it follows
-    #: from the prototypes. It is no property, as an attribute is read faster.
+    #: from the prototypes. It is not a property, as an attribute is read faster.
     _score_is_sum = True
     #: None while the model is binary.
     _prototypes: Any = None
+    #: The sign of all labels learnt, an attribute of the object until the other sign comes.
+    _only_sign: float | None = None
+    #: Whether the positive label came before the negative one. It is stored only if it did.
+    _positive_first: bool = False
 
     #: By class index, the share of the binary hypothesis that a class started with.
     _halves: dict[int, float]
@@ -127,6 +131,19 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         check_class(y)
         return self._guard.update(self, self._learn_third_class, x, y)
 
+    def _would_adopt(self, y: Label) -> bool:
+        return self._only_sign not in {None, self._sign(y)} or super()._would_adopt(y)
+
+    def _adopt(self, y: Label) -> None:
+        sign, is_first = self._sign(y), self._kind == "any" and self._only_sign is None
+        super()._adopt(y)
+        if is_first:
+            self._only_sign = sign
+        elif self._only_sign not in {None, sign}:
+            if sign < 0.0:
+                self._positive_first = True
+            del self._only_sign
+
     def _has_sign(self, y: Label) -> bool:
         """Whether a binary model can learn the label."""
         try:
@@ -149,10 +166,10 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         self._prototypes, self._halves, self._score_is_sum = Prototypes(), {}, False
         if not self.n_updates:
             return
-        learnt = self._labels if self._kind != "any" else self._labels[1:]
-        for label in learnt:
-            self._prototypes.add(label)
-        self._halves = {len(learnt) - 1: 0.5} | ({0: -0.5} if len(learnt) > 1 else {})
+        signs = (1.0, -1.0) if self._positive_first else (-1.0, 1.0)
+        for sign in signs if self._only_sign is None else (self._only_sign,):
+            self._halves[len(self._prototypes)] = 0.5 * sign
+            self._prototypes.add(self._labels[sign > 0.0])
         for i, slot in enumerate(self._supports.slots):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}
