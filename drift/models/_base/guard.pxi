@@ -58,14 +58,15 @@ cdef class Guard:
     cdef unsigned long owner  # the thread
     cdef int depth
     cdef bint updating
-    cdef list parts  # pairs: the __dict__ of each part of the update, and a copy from before it
-    cdef list self_undoing  # objects that undo their own changes
+    # Both by address, so that one more part takes constant time.
+    cdef dict parts  # pairs: the __dict__ of each part of the update, and a copy from before it
+    cdef dict self_undoing  # objects that undo their own changes
     cdef list deferred  # calls for the end of the update
     cdef SavedRegion *saved
     cdef int n_saved, room
 
     def __cinit__(self):
-        self.parts, self.self_undoing, self.deferred = [], [], []
+        self.parts, self.self_undoing, self.deferred = {}, {}, []
 
     def __dealloc__(self):
         free(self.saved)
@@ -123,7 +124,7 @@ cdef class Guard:
     cdef leave(self):
         """End the update, done or undone: forget its log and unlock."""
         self.updating = False
-        empty(self.parts); empty(self.self_undoing); empty(self.deferred)
+        self.parts.clear(); self.self_undoing.clear(); empty(self.deferred)
         self.forget_saved()
         self.release()
 
@@ -132,11 +133,11 @@ cdef class Guard:
         cdef dict content = attributes_of(part)
         cdef dict before
         cdef int kind
-        for joined, _ in self.parts:
-            if joined is content:
-                return
+        address = <size_t><void *>content
+        if address in self.parts:
+            return
         before = content.copy()
-        self.parts.append((content, before))
+        self.parts[address] = (content, before)
         for name, value in content.items():
             kind = kind_of_value(value)
             if kind == VALUE:
@@ -151,9 +152,10 @@ cdef class Guard:
                         self.join(item)
             else:
                 owner = getattr(value, "store", value)
-                if owner not in self.self_undoing:
+                address = <size_t><void *>owner
+                if address not in self.self_undoing:
                     owner.start()
-                    self.self_undoing.append(owner)
+                    self.self_undoing[address] = owner
 
     def save(self, array, int slot=-1):
         """Save an array, or one slot of its last axis, for a rollback."""
@@ -203,11 +205,11 @@ cdef class Guard:
         if not outermost:
             return
         try:
-            for owner in self.self_undoing:
+            for owner in self.self_undoing.values():
                 owner.undo()
             for k in range(self.n_saved - 1, -1, -1):
                 copy_region(&self.saved[k], True)
-            for content, before in self.parts:
+            for content, before in self.parts.values():
                 if len(content) != len(before):
                     for name in [name for name in content if name not in before]:
                         del content[name]
@@ -223,7 +225,7 @@ cdef class Guard:
         try:
             for call in self.deferred:
                 call()
-            for owner in self.self_undoing:
+            for owner in self.self_undoing.values():
                 problem = owner.finish() or problem
         finally:
             self.leave()

@@ -36,13 +36,16 @@ class Calibration:
 class ColumnStore:
     """The column store: supports by feature, and the score of an example.
 
-    The point is the example or support that was read last. A slot is the place of one support;
-    there are `capacity` at most. Buffers by slot, such as `out`, have a double for each slot.
+    The point is the example or support that was read last. It must be read again after a support
+    was added or evicted, after an update that was undone, and after an example that was refused:
+    until then what needs its features raises RuntimeError. A slot is the place of one support;
+    there are `capacity` at most. What takes a slot raises IndexError if no support is there.
+    Buffers by slot, such as `out`, have a double for each slot.
 
     Parameters
     ----------
     kernel
-        A kernel of `drift.kernels`, or any other, which is called with numpy arrays.
+        A kernel of `drift.kernels`, or any other, which must take numpy arrays and floats.
     wide
         Keep the columns in float64 instead of float32. The plain store always does.
     limit
@@ -107,7 +110,13 @@ class ColumnStore:
         """Return a bound on the rounding error of the last score."""
 
     def self_kernel(self) -> float:
-        """Return the kernel between the point and itself."""
+        """Return the kernel between the point and itself, which may have become a support.
+
+        Raises
+        ------
+        FeatureError
+            A user's kernel is not finite there.
+        """
 
     def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots.
@@ -219,7 +228,13 @@ class ColumnStore:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Read an example, unless it is the point, and add it as a support; return its slot."""
+        """Read an example, unless it is the point, and add it as a support; return its slot.
+
+        Raises
+        ------
+        FeatureError, FeatureTypeError
+            As by `read`, or k(x, x) of a user's kernel is not finite. The supports do not change.
+        """
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, as `slot` counts; return its slot.
@@ -228,13 +243,7 @@ class ColumnStore:
         """
 
     def evict_slot(self, slot: int) -> None:
-        """Evict the support in a slot.
-
-        Raises
-        ------
-        IndexError
-            No support is there.
-        """
+        """Evict the support in a slot."""
 
     def smallest(self, sizes: Any = ...) -> int:
         """Return the slot of the smallest support but for the newest; the oldest among equals.
@@ -266,7 +275,10 @@ class ColumnStore:
         """
 
     def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0.
+
+        A share of 0 needs no other support: what `nearest` returns can be passed on.
+        """
 
     # --- coefficients ---------------------------------------------------------------------------
 

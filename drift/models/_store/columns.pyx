@@ -58,6 +58,7 @@ from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
 from drift.models._store import calibration, constants
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
+from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
 cdef double largest_norm2 = LARGEST, same_share = constants.SAME, zero_exponent = constants.ZERO_EXPONENT
 cdef double least_factor = constants.LEAST_FACTOR, most_factor = constants.MOST_FACTOR

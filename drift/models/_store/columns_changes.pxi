@@ -9,6 +9,7 @@ cdef struct Evicted:
     int position  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
     double unscaled  # its coefficient divided by the store's `factor`
+    double scale
 
 
 cdef class Changes(Batches):
@@ -68,6 +69,8 @@ cdef class Changes(Batches):
             if self.n_unknown and not (self.plain or self.by_index):
                 self.start_point()
                 owned = self.read_any(x)
+        if self.kernel_kind == DRIFT_CUSTOM:
+            self.self_kernel()  # every score of this support would be refused if it is not finite
         reserve(&self.added, 1)
         reserve(&self.converted, 2 * (self.n_terms + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
@@ -146,6 +149,7 @@ cdef class Changes(Batches):
         self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
         evicted.slot, evicted.unscaled, evicted.serial = slot, self.unscaled[slot], self.serials[i]
+        evicted.scale = self.scale[slot]
         evicted.position = i if i < self.n_old else -1
         self.n_old -= i < self.n_old
         self.n_evicted += 1
@@ -153,7 +157,7 @@ cdef class Changes(Batches):
         self.n_live -= 1
         memmove(&self.order[i], &self.order[i + 1], (self.n_live - i) * sizeof(int32_t))
         memmove(&self.serials[i], &self.serials[i + 1], (self.n_live - i) * sizeof(int64_t))
-        self.unscaled[slot] = 0.0
+        self.unscaled[slot] = self.scale[slot] = 0.0
         if not self.logging:
             problem = self.finish()
             if problem is not None:
@@ -191,6 +195,7 @@ cdef class Changes(Batches):
 
     def coefficient(self, int slot):
         """Coefficient of a support."""
+        self.check_slot(slot)
         return self.factor * self.unscaled[slot]
 
     def set_coefficients(self, values):
@@ -291,6 +296,7 @@ cdef class Changes(Batches):
         shares[slot] = 0.0  # so that the support is not its own neighbour
         for k in range(n):
             j = chosen[k]
+            self.check_slot(j)
             largest = max(largest, shares[j] * self.kernels[j])
         for k in range(n):
             j = chosen[k]
@@ -300,7 +306,9 @@ cdef class Changes(Batches):
 
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        self.check_slot(slot)
         if share != 0.0:
+            self.check_slot(target)
             self.save_coefficients()
             self.unscaled[target] = self.sum_or_zero(self.unscaled[target], share * self.unscaled[slot])
         self.evict_slot(slot)
@@ -326,7 +334,7 @@ cdef class Changes(Batches):
         self.n_live = self.n_old
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.unscaled[evicted.slot] = evicted.unscaled
+            self.unscaled[evicted.slot], self.scale[evicted.slot] = evicted.unscaled, evicted.scale
             j = evicted.position
             if j >= 0:
                 memmove(&self.order[j + 1], &self.order[j], (self.n_live - j) * sizeof(int32_t))

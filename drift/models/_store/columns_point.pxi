@@ -78,7 +78,7 @@ cdef class Point(Slots):
     cdef int point_room  # of all arrays above
 
     # What is valid. A change of the supports ends all three, a change of coefficients the last.
-    cdef bint current  # the point
+    cdef bint current  # the point: its columns are those of its features
     cdef bint filled  # `kernels`
     cdef bint scored  # `point_score`
 
@@ -394,6 +394,7 @@ cdef class Point(Slots):
     def read_support(self, int slot):
         """Read a support as the point."""
         cdef int k
+        self.check_slot(slot)
         self.start_point()
         self.reserve_point(self.n_features[slot])
         self.n_terms = self.n_features[slot]
@@ -410,3 +411,4 @@ cdef class Point(Slots):
         self.point_norm2 = self.norm2[slot]
         self.point_cosine_factor = self.cosine_factor[slot]
         self.read_norm2 = -1.0  # differs from every example's
+        self.current = True

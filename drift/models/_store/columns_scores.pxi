@@ -11,6 +11,8 @@ cdef class Scores(Point):
         """Fill `dots` with the inner products of the point and every slot, both scaled."""
         cdef int n = self.padded()
         cdef const void *sums = NULL
+        if not self.current:
+            raise RuntimeError(NO_POINT)
         self.sort_point()
         if self.window is not None and self.window.covers(self.window_row, n):
             sums = self.window.sums_of(self.window_row, self.columns, self.sorted.ids, self.sorted.values, self.n_terms)
@@ -140,7 +142,7 @@ cdef class Scores(Point):
         if not self.scored:
             self.compute_score()
             if self.point_rounding - self.point_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
-                raise self.overflow()
+                raise no_finite_value(self.kernel)
             self.scored = True
         return self.factor * self.point_score
 
@@ -163,15 +165,12 @@ cdef class Scores(Point):
             memcpy(doubles(buffer, self.n_slots), self.kernels, self.n_slots * sizeof(double))
         return self.n_slots
 
-    cdef object overflow(self):
-        return FeatureError(f"the kernel {self.kernel!r} has no finite value at this example: scale the features")
-
     def self_kernel(self):
         """Kernel between the point and itself."""
         cdef double norm2 = 1.0 if self.cosine else self.point_norm2
         self.check_reader()
         if self.cached_self_kernel is None or norm2 != self.cached_norm2:
-            self.cached_self_kernel = float(self.kernel(norm2, norm2, norm2))
+            self.cached_self_kernel = finite_self_kernel(self.kernel, norm2)
             self.cached_norm2 = norm2
         return self.cached_self_kernel
 
@@ -184,7 +183,7 @@ cdef class Scores(Point):
         cdef int n_classes = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
         if not self.score_classes(by_class, n_classes, doubles(score, n_classes), doubles(rounding, n_classes)):
-            raise self.overflow()
+            raise no_finite_value(self.kernel)
 
     cdef bint score_classes(self, Buffer by_class, int n_classes, double *score, double *rounding) except -1:
         """Score the point under `n_classes` sets of coefficients; False on overflow."""

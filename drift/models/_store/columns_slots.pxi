@@ -113,12 +113,19 @@ cdef class Slots:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
         cdef int k
         cdef dict x = {}
+        self.check_slot(slot)
         for k in range(self.n_features[slot]):
             j = self.features[slot][k]
             x[self.names[j]] = self.get(&self.columns[j], slot) * self.divisor_of(slot)
         return x
 
     # --- internals ------------------------------------------------------------------------------
+
+    cdef inline int check_slot(self, int slot) except -1:
+        """Raise IndexError unless there is a support in the slot."""
+        if not 0 <= slot < self.n_slots or self.scale[slot] == 0.0:
+            raise IndexError(f"no support is in slot {slot}")
+        return 0
 
     cdef double cosine_factor_of(self, double norm2) noexcept:
         """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
