@@ -231,10 +231,10 @@ class TwoStores(RuleBasedStateMachine):
             columns.append(list(column[: store.coefficients(column)]))
             for slot, coefficient in enumerate(columns[-1]):
                 if slot in self.live:
-                    assert coefficient == store.coefficient(slot)
+                    assert coefficient == store.coefficient_in(slot)
                 else:
                     assert coefficient == 0.0
-                    for method in (store.coefficient, store.support, store.read_support):
+                    for method in (store.coefficient_in, store.support, store.read_slot):
                         with pytest.raises(IndexError, match=f"no support is in slot {slot}"):
                             method(slot)
         assert columns[0] == pytest.approx(columns[1], rel=1e-9, abs=1e-9)
@@ -290,8 +290,8 @@ class TwoStores(RuleBasedStateMachine):
             store.coefficients(coefficients)
             coefficients[slot] = coefficient
             store.set_coefficients(coefficients)
-            assert store.coefficient(slot) == pytest.approx(coefficient)
-            store.read_support(slot)
+            assert store.coefficient_in(slot) == pytest.approx(coefficient)
+            store.read_slot(slot)
             scores.append((store.score(), store.self_kernel()))
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
 
@@ -704,9 +704,9 @@ def test_a_slot_without_a_support_is_refused(make, slot):
     store.evict(1)
     before = store.state()
     for call in (
-        lambda: store.coefficient(slot),
+        lambda: store.coefficient_in(slot),
         lambda: store.support(slot),
-        lambda: store.read_support(slot),
+        lambda: store.read_slot(slot),
         lambda: store.nearest(slot),
         lambda: store.nearest(0, array("i", [slot])),
         lambda: store.merge(slot, 0, 0.5),
@@ -731,13 +731,13 @@ def test_a_support_evicted_in_an_update_has_no_slot_until_it_is_undone(make):
     def change():
         store.evict(0)
         with pytest.raises(IndexError, match="no support is in slot 0"):
-            store.coefficient(0)
+            store.coefficient_in(0)
         raise KeyError
 
     with pytest.raises(KeyError):
         store.guard.update(Holder(store), change)
     assert store.state() == before
-    assert store.coefficient(0) == 3.0
+    assert store.coefficient_in(0) == 3.0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
 # The compiled form of the guard in guard.py: one thread at a time in a model, and rollback of a failed update.
+#
+# The including file includes memory.pxi, imports guard.py's names, and cimports what is used here of cpython and libc.
 
 cdef struct SavedRegion:
     # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them allocates

@@ -60,7 +60,7 @@ class ColumnStore:
     n_added
         Number of supports ever added, which is the serial number of the last one.
     n_read
-        Number of points read.
+        Changes with the point. Equal points in succession may count once.
     tie
         A score below this share of its terms' magnitudes is rounding error.
     largest_self_kernel
@@ -88,10 +88,10 @@ class ColumnStore:
         Raises
         ------
         FeatureError, FeatureTypeError
-            A value is no finite number, or k(x, x) is too large. The supports do not change.
+            A value is not a finite number, or k(x, x) is too large. The supports do not change.
         """
 
-    def read_support(self, slot: int) -> None:
+    def read_slot(self, slot: int) -> None:
         """Read the support in a slot as the point."""
 
     def score(self) -> float:
@@ -179,7 +179,7 @@ class ColumnStore:
         model
             The model that learns. Its margin is read once.
         most
-            Stop after so many rows, and before one that needs an update.
+            Stop after this many rows, and before one that needs an update; negative: neither.
         """
 
     def scan_classes(
@@ -282,7 +282,7 @@ class ColumnStore:
 
     # --- coefficients ---------------------------------------------------------------------------
 
-    def coefficient(self, slot: int) -> float:
+    def coefficient_in(self, slot: int) -> float:
         """Return the coefficient of the support in a slot."""
 
     def coefficients(self, out: Any) -> int:
@@ -301,21 +301,25 @@ class ColumnStore:
     def scale_all(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
 
-    # --- rollback and state ---------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start an update: changes can be undone until it is finished."""
-
-    def undo(self) -> None:
-        """Restore the state before the update, bit for bit."""
-
-    def finish(self) -> BaseException | None:
-        """Finish the update; return an exception that a forgotten name's code raised, or None."""
+    # --- state ----------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays, with the order of sums.
 
-        Each store restores the other's state.
+        Each store restores the other's state. Its keys are those of stored models:
+
+        - ``wide``, ``capacity``, ``n_added``: the attributes;
+        - ``most``: `largest_self_kernel`;
+        - ``calibration``: arguments of `Calibration`;
+        - ``names``: name of each column, None if it is free;
+        - ``free_columns``, ``free_slots``: stacks, of which the last item is used next;
+        - ``dense``: columns with a value for each slot in memory;
+        - ``serials``: serial number by slot, 0 in a free one;
+        - ``sizes``: number of features by slot;
+        - ``ids``, ``values``: column and stored value of each feature, slot after slot;
+        - ``scale``: what each slot's values were divided by, to be stored;
+        - ``squared``: |x|^2 by slot; of the stored values if the kernel normalises examples;
+        - ``weight``, ``factor``: coefficient by slot, and the factor of them all.
         """
 
     @classmethod
@@ -327,6 +331,19 @@ class ColumnStore:
         ValueError
             The state is inconsistent.
         """
+
+    # --- rollback: compiled only, called by the compiled guard ----------------------------------
+
+    # A plain store has `content` instead, from which the plain guard restores it.
+
+    def start(self) -> None:
+        """Start an update: changes can be undone until it is finished."""
+
+    def undo(self) -> None:
+        """Restore the state before the update, bit for bit."""
+
+    def finish(self) -> BaseException | None:
+        """Finish the update; return an exception that a forgotten name's code raised, or None."""
 
 def prefix_votes(
     store: ColumnStore,

@@ -102,7 +102,7 @@ class ColumnStore:
         self.unknown = math.fsum([v * v for n, v in values.items() if n not in known and v == v])
         self._current = True
 
-    def read_support(self, slot: int) -> None:
+    def read_slot(self, slot: int) -> None:
         """Read a support as the point."""
         self._check_slot(slot)
         self.n_read += 1
@@ -279,7 +279,7 @@ class ColumnStore:
     # --- changing the supports -----------------------------------------------------------------
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Read an example and add it as the newest support; return its slot."""
+        """Add an example as the newest support; return its slot."""
         self.read(x)
         self.self_kernel()  # every score of this support would be refused if it is not finite
         self._last = None
@@ -345,7 +345,7 @@ class ColumnStore:
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour, and a share to merge."""
-        self.read_support(slot)
+        self.read_slot(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
         for j in chosen:
             self._check_slot(j)
@@ -385,11 +385,6 @@ class ColumnStore:
         """Serial number of each support, counting all ever added from 1; the oldest first."""
         return list(self.serials)
 
-    def start(self) -> None:
-        """Start an update. Nothing to do: the guard restores `content` if it fails."""
-
-    undo = finish = start
-
     def content(self) -> dict[str, Any]:
         """Return all attributes, mutable ones copied, for the guard."""
         copied = {
@@ -398,7 +393,7 @@ class ColumnStore:
         calibration = copy.copy(self.calibration)
         return vars(self) | copied | {"calibration": calibration, "_current": False}
 
-    def coefficient(self, slot: int) -> float:
+    def coefficient_in(self, slot: int) -> float:
         """Coefficient of a support."""
         self._check_slot(slot)
         return self._coefficients[slot]
