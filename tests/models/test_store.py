@@ -24,6 +24,7 @@ from streams import random_stream
 from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import Perceptron, compiled
+from drift.models._base.guard import Part
 from drift.models._base.rows import Row, Rows
 from drift.models._store import plain
 from drift.models._store.shared_supports import SharedStore, SharedSupports
@@ -33,6 +34,15 @@ if compiled:
     from drift.models._store.columns import ColumnStore, prefix_votes
 
 needs_compiled = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
+
+#: Both stores, or the plain one without the extension.
+BOTH = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda *kernel: ColumnStore(*kernel), marks=needs_compiled, id="compiled"),  # noqa: PLW0108
+        pytest.param(plain.ColumnStore, id="plain"),
+    ],
+)
 
 NAMES = [*"abcdefghijklmnop", 0, 1, 2, 3, ("a", "b"), 2.5, True]
 #: What stands for a name where features are numbers; two share their last bits.
@@ -56,6 +66,16 @@ def in_row(x):
     """Return an example as the row of a matrix."""
     numbers, values = np.array(list(x), dtype=np.int32), np.array(list(x.values()), dtype=float)
     return Row(Rows(values, 2**31, np.array([0, len(x)], dtype=np.int64), numbers), 0)
+
+
+def uses_of_the_point(store):
+    """What reads the columns of a store's point."""
+    row = np.zeros(4000)
+    return [
+        store.score,
+        lambda: store.write_kernels(row),
+        lambda: store.class_scores(np.zeros((1, 4000)), np.zeros(1), np.zeros(1)),
+    ]
 
 
 def sharing(kernel):
@@ -203,15 +223,20 @@ class TwoStores(RuleBasedStateMachine):
 
     @invariant()
     def coefficients_are_those_of_the_slots(self):
-        if not hasattr(self, "held"):
+        if not hasattr(self, "live"):
             return
         columns = []
         for store in (self.fast, self.plain):
             column = array("d", bytes(8 * 3000))
             columns.append(list(column[: store.coefficients(column)]))
             for slot, coefficient in enumerate(columns[-1]):
-                expected = store.coefficient(slot) if slot in self.live else 0.0
-                assert coefficient == expected
+                if slot in self.live:
+                    assert coefficient == store.coefficient_in(slot)
+                else:
+                    assert coefficient == 0.0
+                    for method in (store.coefficient_in, store.support, store.read_slot):
+                        with pytest.raises(IndexError, match=f"no support is in slot {slot}"):
+                            method(slot)
         assert columns[0] == pytest.approx(columns[1], rel=1e-9, abs=1e-9)
 
     @rule(x=examples)
@@ -265,10 +290,25 @@ class TwoStores(RuleBasedStateMachine):
             store.coefficients(coefficients)
             coefficients[slot] = coefficient
             store.set_coefficients(coefficients)
-            assert store.coefficient(slot) == pytest.approx(coefficient)
-            store.read_support(slot)
+            assert store.coefficient_in(slot) == pytest.approx(coefficient)
+            store.read_slot(slot)
             scores.append((store.score(), store.self_kernel()))
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
+
+    @precondition(lambda self: self.live)
+    @rule(x=examples, evict=st.booleans())
+    def change_the_supports_under_the_point(self, x, evict):
+        for store in (self.fast, self.plain):
+            store.read(self.of(store, x))
+        if evict:
+            gone = {store.evict(0) for store in (self.fast, self.plain)}
+            self.live = [slot for slot in self.live if slot not in gone]
+        else:
+            self.live += {store.add(self.of(store, x), 1.0) for store in (self.fast, self.plain)}
+        for store in (self.fast, self.plain):
+            for use in uses_of_the_point(store):
+                with pytest.raises(RuntimeError, match="the store has no point"):
+                    use()
 
     @rule()
     def go_through_a_checkpoint(self):
@@ -285,7 +325,7 @@ class TwoStores(RuleBasedStateMachine):
 
     @invariant()
     def no_more_is_held_than_the_supports(self):
-        if not hasattr(self, "held"):
+        if not hasattr(self, "live"):
             return
         names = {name for slot in self.live for name in self.plain.support(slot)}
         for store in (self.fast, self.plain):
@@ -347,6 +387,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
     for name in "ab":
         supports.read({name: 1.0})
         supports.add({name: 1.0}, 1.0)
+    supports.read({"a": 1.0})
     for call in (
         supports.store.write_kernels,
         supports.coefficients,
@@ -600,17 +641,10 @@ def test_a_damaged_state_is_refused(damage):
         SupportSet.__new__(SupportSet).__setstate__(state)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(lambda: ColumnStore(Linear()), marks=needs_compiled),
-        lambda: plain.ColumnStore(Linear()),
-    ],
-    ids=["compiled", "plain"],
-)
+@BOTH
 @pytest.mark.parametrize("other", [{"a": 2.0}, {"b": 5.0}, {"a": 1.0, "b": 1.0}, {}])
 def test_an_example_is_added_that_is_not_the_point(make, other):
-    store = make()
+    store = make(Linear())
     store.add({"a": 1.0}, 1.0)
     store.read(other)
     slot = store.add({"a": 3.0, "c": 4.0}, 2.0)
@@ -618,3 +652,125 @@ def test_an_example_is_added_that_is_not_the_point(make, other):
     assert store.score_of({"a": 1.0, "b": 7.0}) == 1.0 + 2.0 * 3.0
     store.read(other)
     assert store.support(store.add({"a": 3.0}, 1.0)) == {"a": 3.0}  # no feature of it is new
+
+
+@BOTH
+@pytest.mark.parametrize("change", ["evict", "merge", "add", "undo", "refuse", None])
+def test_a_point_whose_supports_have_changed_is_not_scored(make, change):
+    """Its columns may be gone, and those of its new features are unknown."""
+    store = make(Linear())
+    x = {"a": 2.0, "new": 3.0}
+    if change is not None:
+        store.add({"a": 1.0}, 1.0)
+        store.add({"b": 1.0}, 1.0)
+        store.read(x)
+        assert store.score() == 2.0
+    if change == "evict":
+        store.evict(0)
+    elif change == "merge":
+        store.merge(0, 1, 0.5)
+    elif change == "add":
+        store.add(x, 1.0)
+        assert store.self_kernel() == 13.0  # known without the columns
+    elif change == "undo":
+        with pytest.raises(ZeroDivisionError):
+            store.guard.update(Holder(store), lambda: store.evict(0) / 0)
+    elif change == "refuse":
+        with pytest.raises(FeatureError):
+            store.read({"a": math.inf})
+    if change is not None:
+        for use in uses_of_the_point(store):
+            with pytest.raises(RuntimeError, match="the store has no point: read an example"):
+                use()
+    store.read(x)
+    scores = {"evict": 0.0, "merge": 0.0, "add": 15.0, "undo": 2.0, "refuse": 2.0, None: 0.0}
+    assert store.score() == scores[change]
+
+
+class Holder(Part):
+    """A part with a store."""
+
+    def __init__(self, store):
+        self.supports = store
+
+
+@BOTH
+@pytest.mark.parametrize("slot", [-1, 1, 2, 16, 10**8])
+def test_a_slot_without_a_support_is_refused(make, slot):
+    store = make(Linear())
+    for name in "abc":
+        store.add({name: 1.0}, 1.0)
+    store.evict(1)
+    store.evict(1)
+    before = store.state()
+    for call in (
+        lambda: store.coefficient_in(slot),
+        lambda: store.support(slot),
+        lambda: store.read_slot(slot),
+        lambda: store.nearest(slot),
+        lambda: store.nearest(0, array("i", [slot])),
+        lambda: store.merge(slot, 0, 0.5),
+        lambda: store.merge(0, slot, 0.5),
+        lambda: store.evict_slot(slot),
+    ):
+        with pytest.raises(IndexError, match=f"no support is in slot {slot}"):
+            call()
+    assert store.state() == before
+    votes = plain.prefix_votes if isinstance(store, plain.ColumnStore) else prefix_votes
+    store.read({"a": 1.0})
+    with pytest.raises(IndexError, match=f"no support is in slot {slot}"):
+        votes(store, array("i", [slot]), array("d", [1.0]), array("d", [1.0, 1.0]), False)
+
+
+@BOTH
+def test_a_support_evicted_in_an_update_has_no_slot_until_it_is_undone(make):
+    store = make(Polynomial(2, normalize=True))
+    store.add({"a": 2.0, "b": 1.0}, 3.0)
+    before = store.state()
+
+    def change():
+        store.evict(0)
+        with pytest.raises(IndexError, match="no support is in slot 0"):
+            store.coefficient_in(0)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        store.guard.update(Holder(store), change)
+    assert store.state() == before
+    assert store.coefficient_in(0) == 3.0
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A user's kernel that is NaN or infinite at norm 0."""
+
+    value: float
+
+    def __call__(self, dot, sq_a, sq_b):
+        return dot + self.value if np.ndim(sq_b) == 0 and sq_b == 0.0 else dot
+
+
+@BOTH
+@pytest.mark.parametrize("kernel", [Cosine(), Undefined(math.nan), Undefined(math.inf)], ids=repr)
+def test_an_example_without_a_kernel_value_is_not_added(make, kernel):
+    store = make(kernel)
+    store.add({"a": 2.0}, 1.0)
+    before = store.state()
+    with pytest.raises(FeatureError, match=r"the kernel .* has no finite value at this example"):
+        store.add({}, 1.0)
+    assert store.state() == before
+    store.read({"a": 2.0})
+    assert store.score() == pytest.approx(1.0 if kernel == Cosine() else 4.0)
+
+
+@pytest.mark.usefixtures("tolerance")
+@pytest.mark.parametrize("kernel", [Cosine(), Undefined(math.nan), Undefined(math.inf)], ids=repr)
+def test_a_model_refuses_what_a_users_kernel_is_undefined_at(kernel):
+    model = Perceptron(kernel=kernel)
+    for x in ({}, {"a": 0.0}):
+        with pytest.raises(FeatureError, match=r"has no finite value at this example: scale"):
+            model.learn_one(x, True)
+    assert (model.n_mistakes, model.n_updates, len(model._supports)) == (0, 0, 0)
+    model.learn_one({"a": 2.0}, True)
+    assert model.predict_one({"a": 3.0}) is True
+    assert model.predict_one({"a": -3.0}) is False

@@ -30,7 +30,9 @@ from drift.models import (
     StructuredProjectron,
     VotedPerceptron,
 )
+from drift.models._base import guard
 from drift.models._base.guard import IN_USE
+from drift.models._store import built
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.two_or_more import TwoOrMore
 
@@ -70,6 +72,85 @@ def in_thread(function):
     thread.start()
     thread.join()
     return raised[0] if raised else None
+
+
+class Late(guard.Guard):
+    """The plain guard, before whose lock another thread's update ends."""
+
+    def run(self, method, *args):
+        self.end_the_other()
+        return super().run(method, *args)
+
+
+def test_an_update_is_whole_where_another_ends_just_before_its_lock():
+    """Whether it is nested must be asked under the lock."""
+    late, part = Late(), guard.Part()
+    part.values, end, begun = [1.0], threading.Event(), threading.Event()
+
+    def other():
+        guard.Guard.run(late, late._outermost, part, lambda: begun.set() or end.wait(60))
+
+    thread = threading.Thread(target=other)
+    late.end_the_other = lambda: end.set() or thread.join()
+    thread.start()
+    begun.wait(60)
+
+    def change():
+        part.values[0] = 2.0
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        late.update(part, change)
+    assert part.values == [1.0]
+    assert late.update(part, lambda: 3.0) == 3.0
+
+
+def test_many_parts_join_an_update_once_each():
+    """By identity: to compare them one by one would take the square of their number."""
+    compared = []
+
+    @guard.undoes_itself
+    class Own:
+        def __init__(self):
+            self.value = 0.0
+
+        def __eq__(self, other):
+            compared.append(other)
+            return self is other
+
+        def __hash__(self):
+            compared.append(self)
+            return 0
+
+        def content(self):
+            return dict(vars(self))
+
+        def start(self):
+            self.n_starts = getattr(self, "n_starts", 0) + 1
+            self.before = self.value
+
+        def undo(self):
+            self.value = self.before
+
+    shared, whole = guard.Part(), guard.Part()
+    shared.total = 0.0
+    whole.parts = [guard.Part() for _ in range(300)]
+    for part in whole.parts:
+        part.own, part.same, part.shared = Own(), None, shared
+        part.same = part.own
+
+    def change():
+        for part in whole.parts:
+            part.own.value = 1.0
+        shared.total = 1.0
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        built.Guard().update(whole, change)
+    assert shared.total == 0.0
+    assert {part.own.value for part in whole.parts} == {0.0}
+    assert {getattr(part.own, "n_starts", 1) for part in whole.parts} == {1}
+    assert not compared
 
 
 def share_out(work, examples):

@@ -6,6 +6,8 @@
   them with `rows.pxi`, and `rows_checks.pxi` is the compiled form of the functions;
 - `rounding`: sums that are 0 where their terms cancel;
 - `guard`: locks a model, and undoes an update that fails; `guard.pxi` is its compiled form;
+- `memory.pxi`, `plain_values.h`: memory, and names and values that are read without the caller's
+  code, for compiled code;
 - `extensions`: refuses compiled code of another version, and warns where there is none.
 
 The `.pxi` files are compiled with the store; `drift/models/_store/built.py` chooses between the

@@ -1,4 +1,6 @@
 # The compiled form of the guard in guard.py: one thread at a time in a model, and rollback of a failed update.
+#
+# The including file includes memory.pxi, imports guard.py's names, and cimports what is used here of cpython and libc.
 
 cdef struct SavedRegion:
     # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them allocates
@@ -58,14 +60,15 @@ cdef class Guard:
     cdef unsigned long owner  # the thread
     cdef int depth
     cdef bint updating
-    cdef list parts  # pairs: the __dict__ of each part of the update, and a copy from before it
-    cdef list self_undoing  # objects that undo their own changes
+    # Both by address, so that one more part takes constant time.
+    cdef dict parts  # pairs: the __dict__ of each part of the update, and a copy from before it
+    cdef dict self_undoing  # objects that undo their own changes
     cdef list deferred  # calls for the end of the update
     cdef SavedRegion *saved
     cdef int n_saved, room
 
     def __cinit__(self):
-        self.parts, self.self_undoing, self.deferred = [], [], []
+        self.parts, self.self_undoing, self.deferred = {}, {}, []
 
     def __dealloc__(self):
         free(self.saved)
@@ -123,7 +126,7 @@ cdef class Guard:
     cdef leave(self):
         """End the update, done or undone: forget its log and unlock."""
         self.updating = False
-        empty(self.parts); empty(self.self_undoing); empty(self.deferred)
+        self.parts.clear(); self.self_undoing.clear(); empty(self.deferred)
         self.forget_saved()
         self.release()
 
@@ -132,11 +135,11 @@ cdef class Guard:
         cdef dict content = attributes_of(part)
         cdef dict before
         cdef int kind
-        for joined, _ in self.parts:
-            if joined is content:
-                return
+        address = <size_t><void *>content
+        if address in self.parts:
+            return
         before = content.copy()
-        self.parts.append((content, before))
+        self.parts[address] = (content, before)
         for name, value in content.items():
             kind = kind_of_value(value)
             if kind == VALUE:
@@ -151,9 +154,10 @@ cdef class Guard:
                         self.join(item)
             else:
                 owner = getattr(value, "store", value)
-                if owner not in self.self_undoing:
+                address = <size_t><void *>owner
+                if address not in self.self_undoing:
                     owner.start()
-                    self.self_undoing.append(owner)
+                    self.self_undoing[address] = owner
 
     def save(self, array, int slot=-1):
         """Save an array, or one slot of its last axis, for a rollback."""
@@ -203,11 +207,11 @@ cdef class Guard:
         if not outermost:
             return
         try:
-            for owner in self.self_undoing:
+            for owner in self.self_undoing.values():
                 owner.undo()
             for k in range(self.n_saved - 1, -1, -1):
                 copy_region(&self.saved[k], True)
-            for content, before in self.parts:
+            for content, before in self.parts.values():
                 if len(content) != len(before):
                     for name in [name for name in content if name not in before]:
                         del content[name]
@@ -223,7 +227,7 @@ cdef class Guard:
         try:
             for call in self.deferred:
                 call()
-            for owner in self.self_undoing:
+            for owner in self.self_undoing.values():
                 problem = owner.finish() or problem
         finally:
             self.leave()

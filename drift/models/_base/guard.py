@@ -142,10 +142,11 @@ class Guard:
 
         A nested update is part of the outermost one.
         """
-        nested = self._log is not None
-        return self.run(self._nested if nested else self._outermost, part, change, *args)
+        return self.run(self._update, part, change, *args)
 
-    def _nested(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+    def _update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
+        if self._log is None:
+            return self._outermost(part, change, *args)
         self.join(part)
         return change(*args)
 

@@ -1,4 +1,10 @@
 # The compiled form of `rows_to_check` and `numbered_objects` in rows.py.
+#
+# The including file imports rows.py's names, declares what is used here of plain_values.h, includes rows.pxi, and
+# cimports what is used here of cpython and libc.
+
+cdef int most_distinct = MOST_DISTINCT
+
 
 cdef inline double sum_of_squares(dict x) except? -1.0:
     """Sum of an example's squared values, NaN left out; infinity if a name or value is not plain."""
@@ -30,7 +36,7 @@ def rows_to_check(rows, double largest):
     for i in range(<int>len(rows)):
         if view is not None:
             view.take(i)
-            if view.count != count:  # that many squares of at most `bound` have a sum of at most `largest`
+            if view.count != count:  # `count` squares of at most `bound` have a sum of at most `largest`
                 count = view.count
                 bound = 0.999 * sqrt(largest / max(count, 1))
             small = True

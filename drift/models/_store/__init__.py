@@ -9,6 +9,7 @@
 - `columns`: the compiled store, from the files of that name and the C headers;
 - `plain`: the same in plain Python, its oracle;
 - `calibration`: probabilities from scores;
+- `refusals`: what both stores say where they refuse;
 - `check`: refuses stored states that would lead compiled code out of its memory;
 - `constants`: of both stores.
 

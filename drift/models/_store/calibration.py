@@ -22,7 +22,7 @@ __all__ = ["LARGEST_SQUARE", "LEAST_SLOPE", "MEMORY", "MOST_SLOPE", "RATE", "Cal
 #: Learning rate of the slope's logarithm. The choice matters little: 0.01 changes the log loss by
 #: 1 %, 0.1 by 2 %.
 RATE = 0.05
-#: Decay of the running mean of squares at each example: a horizon of some thousand examples.
+#: Decay of the running mean of squares at each example: a horizon of about a thousand examples.
 MEMORY = 0.999
 #: Bounds of the slope, and of the mean square, which must stay finite.
 LEAST_SLOPE, MOST_SLOPE, LARGEST_SQUARE = 1e-3, 1e3, 1e300
@@ -90,11 +90,6 @@ class Calibration:
     def state(self) -> list[float]:
         """Return the constructor's arguments."""
         return [self.slope, self.square, self.total]
-
-    def start(self) -> None:
-        """Start an update. Nothing to do: the guard restores `content` if it fails."""
-
-    undo = finish = start
 
     def content(self) -> dict[str, Any]:
         """Return a copy of all attributes, for the guard."""

@@ -44,7 +44,7 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
     Raises
     ------
     ValueError
-        A number is out of range, no integer, or repeated.
+        A number is out of range, not an integer, or repeated.
     """
     _check(type(numbers) is list, "not a list of numbers")
     _check(all(type(n) is int and 0 <= n < below for n in numbers), "a number out of range")
@@ -64,7 +64,7 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     Parameters
     ----------
     state
-        What `ColumnStore.state` returns.
+        What `ColumnStore.state` returns; `columns.pyi` explains its keys.
     exact
         Whether the store keeps float64 values even if its columns are not `wide`.
     """

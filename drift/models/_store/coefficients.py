@@ -33,7 +33,7 @@ class Coefficients(Part):
         self.matrix = np.zeros((0, 0))
 
     def make_room(self, hypotheses: int, slots: int) -> None:
-        """Have room for at least so many hypotheses and slots."""
+        """Have room for at least this many hypotheses and slots."""
         rows, columns = self.matrix.shape
         if hypotheses > rows or slots > columns:
             more = max(hypotheses - rows, 0), max(slots - columns, 0)

@@ -36,13 +36,16 @@ class Calibration:
 class ColumnStore:
     """The column store: supports by feature, and the score of an example.
 
-    The point is the example or support that was read last. A slot is the place of one support;
-    there are `capacity` at most. Buffers by slot, such as `out`, have a double for each slot.
+    The point is the example or support that was read last. It must be read again after a support
+    was added or evicted, after an update that was undone, and after an example that was refused:
+    until then what needs its features raises RuntimeError. A slot is the place of one support;
+    there are `capacity` at most. What takes a slot raises IndexError if no support is there.
+    Buffers by slot, such as `out`, have a double for each slot.
 
     Parameters
     ----------
     kernel
-        A kernel of `drift.kernels`, or any other, which is called with numpy arrays.
+        A kernel of `drift.kernels`, or any other, which must take numpy arrays and floats.
     wide
         Keep the columns in float64 instead of float32. The plain store always does.
     limit
@@ -57,7 +60,7 @@ class ColumnStore:
     n_added
         Number of supports ever added, which is the serial number of the last one.
     n_read
-        Number of points read.
+        Changes with the point. Equal points in succession may count once.
     tie
         A score below this share of its terms' magnitudes is rounding error.
     largest_self_kernel
@@ -85,10 +88,10 @@ class ColumnStore:
         Raises
         ------
         FeatureError, FeatureTypeError
-            A value is no finite number, or k(x, x) is too large. The supports do not change.
+            A value is not a finite number, or k(x, x) is too large. The supports do not change.
         """
 
-    def read_support(self, slot: int) -> None:
+    def read_slot(self, slot: int) -> None:
         """Read the support in a slot as the point."""
 
     def score(self) -> float:
@@ -107,7 +110,13 @@ class ColumnStore:
         """Return a bound on the rounding error of the last score."""
 
     def self_kernel(self) -> float:
-        """Return the kernel between the point and itself."""
+        """Return the kernel between the point and itself, which may have become a support.
+
+        Raises
+        ------
+        FeatureError
+            A user's kernel is not finite there.
+        """
 
     def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots.
@@ -222,7 +231,13 @@ class ColumnStore:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Read an example, unless it is the point, and add it as a support; return its slot."""
+        """Read an example, unless it is the point, and add it as a support; return its slot.
+
+        Raises
+        ------
+        FeatureError, FeatureTypeError
+            As by `read`, or k(x, x) of a user's kernel is not finite. The supports do not change.
+        """
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, as `slot` counts; return its slot.
@@ -231,13 +246,7 @@ class ColumnStore:
         """
 
     def evict_slot(self, slot: int) -> None:
-        """Evict the support in a slot.
-
-        Raises
-        ------
-        IndexError
-            No support is there.
-        """
+        """Evict the support in a slot."""
 
     def smallest(self, sizes: Any = ...) -> int:
         """Return the slot of the smallest support but for the newest; the oldest among equals.
@@ -269,11 +278,14 @@ class ColumnStore:
         """
 
     def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0.
+
+        A share of 0 needs no other support: what `nearest` returns can be passed on.
+        """
 
     # --- coefficients ---------------------------------------------------------------------------
 
-    def coefficient(self, slot: int) -> float:
+    def coefficient_in(self, slot: int) -> float:
         """Return the coefficient of the support in a slot."""
 
     def coefficients(self, out: Any) -> int:
@@ -292,21 +304,25 @@ class ColumnStore:
     def scale_all(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
 
-    # --- rollback and state ---------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start an update: changes can be undone until it is finished."""
-
-    def undo(self) -> None:
-        """Restore the state before the update, bit for bit."""
-
-    def finish(self) -> BaseException | None:
-        """Finish the update; return an exception that a forgotten name's code raised, or None."""
+    # --- state ----------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays, with the order of sums.
 
-        Each store restores the other's state.
+        Each store restores the other's state. Its keys are those of stored models:
+
+        - ``wide``, ``capacity``, ``n_added``: the attributes;
+        - ``most``: `largest_self_kernel`;
+        - ``calibration``: arguments of `Calibration`;
+        - ``names``: name of each column, None if it is free;
+        - ``free_columns``, ``free_slots``: stacks, of which the last item is used next;
+        - ``dense``: columns with a value for each slot in memory;
+        - ``serials``: serial number by slot, 0 in a free one;
+        - ``sizes``: number of features by slot;
+        - ``ids``, ``values``: column and stored value of each feature, slot after slot;
+        - ``scale``: what each slot's values were divided by, to be stored;
+        - ``squared``: |x|^2 by slot; of the stored values if the kernel normalises examples;
+        - ``weight``, ``factor``: coefficient by slot, and the factor of them all.
         """
 
     @classmethod
@@ -318,6 +334,19 @@ class ColumnStore:
         ValueError
             The state is inconsistent.
         """
+
+    # --- rollback: compiled only, called by the compiled guard ----------------------------------
+
+    # A plain store has `content` instead, from which the plain guard restores it.
+
+    def start(self) -> None:
+        """Start an update: changes can be undone until it is finished."""
+
+    def undo(self) -> None:
+        """Restore the state before the update, bit for bit."""
+
+    def finish(self) -> BaseException | None:
+        """Finish the update; return an exception that a forgotten name's code raised, or None."""
 
 def prefix_votes(
     store: ColumnStore,

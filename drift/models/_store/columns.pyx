@@ -6,13 +6,13 @@ dense above an eighth of the slots. A name is forgotten when its column is empty
 `columns.pyi` says what each public method does, `plain.py` does the same in plain Python.
 
 If the kernel normalises examples, they are stored with unit norm. Else they are divided by a power
-of two, to a norm in [1/2, 1): this rounds nothing, and float32 cannot overflow. `scale` reverses the
-division. Norms, coefficients and kernel values are double.
+of two, to a norm in [1/2, 1): this rounds nothing, and float32 cannot overflow. `dot_factor` reverses
+the division. Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
 derives from the one before, declares its own attributes, and calls no method of a later layer:
 
-- `columns_slots.pxi`: columns, their names, and the slots of supports;
+- `columns_slots.pxi`: columns, their names, and the slots of supports, with what reads these;
 - `columns_point.pxi`: the example read last, by columns;
 - `columns_scores.pxi`: the point's kernel values and scores;
 - `columns_steps.pxi`: the step of a model that learns the point;
@@ -23,10 +23,10 @@ Only `columns_changes.pxi`, and `restore` below, change supports and coefficient
 attributes of the earlier layers. The layers between change of the first one only the table of the
 batch's columns, and the arrays for the point's inner products and kernel values.
 
-The other files are no layers. `columns_native.pxi` declares the C functions;
-`columns_memory.pxi` has helpers for memory and buffers. `columns_calibration.pxi` and
+The other files are not layers. `columns_native.pxi` declares the C functions;
+`columns_memory.pxi` has aligned memory and stacks. `columns_calibration.pxi` and
 `columns_window.pxi` have classes that the layers use, `columns_votes.pxi` a function for one
-algorithm. `guard.pxi`, `rows.pxi` and `rows_checks.pxi` of `drift/models/_base` know no store.
+algorithm. The `.pxi` files of `drift/models/_base` know no store.
 """
 
 cimport cython
@@ -58,15 +58,16 @@ from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
 from drift.models._store import calibration, constants
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
+from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
 cdef double largest_norm2 = LARGEST, same_share = constants.SAME, zero_exponent = constants.ZERO_EXPONENT
 cdef double least_factor = constants.LEAST_FACTOR, most_factor = constants.MOST_FACTOR
-cdef int most_distinct = MOST_DISTINCT
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 
 include "../../__init__.py"  # the version that this is compiled from
 include "columns_native.pxi"
+include "../_base/memory.pxi"
 include "columns_memory.pxi"
 include "../_base/rows.pxi"
 include "../_base/guard.pxi"
@@ -166,9 +167,9 @@ cdef class ColumnStore(Changes):
             self.unscaled[slot] = state["weight"][slot]
             self.norm2[slot] = state["squared"][slot]
             self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
-            self.scale[slot] = state["scale"][slot] * self.cosine_factor[slot]
+            self.dot_factor[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.unscaled[slot] = self.scale[slot] = self.norm2[slot] = 0.0
+            self.unscaled[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)

@@ -3,7 +3,7 @@
 cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin, bint rivals
 ) noexcept:
-    """Whether an example of class `k` may cause an update: rounding counts as if it did; see `ClassHypotheses`."""
+    """Whether an example of class `k` may cause an update; yes if rounding leaves it open. See `ClassHypotheses`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= k < n_classes:
@@ -103,12 +103,12 @@ cdef class Batches(Steps):
         cdef Buffer sign = None if labels is None else buffer_of(signs)
         cdef int i, first = <int>len(predictions), n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
-        cdef dict content = attributes_of(model)
+        cdef dict attributes = attributes_of(model)
         cdef tuple pair
         cdef object x = None
         for i in range(first, n if stop is None else min(n, <int>stop)):
             self.read_next(rows, view, i)
-            value, pair = self.score(), content["_labels"]
+            value, pair = self.score(), attributes["_labels"]
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
                 if not self.try_without_update(y, label_sign, value, margin, model):

@@ -9,6 +9,7 @@ cdef struct Evicted:
     int position  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
     double unscaled  # its coefficient divided by the store's `factor`
+    double dot_factor
 
 
 cdef class Changes(Batches):
@@ -32,26 +33,6 @@ cdef class Changes(Batches):
     cdef Py_ssize_t log_bytes(self) noexcept:
         return self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
 
-    # --- the order -----------------------------------------------------------------------------
-
-    def n_supports(self):
-        """Number of supports."""
-        return self.n_live
-
-    def slot(self, int i):
-        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        if not -self.n_live <= i < self.n_live:
-            raise IndexError(f"support {i} of {self.n_live}")
-        return self.order[i + self.n_live if i < 0 else i]
-
-    def slots(self):
-        """The supports' slots, the oldest first."""
-        return [self.order[k] for k in range(self.n_live)]
-
-    def support_serials(self):
-        """Serial number of each support, counting all ever added from 1; the oldest first."""
-        return [self.serials[k] for k in range(self.n_live)]
-
     # --- adding and evicting --------------------------------------------------------------------
 
     def add(self, x, double coefficient):
@@ -68,6 +49,8 @@ cdef class Changes(Batches):
             if self.n_unknown and not (self.plain or self.by_index):
                 self.start_point()
                 owned = self.read_any(x)
+        if self.kernel_kind == DRIFT_CUSTOM:
+            self.self_kernel()  # every score of this support would be refused if it is not finite
         reserve(&self.added, 1)
         reserve(&self.converted, 2 * (self.n_terms + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
@@ -91,7 +74,7 @@ cdef class Changes(Batches):
         if self.n_unknown:
             self.put_unknown(slot, new_features)
         self.unscaled[slot] = coefficient / self.factor
-        self.scale[slot] = self.point_scale
+        self.dot_factor[slot] = self.point_dot_factor
         self.norm2[slot] = self.point_norm2
         self.cosine_factor[slot] = self.point_cosine_factor
         self.n_added += 1
@@ -146,6 +129,7 @@ cdef class Changes(Batches):
         self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
         evicted.slot, evicted.unscaled, evicted.serial = slot, self.unscaled[slot], self.serials[i]
+        evicted.dot_factor = self.dot_factor[slot]
         evicted.position = i if i < self.n_old else -1
         self.n_old -= i < self.n_old
         self.n_evicted += 1
@@ -153,7 +137,7 @@ cdef class Changes(Batches):
         self.n_live -= 1
         memmove(&self.order[i], &self.order[i + 1], (self.n_live - i) * sizeof(int32_t))
         memmove(&self.serials[i], &self.serials[i + 1], (self.n_live - i) * sizeof(int64_t))
-        self.unscaled[slot] = 0.0
+        self.unscaled[slot] = self.dot_factor[slot] = 0.0
         if not self.logging:
             problem = self.finish()
             if problem is not None:
@@ -183,15 +167,11 @@ cdef class Changes(Batches):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.unscaled[slot] = self.scale[slot] = self.norm2[slot] = 0.0
+        self.unscaled[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
         self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
     # --- coefficients ---------------------------------------------------------------------------
-
-    def coefficient(self, int slot):
-        """Coefficient of a support."""
-        return self.factor * self.unscaled[slot]
 
     def set_coefficients(self, values):
         """Set the coefficient of each slot; free slots ignore it."""
@@ -202,15 +182,6 @@ cdef class Changes(Batches):
         self.factor = 1.0
         self.clear_free()
         self.scored = False
-
-    def coefficients(self, out):
-        """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
-        cdef double *by_slot = doubles(buffer, self.n_slots)
-        cdef int slot
-        for slot in range(self.n_slots):
-            by_slot[slot] = self.factor * self.unscaled[slot]
-        return self.n_slots
 
     def add_coefficients(self, values):
         """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
@@ -262,45 +233,11 @@ cdef class Changes(Batches):
 
     # --- merging -------------------------------------------------------------------------------
 
-    def smallest(self, sizes=None):
-        """Slot of the smallest support but for the newest; the oldest among equals."""
-        cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
-        cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
-        cdef double least = INFINITY
-        cdef int k
-        for k in range(self.n_live - 1):
-            least = min(least, fabs(size[self.order[k]]))
-        for k in range(self.n_live - 1):
-            if fabs(size[self.order[k]]) <= least * (1.0 + self.tie):
-                return self.order[k]
-        raise IndexError("no support but the newest")
-
-    def nearest(self, int slot, slots=None):
-        """Read a support as the point; return the slot of its nearest neighbour, and a share to merge."""
-        cdef Buffer buffer = None if slots is None else buffer_of(slots)
-        cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
-        cdef double *shares
-        cdef double largest = 0.0
-        cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
-        self.read_support(slot)
-        self.compute_kernels()
-        work = buffer_of(bytearray(self.n_slots * sizeof(double)))
-        shares = doubles(work, self.n_slots)
-        self.write_self_kernels(shares)
-        drift_shares(shares, self.kernels, self.n_slots)
-        shares[slot] = 0.0  # so that the support is not its own neighbour
-        for k in range(n):
-            j = chosen[k]
-            largest = max(largest, shares[j] * self.kernels[j])
-        for k in range(n):
-            j = chosen[k]
-            if shares[j] * self.kernels[j] >= largest * (1.0 - self.tie) > 0.0:
-                return j, shares[j]
-        return -1, 0.0
-
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        self.check_slot(slot)
         if share != 0.0:
+            self.check_slot(target)
             self.save_coefficients()
             self.unscaled[target] = self.sum_or_zero(self.unscaled[target], share * self.unscaled[slot])
         self.evict_slot(slot)
@@ -326,7 +263,7 @@ cdef class Changes(Batches):
         self.n_live = self.n_old
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.unscaled[evicted.slot] = evicted.unscaled
+            self.unscaled[evicted.slot], self.dot_factor[evicted.slot] = evicted.unscaled, evicted.dot_factor
             j = evicted.position
             if j >= 0:
                 memmove(&self.order[j + 1], &self.order[j], (self.n_live - j) * sizeof(int32_t))
@@ -342,9 +279,10 @@ cdef class Changes(Batches):
             self.drop_features(slot)
             if slot < self.old_slots:
                 push(&self.free_slots, slot)
-        # The stack of free columns. `fewest_free` items never left it. `named` has the columns that were taken from
-        # below its lowest level so far, or made. So the others return in reverse order, and in between
-        # `free_column` may push what it likes above that level. Columns that were made are forgotten.
+        # The stack of free columns. Its lowest `fewest_free` items were never taken, so they are right. `named` lists
+        # the items that were taken above them, the highest first, and the columns that were made. So they return in
+        # reverse order. `free_column` pushes its column, too, and that item is cut off. Columns that were made are
+        # forgotten.
         self.free_columns.size = self.fewest_free
         for k in range(self.named.size - 1, -1, -1):
             j = self.named.items[k]

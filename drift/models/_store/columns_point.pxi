@@ -70,7 +70,7 @@ cdef class Point(Slots):
     cdef int n_terms
     cdef bint ordered  # whether `sorted` is valid
     cdef double read_norm2  # |x|^2 as read, with new features
-    cdef double divisor, point_scale, point_norm2, point_cosine_factor  # as for a slot
+    cdef double divisor, point_dot_factor, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
     cdef uint64_t *keys  # to sort, like the next
@@ -78,7 +78,7 @@ cdef class Point(Slots):
     cdef int point_room  # of all arrays above
 
     # What is valid. A change of the supports ends all three, a change of coefficients the last.
-    cdef bint current  # the point
+    cdef bint current  # the point: its columns are those of its features
     cdef bint filled  # `kernels`
     cdef bint scored  # `point_score`
 
@@ -158,7 +158,7 @@ cdef class Point(Slots):
             return False
         if self.normalize:
             self.divisor = sqrt(norm2)
-            self.point_scale = 1.0
+            self.point_dot_factor = 1.0
             self.point_norm2 = 1.0 if norm2 > 0 else 0.0
         else:
             if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
@@ -167,7 +167,7 @@ cdef class Point(Slots):
                     return False
             frexp(sqrt(norm2), &exponent)
             self.divisor = ldexp(1.0, exponent)
-            self.point_scale = self.divisor * self.point_cosine_factor
+            self.point_dot_factor = self.divisor * self.point_cosine_factor
             self.point_norm2 = norm2
         if self.divisor == 0:
             self.divisor = 1.0
@@ -391,9 +391,10 @@ cdef class Point(Slots):
         """Feature of a column of the row's array."""
         return index if self.row_names is None else self.row_names[index]
 
-    def read_support(self, int slot):
+    def read_slot(self, int slot):
         """Read a support as the point."""
         cdef int k
+        self.check_slot(slot)
         self.start_point()
         self.reserve_point(self.n_features[slot])
         self.n_terms = self.n_features[slot]
@@ -406,7 +407,8 @@ cdef class Point(Slots):
             self.terms.ids[k] = self.features[slot][k]
             self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0
-        self.point_scale = self.scale[slot]
+        self.point_dot_factor = self.dot_factor[slot]
         self.point_norm2 = self.norm2[slot]
         self.point_cosine_factor = self.cosine_factor[slot]
         self.read_norm2 = -1.0  # differs from every example's
+        self.current = True

@@ -11,6 +11,8 @@ cdef class Scores(Point):
         """Fill `dots` with the inner products of the point and every slot, both scaled."""
         cdef int n = self.padded()
         cdef const void *sums = NULL
+        if not self.current:
+            raise RuntimeError(NO_POINT)
         self.sort_point()
         if self.window is not None and self.window.covers(self.window_row, n):
             sums = self.window.sums_of(self.window_row, self.columns, self.sorted.ids, self.sorted.values, self.n_terms)
@@ -23,7 +25,7 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             self.point_score = drift_score(
-                self.wide, self.unscaled, self.dots, self.scale, self.point_scale, self.cosine_factor,
+                self.wide, self.unscaled, self.dots, self.dot_factor, self.point_dot_factor, self.cosine_factor,
                 self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.point_rounding
             )
         else:
@@ -38,7 +40,7 @@ cdef class Scores(Point):
         if self.filled:
             return n
         self.compute_dots()
-        drift_unscale(self.wide, self.kernels, self.dots, self.scale, self.point_scale, n)
+        drift_unscale(self.wide, self.kernels, self.dots, self.dot_factor, self.point_dot_factor, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
@@ -74,17 +76,17 @@ cdef class Scores(Point):
         cdef set columns = set()
         for k in range(self.n_unknown):
             add_square(&unknown, self.given[self.unknown[k]].value)
-        sum = (unknown.total + unknown.lost) / (self.divisor / self.point_scale) ** 2
+        sum = (unknown.total + unknown.lost) / (self.divisor / self.point_dot_factor) ** 2
         for k in range(self.n_terms):
             columns.add(self.sorted.ids[k])
-            value = self.sorted.values[k] * self.point_scale
+            value = self.sorted.values[k] * self.point_dot_factor
             if not self.wide:
-                value = <double><float>self.sorted.values[k] * self.point_scale
-            other = self.get(&self.columns[self.sorted.ids[k]], slot) * self.scale[slot]
+                value = <double><float>self.sorted.values[k] * self.point_dot_factor
+            other = self.get(&self.columns[self.sorted.ids[k]], slot) * self.dot_factor[slot]
             sum += (value - other) ** 2
         for k in range(self.n_features[slot]):
             if self.features[slot][k] not in columns:
-                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.scale[slot]) ** 2
+                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.dot_factor[slot]) ** 2
         return sum
 
     cdef int call_kernel(self) except -1:
@@ -140,7 +142,7 @@ cdef class Scores(Point):
         if not self.scored:
             self.compute_score()
             if self.point_rounding - self.point_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
-                raise self.overflow()
+                raise no_finite_value(self.kernel)
             self.scored = True
         return self.factor * self.point_score
 
@@ -163,15 +165,12 @@ cdef class Scores(Point):
             memcpy(doubles(buffer, self.n_slots), self.kernels, self.n_slots * sizeof(double))
         return self.n_slots
 
-    cdef object overflow(self):
-        return FeatureError(f"the kernel {self.kernel!r} has no finite value at this example: scale the features")
-
     def self_kernel(self):
         """Kernel between the point and itself."""
         cdef double norm2 = 1.0 if self.cosine else self.point_norm2
         self.check_reader()
         if self.cached_self_kernel is None or norm2 != self.cached_norm2:
-            self.cached_self_kernel = float(self.kernel(norm2, norm2, norm2))
+            self.cached_self_kernel = finite_self_kernel(self.kernel, norm2)
             self.cached_norm2 = norm2
         return self.cached_self_kernel
 
@@ -184,7 +183,7 @@ cdef class Scores(Point):
         cdef int n_classes = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
         if not self.score_classes(by_class, n_classes, doubles(score, n_classes), doubles(rounding, n_classes)):
-            raise self.overflow()
+            raise no_finite_value(self.kernel)
 
     cdef bint score_classes(self, Buffer by_class, int n_classes, double *score, double *rounding) except -1:
         """Score the point under `n_classes` sets of coefficients; False on overflow."""
@@ -199,13 +198,37 @@ cdef class Scores(Point):
             finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
         return finite
 
+    def nearest(self, int slot, slots=None):
+        """Read a support as the point; return the slot of its nearest neighbour, and a share to merge."""
+        cdef Buffer buffer = None if slots is None else buffer_of(slots)
+        cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
+        cdef double *shares
+        cdef double largest = 0.0
+        cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
+        self.read_slot(slot)
+        self.compute_kernels()
+        work = buffer_of(bytearray(self.n_slots * sizeof(double)))
+        shares = doubles(work, self.n_slots)
+        self.write_self_kernels(shares)
+        drift_shares(shares, self.kernels, self.n_slots)
+        shares[slot] = 0.0  # so that the support is not its own neighbour
+        for k in range(n):
+            j = chosen[k]
+            self.check_slot(j)
+            largest = max(largest, shares[j] * self.kernels[j])
+        for k in range(n):
+            j = chosen[k]
+            if shares[j] * self.kernels[j] >= largest * (1.0 - self.tie) > 0.0:
+                return j, shares[j]
+        return -1, 0.0
+
     cdef bint may_be_support(self) noexcept:
         """Whether a support may equal the point, whose kernel values were just computed."""
         cdef int slot
         cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
         for slot in range(self.n_slots):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
-            dot *= self.scale[slot] * self.point_scale
+            dot *= self.dot_factor[slot] * self.point_dot_factor
             if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:
                 return True
         return False

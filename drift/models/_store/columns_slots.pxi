@@ -11,7 +11,7 @@ cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
 cdef class Slots:
     """The lowest layer: a column for each feature, and a slot for each support."""
 
-    cdef public Guard guard  # of the model
+    cdef public Guard guard  # lock of the model
     cdef readonly Calibration calibration  # of the model's scores
     cdef readonly bint wide  # float64 columns
     cdef object limit  # number of slots not to exceed when growing ahead of need, or None
@@ -40,7 +40,8 @@ cdef class Slots:
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
     cdef Py_ssize_t batch_width
 
-    # The slots. A free one has coefficient, scale and |x|^2 0, and no features.
+    # The slots. A free one has coefficient, `dot_factor` and |x|^2 0, and no features.
+    # One that the current update has evicted has the first two already.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
     cdef int n_slots  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
@@ -48,7 +49,7 @@ cdef class Slots:
     cdef int32_t *n_features
     cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
     cdef double factor
-    cdef double *scale  # stored value * scale = value
+    cdef double *dot_factor  # stored inner product * both factors = inner product; with a cosine, of the scaled examples
     cdef double *norm2  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
@@ -105,20 +106,74 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.unscaled); drift_free(self.scale); drift_free(self.norm2)
+        drift_free(self.unscaled); drift_free(self.dot_factor); drift_free(self.norm2)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
+
+    # --- reading the supports -------------------------------------------------------------------
+
+    def n_supports(self):
+        """Number of supports."""
+        return self.n_live
+
+    def slot(self, int i):
+        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
+        if not -self.n_live <= i < self.n_live:
+            raise IndexError(f"support {i} of {self.n_live}")
+        return self.order[i + self.n_live if i < 0 else i]
+
+    def slots(self):
+        """The supports' slots, the oldest first."""
+        return [self.order[k] for k in range(self.n_live)]
+
+    def support_serials(self):
+        """Serial number of each support, counting all ever added from 1; the oldest first."""
+        return [self.serials[k] for k in range(self.n_live)]
 
     def support(self, int slot):
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
         cdef int k
         cdef dict x = {}
+        self.check_slot(slot)
         for k in range(self.n_features[slot]):
             j = self.features[slot][k]
             x[self.names[j]] = self.get(&self.columns[j], slot) * self.divisor_of(slot)
         return x
 
+    def coefficient_in(self, int slot):
+        """Coefficient of a support."""
+        self.check_slot(slot)
+        return self.factor * self.unscaled[slot]
+
+    def coefficients(self, out):
+        """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
+        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
+        cdef double *by_slot = doubles(buffer, self.n_slots)
+        cdef int slot
+        for slot in range(self.n_slots):
+            by_slot[slot] = self.factor * self.unscaled[slot]
+        return self.n_slots
+
+    def smallest(self, sizes=None):
+        """Slot of the smallest support but for the newest; the oldest among equals."""
+        cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
+        cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
+        cdef double least = INFINITY
+        cdef int k
+        for k in range(self.n_live - 1):
+            least = min(least, fabs(size[self.order[k]]))
+        for k in range(self.n_live - 1):
+            if fabs(size[self.order[k]]) <= least * (1.0 + self.tie):
+                return self.order[k]
+        raise IndexError("no support but the newest")
+
     # --- internals ------------------------------------------------------------------------------
+
+    cdef inline int check_slot(self, int slot) except -1:
+        """Raise IndexError unless there is a support in the slot."""
+        if not 0 <= slot < self.n_slots or self.dot_factor[slot] == 0.0:
+            raise IndexError(f"no support is in slot {slot}")
+        return 0
 
     cdef double cosine_factor_of(self, double norm2) noexcept:
         """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
@@ -128,8 +183,8 @@ cdef class Slots:
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 
     cdef double divisor_of(self, int slot) noexcept:
-        """What the slot's values were divided by. Its scale is this times its cosine factor."""
-        return self.scale[slot] / self.cosine_factor[slot] if self.scale[slot] else 0.0  # exact
+        """What the slot's values were divided by: its `dot_factor` is this times its cosine factor."""
+        return self.dot_factor[slot] / self.cosine_factor[slot] if self.dot_factor[slot] else 0.0  # exact
 
     cdef int padded(self) noexcept:
         """The slots in use, rounded up to the lanes."""
@@ -212,7 +267,7 @@ cdef class Slots:
         return 0
 
     cdef object free_column(self, int j):
-        """Free a column and its name in any case. Return an exception that the name's code raised, or None."""
+        """Free a column and its name, even if the name's code raises; return that exception, or None."""
         cdef Py_ssize_t position, k
         problem = None
         name = self.names[j]
@@ -296,7 +351,7 @@ cdef class Slots:
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
         self.unscaled = <double *>grown_aligned(self.unscaled, before, after, sizeof(double))
-        self.scale = <double *>grown_aligned(self.scale, before, after, sizeof(double))
+        self.dot_factor = <double *>grown_aligned(self.dot_factor, before, after, sizeof(double))
         self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))
         self.kernels = <double *>grown_aligned(self.kernels, before, after, sizeof(double))

@@ -12,8 +12,7 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
     store.check_reader()
     store.compute_kernels()
     for k in range(n):
-        if not 0 <= slot[k] < store.n_slots:
-            raise ValueError(f"no support is in slot {slot[k]}")
+        store.check_slot(slot[k])
         term = coefficient[k] * store.kernels[slot[k]]
         sum += term
         magnitude += fabs(term)

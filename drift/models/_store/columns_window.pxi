@@ -28,7 +28,7 @@ cdef class Window:
         return object.__sizeof__(self) + drift_window_size(self.wide) + DRIFT_WINDOW * self.slots * real
 
     cdef bint covers(self, int i, int slots) noexcept:
-        """Whether there are sums of row `i` for so many slots."""
+        """Whether there are sums of row `i` for this many slots."""
         return self.first <= i < self.first + self.size and slots == self.slots
 
     cdef void change(self, int slot) noexcept:

@@ -62,7 +62,7 @@ class Hypothesis(Protocol):
         """Coefficient of the `i`-th oldest support, from 0."""
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Make the example read last the newest support; return its slot."""
+        """Add the example read last, which is `x`, as the newest support; return its slot."""
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, from 0; return its slot."""

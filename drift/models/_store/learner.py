@@ -14,7 +14,8 @@ class Learner(Protocol):
     """What a store reads and calls of a binary model that it lets learn: a `KernelClassifier`.
 
     The model is a `Part` whose score is the supports' sum. The plain store calls its `_step`. The
-    compiled store takes the same step itself, in which it changes of the model only the two counts.
+    compiled store takes the same step itself. Of the model's attributes it sets only the two
+    counts; hooks change the others.
     """
 
     n_mistakes: int
@@ -28,7 +29,7 @@ class Learner(Protocol):
         """An example with a margin above this causes no update. `learn_rows` reads it once."""
 
     def _would_adopt(self, y: Label) -> bool:
-        """Whether the model would predict another kind of labels after it learnt `y`: `_adopt`."""
+        """Whether ``_adopt(y)`` would change the labels that are predicted or can be learnt."""
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         """Whether the example read last changes the hypothesis."""

@@ -20,6 +20,7 @@ from drift.models._base.rounding import TIE, sum_or_zero
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, EXACT_ABOVE, LANES, SAME, VANISHES
+from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -70,6 +71,7 @@ class ColumnStore:
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)  # its terms, and |x|^2
         self.unknown = 0.0  # sum of squares of its new features
         self.n_read = 0  # number of points read
+        self._current = False  # whether the point's columns are those of its features
         self._last: tuple[Any, float] | None = None  # the point scored last, and its score
         self._rounding = 0.0  # bound on that score's error
 
@@ -82,6 +84,7 @@ class ColumnStore:
     def read(self, x: Features) -> None:
         """Read an example as the point."""
         self.n_read += 1
+        self._current = False
         features = as_dict(x)
         try:
             # Most values are floats: to call `number` for each would take longer than the rest.
@@ -90,17 +93,20 @@ class ColumnStore:
             norm2 = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
-        largest = self.largest_self_kernel if self._grows else LARGEST
-        if not norm2 <= LARGEST or not self._self_kernel_of(norm2) <= largest:
+        largest = self.largest_self_kernel
+        if not norm2 <= LARGEST or (self._grows and not self._grown(norm2) <= largest):
             raise refusal_of(features, largest_self_kernel=largest)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
         self.point = (sorted(columns), norm2)
         self.unknown = math.fsum([v * v for n, v in values.items() if n not in known and v == v])
+        self._current = True
 
-    def read_support(self, slot: int) -> None:
+    def read_slot(self, slot: int) -> None:
         """Read a support as the point."""
+        self._check_slot(slot)
         self.n_read += 1
+        self._current = True
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
             self.norm2[slot],
@@ -110,7 +116,7 @@ class ColumnStore:
     def score(self) -> float:
         """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
         point = self.point, self.unknown
-        if self._last is None or self._last[0] != point:
+        if not self._current or self._last is None or self._last[0] != point:
             terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._rounding = self._sum(terms)
             self._last = (point, score)
@@ -120,10 +126,7 @@ class ColumnStore:
         """Sum, 0 within rounding of 0, and the bound on its error."""
         score = math.fsum(terms)
         if not math.isfinite(score):
-            raise FeatureError(
-                f"the kernel {self.kernel!r} has no finite value at this example: "
-                "scale the features"
-            )
+            raise no_finite_value(self.kernel)
         rounding = self.tie * math.fsum(map(abs, terms))
         return 0.0 if abs(score) <= rounding else score, rounding
 
@@ -201,12 +204,17 @@ class ColumnStore:
         return dots
 
     def _kernels(self) -> list[float]:
+        if not self._current:
+            raise RuntimeError(NO_POINT)
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
         if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
             return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
         free = self.free_norm2
         pairs = zip(dots, self.norm2, strict=True)
-        return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
+        try:
+            return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
+        except ArithmeticError as problem:
+            raise no_finite_value(kernel) from problem
 
     def _distance(self, slot: int) -> float:
         """Squared distance between the point and a support, feature by feature.
@@ -233,7 +241,7 @@ class ColumnStore:
 
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
-        return self._self_kernel_of(self.point[1])
+        return finite_self_kernel(self.kernel, self.point[1])
 
     def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None:
         """Append the score of each row."""
@@ -272,9 +280,11 @@ class ColumnStore:
     # --- changing the supports -----------------------------------------------------------------
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Read an example and add it as the newest support; return its slot."""
+        """Add an example as the newest support; return its slot."""
         self.read(x)
+        self.self_kernel()  # every score of this support would be refused if it is not finite
         self._last = None
+        self._current = False
         present = {name: number(value) for name, value in x.items()}
         norm2 = self.point[1]
         divisor = (math.sqrt(norm2) or 1.0) if self.normalize else _power_of_two(norm2)
@@ -309,8 +319,9 @@ class ColumnStore:
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, as `slot` counts; return its slot."""
-        self._last = None
         slot = self.order[i]
+        self._last = None
+        self._current = False
         del self.order[i], self.serials[i]
         for j in sorted(self.features[slot], reverse=True):
             self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
@@ -335,9 +346,13 @@ class ColumnStore:
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour, and a share to merge."""
-        self.read_support(slot)
+        self.read_slot(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
-        self_kernels = {j: self._self_kernel_of(self.norm2[j]) for j in chosen if j != slot}
+        for j in chosen:
+            self._check_slot(j)
+        self_kernels = {
+            j: finite_self_kernel(self.kernel, self.norm2[j]) for j in chosen if j != slot
+        }
         shares = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((share * kernels[j] for j, share in shares.items()), default=0.0)
         for j, share in shares.items():
@@ -347,7 +362,9 @@ class ColumnStore:
 
     def merge(self, slot: int, target: int, share: float) -> None:
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        self._check_slot(slot)
         if share != 0.0:
+            self._check_slot(target)
             self._coefficients[target] = sum_or_zero(
                 self._coefficients[target], share * self._coefficients[slot]
             )
@@ -369,20 +386,17 @@ class ColumnStore:
         """Serial number of each support, counting all ever added from 1; the oldest first."""
         return list(self.serials)
 
-    def start(self) -> None:
-        """Start an update. Nothing to do: the guard restores `content` if it fails."""
-
-    undo = finish = start
-
     def content(self) -> dict[str, Any]:
         """Return all attributes, mutable ones copied, for the guard."""
         copied = {
             name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
         }
-        return vars(self) | copied | {"calibration": copy.copy(self.calibration)}
+        calibration = copy.copy(self.calibration)
+        return vars(self) | copied | {"calibration": calibration, "_current": False}
 
-    def coefficient(self, slot: int) -> float:
+    def coefficient_in(self, slot: int) -> float:
         """Coefficient of a support."""
+        self._check_slot(slot)
         return self._coefficients[slot]
 
     def set_coefficients(self, values: Any) -> None:
@@ -415,11 +429,17 @@ class ColumnStore:
 
     def support(self, slot: int) -> dict[Hashable, float]:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
+        self._check_slot(slot)
         return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
 
     # --- internals -----------------------------------------------------------------------------
 
-    def _self_kernel_of(self, norm2: float) -> float:
+    def _check_slot(self, slot: int) -> None:
+        if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
+            raise IndexError(f"no support is in slot {slot}")
+
+    def _grown(self, norm2: float) -> float:
+        """Value k(x, x) of a kernel that grows with x."""
         try:
             return float(self.kernel(norm2, norm2, norm2))
         except OverflowError:
@@ -514,6 +534,8 @@ def prefix_votes(
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
+    for slot in chosen:
+        store._check_slot(slot)  # noqa: SLF001
     for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term

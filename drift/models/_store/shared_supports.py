@@ -144,7 +144,7 @@ class SharedSupports(Part):
 
     def read_support(self, i: int) -> None:
         """Read the `i`-th oldest support as the point."""
-        self._shared.store.read_support(self.slots_in_store[i])
+        self._shared.store.read_slot(self.slots_in_store[i])
         self._at_support = True
 
     def _scored(self) -> tuple[float, float]:
@@ -204,7 +204,7 @@ class SharedSupports(Part):
             self.factor = 1.0
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Make the example read last the newest support; return its slot."""
+        """Add the example read last, which is `x`, as the newest support; return its slot."""
         shared = self._shared
         if shared.slot < 0:
             shared.slot = shared.store.add(x, 0.0)

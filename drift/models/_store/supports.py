@@ -33,8 +33,8 @@ class SupportSet:
     kernel
         Kernel between examples.
     budget
-        Largest number of supports, for which memory is reserved; None: unbounded. The algorithm
-        enforces it.
+        Largest number of supports; None: unbounded. The algorithm enforces it. Memory grows by
+        doubling, up to one support more.
     wide
         Use float64 columns even if `column_type` is float32.
     """
@@ -141,16 +141,16 @@ class SupportSet:
 
     def coefficient(self, i: int) -> float:
         """Coefficient of the `i`-th oldest support."""
-        return self.store.coefficient(self.store.slot(i))
+        return self.store.coefficient_in(self.store.slot(i))
 
     def read_support(self, i: int) -> None:
         """Read the `i`-th oldest support as the point."""
-        self.store.read_support(self.store.slot(i))
+        self.store.read_slot(self.store.slot(i))
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
         for slot in self.slots:
-            yield self.store.support(slot), self.store.coefficient(slot)
+            yield self.store.support(slot), self.store.coefficient_in(slot)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
