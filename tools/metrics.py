@@ -25,9 +25,9 @@ Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how t
 
 ## A worker
 
-On `/metrics` at `--metrics-port`. All have the labels `group` and `topic`. `model` is the model's
-class; with models of keys, what has it also has `partition`. `drift_lag` and `drift_lag_seconds`
-have rows for the topic of late labels, too. Exponential weights span some 10,000 examples.
+On `/metrics` at `--metrics-port`. All have the labels `group` and `topic`. Those with `model`, its
+class, also have `partition` with models of keys. `drift_lag` and `drift_lag_seconds` have rows for
+the topic of late labels, too. Exponential weights span some 10,000 examples.
 
 | metric | type | more labels | meaning |
 |---|---|---|---|
@@ -44,7 +44,9 @@ On `/metrics` at its port, with the labels `group` and `topic`.
 ## Alerts
 
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. Each links to the paragraph on it.
+metric. Each links to the paragraph on it, as does its `runbook_url`: put the address of your copy
+of these pages there. Without a time under *for* it
+fires once its expression holds.
 
 | alert | fires when | do | severity | for |
 |---|---|---|---|---|
@@ -52,26 +54,6 @@ metric. Each links to the paragraph on it.
 """
 #: Labels of all metrics.
 COMMON = {"group", "topic"}
-#: Where the pages say more of what an alert is about.
-MORE = {
-    "DriftWorkerDown": "production.md#exit-codes",
-    "DriftWorkerGone": "production.md#exit-codes",
-    "DriftNoMetrics": "monitoring.md#metrics-and-probes",
-    "DriftBrokerAway": "production.md#outages-and-lost-messages",
-    "DriftNotPolling": "production.md#poison-message",
-    "DriftCheckpointsFail": "production.md#full-disk",
-    "DriftNobodyLearns": "production.md#you-see-look-at-do",
-    "DriftFallsBehind": "production.md#one-model-for-a-topic",
-    "DriftStalls": "production.md#the-order-of-records",
-    "DriftOutOfOrder": "production.md#the-order-of-records",
-    "DriftOrphans": "kafka_labels.md#options",
-    "DriftEvicted": "kafka_labels.md#options",
-    "DriftDeadLetters": "production.md#dead-letters",
-    "DriftAlarm": "monitoring.md#alarms",
-    "DriftServeDown": "serving.md#what-it-needs",
-    "DriftNobodyServes": "serving.md#what-it-needs",
-    "DriftServeStale": "serving.md#staleness",
-}
 
 
 def page() -> str:
@@ -80,10 +62,13 @@ def page() -> str:
     rules = re.sub(r"{{ \$labels\.(\w+) }}", r"`<\1>`", rules).replace("`:`", ":")
     rules = re.sub(r'summary: "(.*)"', r"summary: \1", rules)
     alerts = [
-        f"| [`{name}`]({MORE[name]}) | {what} | {more} "
+        f"| [`{name}`]({book}.md{anchor}) | {what} | {more} "
         f"| {_found('severity: (.*)}', rule)} | {_found('for: (.*)', rule)} |"
-        for name, rule, what, more in re.findall(
-            r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n", rules, re.DOTALL
+        for name, rule, what, more, book, anchor in re.findall(
+            r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n"
+            r" *runbook_url: \S*/docs/(\w+)/(#\S+)\n",
+            rules,
+            re.DOTALL,
         )
     ]
     return HEAD.format(

@@ -28,16 +28,17 @@ PAGE = ROOT / "docs" / "options.md"
 HEAD = """\
 # All options of a worker
 
-Written by `python tools/options.py`. A row is a key of the `--config` file. `drift consume` takes
-it on the command line, too, which overrides the file: `checkpoint_seconds` as
-`--checkpoint-seconds`, or as the row says. Of `[codec]` the command line has `key` alone.
+Written by `python tools/options.py`. A row is a key of the `--config` file. On its command line,
+which overrides the file, `drift consume` takes the tables up to `[promote]`, of `[codec]` `key`
+alone, and the four rows of `[model]`: `checkpoint_seconds` as `--checkpoint-seconds`, or as the row
+says.
 
 `drift serve` reads the same file. `[serve]` is for it alone. On its command line it refuses what
 only a worker uses: {unused}.
 
-Keys that are *fixed* decide what is learnt: beside old checkpoints another value is
-[refused](checkpoints.md#change-the-model), with late labels also of `max_jump`. All others may
-change at each start.
+Another value of a key that is *fixed* is [refused](checkpoints.md#change-the-model) beside old
+checkpoints, with late labels also of `max_jump`. All others may change at each start; `skip`,
+`allow_empty`, `on_gap` and `max_idle` then change what is learnt, or in which order.
 
 A duration is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
 

@@ -13,6 +13,8 @@ half of a surrogate pair, nested deeper than 64
 no object, no ``features``, ``features`` no object     refused
 a feature that is a number or a bool                   kept; an integer beyond 64 bits as a float
 a feature that is null                                 absent: left out; kept as None with `raw`
+a feature that Debezium has not, as Postgres did not   as null
+log a large value that did not change
 a feature that is a string                             refused, numbers in quotes too; kept with
                                                        `raw`; a feature of its own, as
                                                        ``colour=red``, with `one_hot`
@@ -84,6 +86,8 @@ _RAW = {*_NUMBERS, str, NoneType}
 _WHOLE = 2.0**53
 #: Options that decide which messages are refused, which may change, and the key.
 UNSAVED = {"require_label", "classes", "max_bytes", "key", "skip", "allow_empty"}
+#: What Debezium sends for a value that is large and did not change, as Postgres does not log it.
+_UNAVAILABLE = "__debezium_unavailable_value"
 _SHAPE = 'send {"features": {"age": 31.5}, "label": true}'
 
 
@@ -524,7 +528,7 @@ class JsonCodec:
             if type(value) is dict:
                 yield from self._flat(value, f"{name}{key}.")
             else:
-                yield name + key, value
+                yield name + key, None if type(value) is str and value == _UNAVAILABLE else value
 
     def _shape(self) -> str:
         if self.label is None:

@@ -141,7 +141,12 @@ class Exporter:
                 "Time for which the next record has waited for another partition",
                 worker.held,
             ),
-            (Counter, "rebalances", "Assignments of partitions to this worker", worker.rebalances),
+            (
+                Counter,
+                "rebalances",
+                "Partitions assigned, all of them at each assignment",
+                worker.rebalances,
+            ),
             (
                 Gauge,
                 "partitions",

@@ -50,7 +50,7 @@ class _TopicOptions:
     topic: str = option("The topic to learn from.", argument=True)
     group: str = option("Consumer group.")
     start: str | None = option(
-        "Where a partition without checkpoint begins.",
+        "Where a partition without checkpoint begins; a group without checkpoints needs it.",
         None,
         choices=("earliest", "latest"),
         name="from",
@@ -319,7 +319,7 @@ class ServiceOptions:
         table="serve",
     )
     max_staleness: float | None = option(
-        "Answer 503 once the model is so many seconds behind; default: never.",
+        "Answer 503 once the model is behind by more; default: never.",
         None,
         least=0,
         duration=True,
@@ -332,7 +332,7 @@ class ServiceOptions:
         "Largest number of features in an example.", 10_000, least=1, table="serve"
     )
     timeout: float = option(
-        "Seconds in which the head of a request has to come, and its body.",
+        "Time in which the head of a request has to come, and its body.",
         5.0,
         least=0,
         above=True,

@@ -369,12 +369,10 @@ class Service:
             problems = [f"the model is {stale:.3g} s behind the logs, more than {most:g}"]
         elif is_ready and math.isinf(stale):
             problems = ["the model has not caught up with the logs yet"]
-        elif is_ready and self.replica.waits:
-            problems = [self.replica.waits]
         if self.replica.differs:
             problems.append(self.replica.differs)
-        if problems and self.replica.trouble:
-            problems.append(self.replica.trouble)
+        if problems:
+            problems += filter(None, [self.replica.waits, self.replica.trouble])
         return problems
 
     async def _readyz(self, _: Request) -> Response:

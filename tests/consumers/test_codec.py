@@ -427,6 +427,15 @@ def test_texts_and_bools_without_one_hot(make):
 
 
 @pytest.mark.parametrize(
+    ("options", "features"),
+    [({}, {"a": 2}), ({"one_hot": True}, {"a": 2}), ({"raw": True}, {"a": 2, "note": None})],
+)
+def test_a_value_that_debezium_has_not_is_as_null(make, options, features):
+    value = b'{"features": {"a": 2, "note": "__debezium_unavailable_value"}}'
+    assert make(**options).decode(value).features == features
+
+
+@pytest.mark.parametrize(
     ("value", "message"),
     [
         (b'{"w": -1}', "w is -1: send a number of at least 0"),

@@ -490,6 +490,23 @@ def test_checkpoints_are_for_their_user_alone(local, tmp_path):
     assert modes(local) == {0o600}
 
 
+def test_what_root_makes_gets_the_owner_of_the_folder(local, tmp_path, monkeypatch):
+    owners = {}
+
+    def chown(what, user, group):
+        inode = os.fstat(what).st_ino if type(what) is int else what.stat().st_ino
+        owners[inode] = (user, group)
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", chown)
+    save(local, local.claim(TP).epoch, 10)
+    made = {path.stat().st_ino for path in local.path.rglob("*")} | {local.path.stat().st_ino}
+    around = tmp_path.stat()
+    assert {inode: owners.get(inode) for inode in made} == dict.fromkeys(
+        made, (around.st_uid, around.st_gid)
+    )
+
+
 def test_a_link_in_the_way_of_a_checkpoint_is_not_followed(local, tmp_path, monkeypatch):
     epoch, _ = local.claim(TP)
     target = tmp_path / "precious"

@@ -345,13 +345,20 @@ def test_a_model_that_has_not_caught_up_answers_and_is_not_ready():
     assert asked.get("/readyz").text == "the model has not caught up with the logs yet\n"
 
 
-def test_a_model_that_waits_for_a_partition_answers_and_is_not_ready():
+def test_a_model_that_waits_for_a_partition_is_ready_until_it_is_stale():
+    # All replicas wait for the same partition: a load balancer would have none left.
     replica = Replica()
     replica.waits = "waiting for orders:1 at offset 5 of 9"
-    asked = client(replica)
+    asked = client(replica, ServiceOptions(max_staleness=60))
     assert asked.post("/predict", content=GOOD).status_code == 200
+    assert asked.get("/readyz").status_code == 200
+    replica.staleness = 90.0
+    assert asked.post("/predict", content=GOOD).status_code == 503
     ready = asked.get("/readyz")
-    assert (ready.status_code, ready.text) == (503, "waiting for orders:1 at offset 5 of 9\n")
+    assert (ready.status_code, ready.text) == (
+        503,
+        "the model is 90 s behind the logs, more than 60; waiting for orders:1 at offset 5 of 9\n",
+    )
 
 
 def test_a_follower_that_is_stuck_is_to_be_started_again(monkeypatch):

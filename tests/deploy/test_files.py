@@ -61,6 +61,7 @@ def test_the_kubernetes_objects_are_some():
     pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
     command = [sys.executable, "-m", "kubernetes_validate", "--strict"]
     run(*command, DEPLOY / "kubernetes.yaml")
+    run(*command, DEPLOY / "command.yaml")
     objects = load("kubernetes.yaml")
     workers = ["StatefulSet", "Service", "PodDisruptionBudget"]
     serving = ["Deployment", "Service"]
@@ -143,6 +144,16 @@ def pod(kind):
     """What a pod of the first object of a kind is."""
     objects = (one for one in load("kubernetes.yaml") if one["kind"] == kind)
     return next(objects)["spec"]["template"]["spec"]
+
+
+def test_commands_run_as_the_workers_do():
+    worker, command = pod("StatefulSet"), load("command.yaml")["spec"]["template"]["spec"]
+    assert command["securityContext"] == worker["securityContext"]
+    assert command["volumes"] == worker["volumes"]
+    (its,), (theirs,) = command["containers"], worker["containers"]
+    for name in ("image", "envFrom", "securityContext", "volumeMounts"):
+        assert its[name] == theirs[name]
+    assert its["env"][0] == theirs["env"][0]
 
 
 def test_the_server_gets_only_its_options():

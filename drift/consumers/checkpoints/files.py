@@ -9,7 +9,8 @@
     models.sqlite                           models of keys: see `keyed_store`
     .tmp-00000007-5f1d...                   while one is written
 
-They contain learnt rows, so files and folders are for their user alone. Objects of an
+They contain learnt rows, so files and folders are for their user alone. What root makes, as by a
+rollback, gets the owner of the folder around it, so that the workers can read it. Objects of an
 S3-compatible store have the same names, each after that of the folder, without order and models.
 """
 
@@ -19,6 +20,7 @@ import logging
 import os
 import re
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,12 +31,11 @@ from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.retention import Retention
 
-__all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in"]
+__all__ = ["ATTEMPTS", "PartitionFolder", "PartitionObjects", "files_in", "private"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -94,7 +95,9 @@ class PartitionFolder:
         """Create the next epoch, and the folder if needed; the file names the owner."""
         with _saying_why(self.path):
             for folder in (self.path.parent, self.path):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not folder.is_dir():
+                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    _hand_over(folder)
             epoch = self._next_epoch(owner)
             for folder in (self.path, *list(self.path.parents)[:2]):
                 _sync(folder)
@@ -182,7 +185,7 @@ class PartitionFolder:
 
     def _create(self, name: str, data: bytes) -> None:
         """Create a file; FileExistsError if it exists."""
-        with open(self.path / name, "xb", opener=_private) as file:
+        with open(self.path / name, "xb", opener=private) as file:
             file.write(data)
 
     def append_order(
@@ -198,7 +201,7 @@ class PartitionFolder:
         if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
             last = epoch, sequence
         file = self._order(*last)
-        with _saying_why(file), open(file, "ab+", opener=_private) as appended:
+        with _saying_why(file), open(file, "ab+", opener=private) as appended:
             if appended.tell():
                 appended.seek(-1, os.SEEK_END)
                 if appended.read() != b"\n":  # a full disk has cut the line before
@@ -297,7 +300,7 @@ def _saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
 
 def _write(path: Path, data: bytes) -> None:
     half = len(data) // 2
-    with open(path, "xb", opener=_private) as file:
+    with open(path, "xb", opener=private) as file:
         file.write(data[:half])
         file.flush()
         reached("checkpoint.half-written")
@@ -308,9 +311,19 @@ def _write(path: Path, data: bytes) -> None:
     reached("checkpoint.synced")
 
 
-def _private(path: str, flags: int) -> int:
+def private(path: str, flags: int) -> int:
     """Open a file for its user alone; a link in its place is not followed."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    file = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    _hand_over(path, file)
+    return file
+
+
+def _hand_over(path: Path | str, file: int | None = None) -> None:
+    """Give what root has made, a file by its descriptor, to the owner of the folder around it."""
+    if os.geteuid() == 0:
+        around = Path(path).parent.stat()
+        with suppress(PermissionError):  # as of root that a server of NFS does not trust
+            os.chown(path if file is None else file, around.st_uid, around.st_gid)
 
 
 def _sync(folder: Path) -> None:

@@ -27,7 +27,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from drift.consumers.checkpoints.file_format import describe, load, naming
-from drift.consumers.checkpoints.files import files_in
+from drift.consumers.checkpoints.files import files_in, private
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, ConsumerError, FencedError, UnavailableError
 
@@ -455,7 +455,7 @@ def hashed(key: str) -> bytes:
 
 def opened(path: Path) -> sqlite3.Connection:
     """Open the file, a new one where there is none."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+    os.close(private(str(path), os.O_CREAT | os.O_RDWR))
     db = sqlite3.connect(path, _PATIENCE, isolation_level=None, check_same_thread=False)
     # What a disk has damaged is no text; the digest tells.
     db.text_factory = lambda text: text.decode(errors="replace")
