@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.kept import runs_of_page
-from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.page import verdict
-from drift.experiments.arena.standings import OWN, STRONG, Standings, tally
+from drift.experiments.arena.standings import LARGE, OWN, STRONG, Standings
 from drift.experiments.arena.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -29,23 +28,22 @@ README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
 #: A table of few columns, a text, two generated ones.
 DEVELOPMENT = ("electricity", "rcv1 shifts", "agrawal abrupt", "hyperplane")
-#: Models of drift's.
-OURS = [name for name, family in MODELS.items() if family.ours]
 TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|---|---|---|---|"
 SUMMARY = f"""\
-No constant of the {OWN} was chosen on the held-out streams. It is *ahead* of the best other model,
-or *behind* it, where their errors differ by half a point or more. {{verdict}} ([all
+No constant of the {OWN} was chosen on the held-out streams. *Ahead* and *behind*: the errors of the
+{OWN} and the best other model differ by half a point or more; *level*: by less. {{verdict}} ([all
 tests](docs/arena-errors.md#pairs))
 
-| held-out streams | number | ahead | level | behind |
+| held-out streams, labels at once | number | ahead | level | behind |
 |---|---|---|---|---|
 | all | {{all}} |
-| those on which forests, bagging or boosting ended | {{contested}} |"""
+| those on which River's ARF, of ten trees, ended | {{forest}} |
+| those on which MOA's ensembles, of 100 trees, ended | {{large}} |"""
 HELDOUT = "**Held-out streams**: the {} of real data, and each other on which it is behind."
 BUILT = "**Streams that built the Tracker**: expect less on your data."
 NOTES = """\
-- *Best other*: the best model of {} on that stream, **chosen in hindsight** among as many as *of* \
-says. drift's own models are not among them.{}
+- *Best other*: the best model of drift, {} on that stream with its defaults, **chosen in \
+hindsight** among as many as *of* says; Trackers of another size do not count.{}
 - *With deviations*: behind drift's own \
 [`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives a model the context \
 that the Tracker has.
@@ -57,14 +55,12 @@ WEAK = "†"
 def block(standings: Standings) -> str:
     """Return summary and tables, of held-out streams first."""
     heldout = standings.of_kind("held-out")
-    gaps = {
-        row["stream"]: row["gap"] for row in standings.gaps(without=OURS) if row["delay"] is None
-    }
+    gaps = {row["stream"]: row["gap"] for row in standings.gaps() if row["delay"] is None}
     real = [name for name in heldout if STREAMS[name].source]
     shown = [name for name in heldout if name in real or gaps.get(name, 0) >= 0.005]
     rows = list(rows_of(standings, shown)), list(rows_of(standings, DEVELOPMENT))
     parts = [
-        summary(standings, heldout, gaps),
+        summary(standings, heldout),
         HELDOUT.format(len(real)),
         "\n".join([TABLE, *rows[0]]),
         BUILT,
@@ -74,24 +70,43 @@ def block(standings: Standings) -> str:
     return "".join(f"\n{part}\n" for part in parts) + "\n"
 
 
-def summary(standings: Standings, heldout: list[str], gaps: dict[str, float]) -> str:
+def summary(standings: Standings, heldout: list[str]) -> str:
     """Say where the Tracker stands on all held-out streams."""
     pairs = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
-    counts = (
-        " | ".join(map(str, (len(names), *tally(gaps[name] for name in names if name in gaps))))
-        for names in (heldout, standings.contested)
-    )
+    groups = {
+        "all": heldout,
+        "forest": standings.contested(heldout, ["ARF"]),
+        "large": standings.contested(heldout, LARGE),
+    }
+    known = {name: " | ".join(map(str, standings.counts(group))) for name, group in groups.items()}
     about, table = SUMMARY.split("\n\n")
     said = verdict(pairs, "forests, bagging and boosting")
-    known = dict(zip(("all", "contested"), counts, strict=True))
-    return f"{filled(about.format(verdict=said))}\n\n{table.format(**known)}"
+    late = filled(late_text(standings, heldout))
+    return f"{filled(about.format(verdict=said))}\n\n{table.format(**known)}\n\n{late}"
 
 
-def notes(standings: Standings, streams: Iterable[str]) -> str:
+def late_text(standings: Standings, heldout: list[str]) -> str:
+    """Say where the Tracker stands with late labels, on development streams if no other has run."""
+    delays = [delay for delay in standings.delays if delay]
+    has_run = any(standings.counts(heldout, delay)[0] for delay in delays)
+    streams = [stream for stream in standings.streams if (stream in heldout) == has_run]
+    parts = []
+    for delay in delays:
+        number, ahead, level, behind = standings.counts(streams, delay)
+        strong = len(standings.contested(streams, delay=delay))
+        parts.append(
+            f"{int(delay):,} rows late ahead on {ahead}, level on {level}, behind on {behind} of "
+            f"{number} ({strong} with a forest, bagging or boosting)"
+        )
+    which = "On held-out" if has_run else "None has run on held-out streams yet. On development"
+    return f"**Late labels.** {which} streams: {'; '.join(parts)}."
+
+
+def notes(standings: Standings, streams: list[str]) -> str:
     """Say what the columns mean."""
     has_moa = any(name.startswith("MOA ") for name in standings.models)
     sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
-    is_weak = any(not is_contested(standings, name) for name in streams)
+    is_weak = len(standings.contested(streams)) < len(streams)
     weak = f" {WEAK}: no forest, bagging or boosting ended there." if is_weak else ""
     lines = NOTES.format(sources, weak, runs_text(standings, streams)).splitlines()
     return "\n".join(filled(line, subsequent_indent="  ") for line in lines)
@@ -106,11 +121,6 @@ def filled(text: str, subsequent_indent: str = "") -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def is_contested(standings: Standings, stream: str) -> bool:
-    """Whether a strong rival has ended on a stream."""
-    return any(standings.error(stream, model) is not None for model in STRONG)
 
 
 def runs_text(standings: Standings, streams: Iterable[str]) -> str:
@@ -129,7 +139,7 @@ def runs_text(standings: Standings, streams: Iterable[str]) -> str:
 def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
     """Yield a row of a table for each stream on which the Tracker has run."""
     for name in names:
-        ours, others = standings.error(name, OWN), standings.others(name, without=OURS)
+        ours, others = standings.error(name, OWN), standings.others(name)
         if ours is None or not others:
             continue
         best, error = next(iter(others.items()))
@@ -138,7 +148,7 @@ def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
         shown = [f"**{cell}**" if cell == least else cell for cell in cells]
         # The first row is learnt alone: its prediction does not count.
         rows = standings.asked[name, OWN, None]["rows"] + 1
-        mark = "" if is_contested(standings, name) else f" {WEAK}"
+        mark = "" if standings.contested([name]) else f" {WEAK}"
         yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} | {len(others)}{mark} |"
 
 

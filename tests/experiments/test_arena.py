@@ -278,7 +278,7 @@ def test_losses_by_hand():
     tuned = Standings(rows(errors)).losses(tuned=True)
     assert {row["rival"] for row in tuned} == {"PA, tuned"}
     assert [row["gap"] for row in tuned] == pytest.approx([0.29, 0.19, 0.09])
-    assert "| real development streams | at once | 3 | 0 | 1 | 2 | -5.00 |" in page_of(
+    assert "| real development streams | at once | 3 | 3 | 0 | 0 | 1 | 2 | -5.00 |" in page_of(
         Standings(rows(errors))
     )
 
@@ -293,6 +293,12 @@ def test_losses_on_held_out_streams_come_first():
         ("steel", "100"),
         ("a9a", None),
     ]
+    text = page_of(Standings(rows(errors) + late))
+    half, rest = text.split("### Held-out streams\n")[1].split("### Development streams\n")
+    assert "| held-out streams | 100 rows late | 1 | 0 | 0 | 0 | 0 | 1 | -20.00 |" in half
+    assert "steel" not in rest.split("\n## ")[0]
+    assert "No held-out stream has run with late labels" not in half
+    assert "No held-out stream has run with late labels" in page_of(Standings(rows(errors)))
 
 
 def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
@@ -330,7 +336,9 @@ def test_strong_rivals_by_hand():
     section = text.split("## Against forests, bagging and boosting\n")[1].split("\n## ")[0]
     flowing = " ".join(section.split())
     assert "ended on 6 of 7. There the Tracker is ahead of the best other on 6" in flowing
-    assert f"among weaker models: {names[6]}." in flowing
+    assert "On 6 of these, ARF, of ten trees, is the only one." in flowing
+    assert f"On these none of them ended: {names[6]}." in flowing
+    assert "MOA's ensembles" not in flowing
     # Seven differences are two of 2^7 signs; six are 2 of 2^6; the larger is not below the smaller.
     assert "| ARF | 6 | 12.50 | 17.00 | -4.50 | 6 | 0 | 0.031 | 30 |" in section
     assert "The Tracker is significantly better than these." in flowing

@@ -11,11 +11,11 @@ from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.published import PUBLISHED, SOURCE
 from drift.experiments.arena.standings import (
     FIRST,
+    LARGE,
     OWN,
     QUICK_FIRST,
     QUICK_ROWS,
     STRONG,
-    tally,
 )
 from drift.experiments.arena.streams import KINDS, STREAMS
 
@@ -33,7 +33,7 @@ the first 20,000 rows of a stream, on Electricity over all 45,312. Models have t
 they are called tuned; with late labels the {OWN} has `late=True`.
 
 On *development* streams constants of the {OWN} were chosen, or its results were seen. On
-*held-out* streams none was chosen: expect such leads, not greater ones. Both lists were fixed
+*held-out* streams none was chosen: expect such leads on your data at best. Both lists were fixed
 before their first runs."""
 _NOT_HELD_OUT = f"""\
 **No held-out stream is on this page yet.** All errors are of streams on which the {OWN} was
@@ -45,28 +45,34 @@ learns it. An error is the percentage of wrong predictions."""
 _ABOUT_FIRST = """\
 Errors with late labels leave out the first {first:,} rows, in which the longest delay lets no
 label come."""
+_ABOUT_SHORT = "Few rows are left of short streams, whose late errors are rough: {}."
 _ABOUT_GAPS = f"""\
 The *best other* is the model that has the lowest error on a stream, chosen in hindsight among all
 models with their defaults, except {OWN}s of another size. The {OWN} is *ahead* or *behind* where
-their errors differ by half a point or more. *Lead*: the median over the streams, in points."""
+their errors differ by half a point or more, *level* by less. *By a point*: ahead by a point or
+more. *Lead*: the median over the streams, in points. *Contested*: on so many of them a forest,
+bagging or boosting ended; on the others the rivals are weaker."""
+_NOT_LATE = "No held-out stream has run with late labels yet."
 _STRONG = "Against forests, bagging and boosting"
 _ABOUT_STRONG = f"""\
 On held-out streams, labels at once. One or more of these models ended on {{ran}} of {{n}}. There
 the {OWN} is ahead of the best other on {{ahead}}, level on {{level}} and behind on {{behind}}."""
-_WEAKER = "On the others the best other is chosen among weaker models: {}."
+_ALONE = "On {} of these, ARF, of ten trees, is the only one."
+_LARGE = "MOA's ensembles of 100 trees ended on {}: ahead on {}, level on {} and behind on {}."
+_WEAKER = "On these none of them ended: {}."
 _ABOUT_TIMES = f"""\
-*Significant*: *Holm*, the corrected p-value, is below 0.05. *Time*: of an example, as a multiple of
-the {OWN}'s; the geometric mean over the streams on which both were timed on one machine. [All
-pairs](arena-errors.md#pairs) explains the other columns."""
+*Significant*: *Holm*, the corrected p-value, is below 0.05, which few streams cannot give. *Time*:
+of an example, as a multiple of the {OWN}'s; the geometric mean over the streams on which both were
+timed on one machine. [All pairs](arena-errors.md#pairs) explains the other columns."""
 _ABOUT_LOSSES = """\
-On these streams the best other is better by a tenth of a point or more:"""
+Here the best other is better by a tenth of a point or more:"""
 _ABOUT_TUNED = """\
 Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
 _ABOUT_ERRORS = f"""\
 What [the arena](arena.md) has measured. *Of*: how many models the best other was chosen among; it
-is not the same everywhere, as some take long. drift's own models are among them; the README leaves
-them out. Each further column shows one model of its kind. A dash: not run. *Limit*: out of time.
-*Failed*: ended by an error. Bold: the lower error of the {OWN} and the best other."""
+is not the same everywhere, as some take long. Each further column shows one model of its kind. A
+dash: not run. *Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of the {OWN}
+and the best other."""
 _WHERE = """\
 [A page of their own](arena-errors.md) has the errors on each stream, their means, all pairs of
 models and the runs that did not end."""
@@ -99,7 +105,7 @@ so few streams it cannot be below 0.05. Development streams have no p-values, as
 nothing."""
 _ABOUT_COSTS = """\
 Mean errors, geometric mean times and memory, labels at once. A table is over the streams on which
-all its models were timed on one machine. Few streams say no more than the order of magnitude."""
+all its models were timed on one machine, if there are three or more."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error, labels at once, on whole streams in [River's benchmarks]({SOURCE}).
 River's Electricity is not comparable, as it has two columns more."""
@@ -108,6 +114,10 @@ _TITLES = {
     "real": "Real development streams",
     "generated": "Generated development streams",
 }
+_TALLY = (
+    *("streams", "labels", "number", "contested"),
+    *("ahead", "by a point", "level", "behind", "lead"),
+)
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
@@ -127,14 +137,18 @@ def page_of(standings: Standings, *, quick: bool = False) -> str:
     if not quick and not standings.of_kind("held-out"):
         about += f"\n\n{_NOT_HELD_OUT}"
     if any(standings.delays):
-        about += "\n\n" + _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
-    costs = list(_costs(standings))
+        late = _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
+        if not quick and (short := _short(standings)):
+            late += f" {_ABOUT_SHORT.format(short)}"
+        about += f"\n\n{textwrap.fill(late, 100)}"
+    has_costs = any(rows for _, rows in map(standings.costs, KINDS))
     parts = [
         f"# The arena\n\n{about}",
         losses(standings),
         *_strong(standings),
         f"## Errors\n\n{_WHERE}",
-        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE, *costs] if costs else []),
+        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if has_costs else []),
+        *_costs(standings),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
         *([] if quick else [_published(standings)]),
     ]
@@ -203,48 +217,65 @@ def losses(standings: Standings) -> str:
     standings
         Of all streams, or of some.
     """
-    rows, all_gaps = [], standings.gaps()
-    for kind in KINDS:
+    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}"]
+    for title, kinds in (("Held-out", KINDS[:1]), ("Development", KINDS[1:])):
+        if rows := list(_tallies(standings, kinds)):
+            parts += [f"### {title} streams", _table(_TALLY, rows, texts=[1])]
+            if kinds == KINDS[:1] and {row[1] for row in rows} == {_when(None)}:
+                parts.append(_NOT_LATE)
+        for about, lost in (
+            (_ABOUT_LOSSES, standings.losses()),
+            (_ABOUT_TUNED, standings.losses(tuned=True)),
+        ):
+            some = [row for row in lost if STREAMS[row["stream"]].kind in kinds]
+            parts += [about, _lost(some)] if some else []
+    return "\n\n".join(parts)
+
+
+def _tallies(standings: Standings, kinds: Iterable[str]) -> Iterator[list[Any]]:
+    """Yield a row for each kind of streams and delay: on how many the Tracker is ahead."""
+    for kind in kinds:
+        streams = standings.of_kind(kind)
         for delay in standings.delays:
-            gaps = [
-                row["gap"]
-                for row in all_gaps
-                if row["delay"] == delay and STREAMS[row["stream"]].kind == kind
-            ]
-            if gaps:
-                counts = [len(gaps), *tally(gaps)]
-                lead = f"{-100 * np.median(gaps):.2f}"
-                rows.append([_TITLES[kind].lower(), _when(delay), *counts, lead])
-    headings = ["streams", "labels", "number", "ahead", "level", "behind", "lead"]
-    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}", _table(headings, rows, texts=[1])]
-    for about, lost in (
-        (_ABOUT_LOSSES, standings.losses()),
-        (_ABOUT_TUNED, standings.losses(tuned=True)),
-    ):
-        parts += [about, _lost(lost)] if lost else []
-    return "\n\n".join(parts if rows else parts[:1])
+            number, ahead, level, behind = standings.counts(streams, delay)
+            if number:
+                gaps = standings.gaps_of(streams, delay)
+                clear, lead = sum(gap <= -0.01 for gap in gaps), f"{-100 * np.median(gaps):.2f}"
+                contested = len(standings.contested(streams, delay=delay))
+                about = [_TITLES[kind].lower(), _when(delay), number, contested]
+                yield [*about, ahead, clear, level, behind, lead]
+
+
+def _short(standings: Standings) -> str:
+    """Name the streams with late labels of which fewer than 2,000 rows count, and these rows."""
+    rows = {
+        stream: standings.asked[stream, OWN, None]["rows"] + 1 - FIRST
+        for stream, model, delay in standings.asked
+        if model == OWN and delay is not None and (stream, OWN, None) in standings.asked
+    }
+    return ", ".join(f"{left:,} of {stream}" for stream, left in rows.items() if left < 2 * FIRST)
 
 
 def _strong(standings: Standings) -> Iterator[str]:
     """Yield what strong rivals have come to on held-out streams, if there are any."""
-    heldout, contested = standings.of_kind("held-out"), standings.contested
+    heldout = standings.of_kind("held-out")
+    contested = standings.contested(heldout)
     if not contested:
         return
-    theirs = [
-        row["gap"]
-        for row in standings.gaps()
-        if row["stream"] in contested and row["delay"] is None
-    ]
-    counts = dict(zip(("ahead", "level", "behind"), tally(theirs), strict=True))
-    about = _ABOUT_STRONG.format(ran=len(contested), n=len(heldout), **counts)
-    weaker = [stream for stream in heldout if stream not in contested]
-    if weaker:
-        about += " " + _WEAKER.format(", ".join(weaker))
+    ran, ahead, level, behind = standings.counts(contested)
+    about = [_ABOUT_STRONG.format(ran=ran, n=len(heldout), ahead=ahead, level=level, behind=behind)]
+    more = standings.contested(heldout, [model for model in STRONG if model != "ARF"])
+    if len(more) < len(contested):
+        about.append(_ALONE.format(len(contested) - len(more)))
+    if large := standings.contested(heldout, LARGE):
+        about.append(_LARGE.format(*standings.counts(large)))
+    if weaker := [stream for stream in heldout if stream not in contested]:
+        about.append(_WEAKER.format(", ".join(weaker)))
     pairs = standings.pairs("held-out")
     rows = [row for row in pairs if row["other"] in STRONG]
     others = [row for row in pairs if row["other"] not in STRONG]
     cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
-    yield f"## {_STRONG}\n\n{textwrap.fill(about, 100)}"
+    yield f"## {_STRONG}\n\n{textwrap.fill(' '.join(about), 100)}"
     yield _table([*_PAIR, "Holm", "time"], cells)
     yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the other models')}", 100)
     yield _ABOUT_TIMES
@@ -399,7 +430,7 @@ def _costs(standings: Standings) -> Iterator[str]:
             ]
             for row in rows
         ]
-        if cells:
+        if cells and len(streams) > 2:
             about = f"Over {len(streams)} {_TITLES[kind].lower()}: {', '.join(streams)}."
             yield f"{about}\n\n{_table(['model', 'error %', 'µs an example', 'MB'], cells)}"
 

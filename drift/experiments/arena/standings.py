@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "FIRST",
+    "LARGE",
     "LOSSES",
     "OWN",
     "PAIRS",
@@ -36,10 +37,12 @@ __all__ = [
 
 #: The model that the others are held against.
 OWN = "Tracker"
+#: Ensembles of 100 trees.
+LARGE = ("MOA SGBT", "MOA ARF", "MOA SRP")
 #: Forests, bagging and boosting, which win on most tables.
 STRONG = (
     *(name for name, family in MODELS.items() if family.ensemble),
-    *("retrained boosting", "MOA SGBT", "MOA ARF", "MOA SRP"),
+    *("retrained boosting", *LARGE),
 )
 #: Rows before which the longest of the delays lets no label come, and the same in the quick form,
 #: which has so many rows of a stream.
@@ -166,11 +169,10 @@ class Standings:
         delay: str | None = None,
         *,
         tuned: bool = False,
-        without: Collection[str] = (),
     ) -> dict[str, float]:
         """Errors of the other models that have ended well on a stream, lowest first.
 
-        Of equal ones the baselines come first.
+        Of equal ones the baselines come first. Those of `OWN`, of any size, are not among them.
 
         Parameters
         ----------
@@ -178,33 +180,45 @@ class Standings:
             As for `error`.
         tuned
             Whether they are the tuned ones, not those at their defaults.
-        without
-            Names of models that do not count; those of `OWN`, of any size, never do.
         """
         errors = {
             model: error
             for model in self.models
-            if not model.startswith(OWN) and model not in without
+            if not model.startswith(OWN)
             if model.endswith(", tuned") is tuned
             if (error := self.error(stream, model, delay)) is not None
         }
         return dict(sorted(errors.items(), key=lambda item: (item[1], item[0] not in BASELINES)))
 
-    @cached_property
-    def contested(self) -> list[str]:
-        """Held-out streams on which one or more of `STRONG` have ended, labels at once."""
+    def contested(
+        self,
+        streams: Iterable[str],
+        models: Collection[str] = STRONG,
+        delay: str | None = None,
+    ) -> list[str]:
+        """Those of some streams on which one or more of some models have ended well."""
         return [
             stream
-            for stream in self.of_kind("held-out")
-            if any(self.error(stream, model) is not None for model in STRONG)
+            for stream in streams
+            if any(self.error(stream, model, delay) is not None for model in models)
         ]
 
-    def gaps(self, *, tuned: bool = False, without: Collection[str] = ()) -> list[Record]:
+    def counts(self, streams: Collection[str], delay: str | None = None) -> tuple[int, ...]:
+        """On how many of some streams `OWN` and others ended well, and the `tally` of these."""
+        gaps = self.gaps_of(streams, delay)
+        return len(gaps), *tally(gaps)
+
+    def gaps_of(self, streams: Collection[str], delay: str | None = None) -> list[float]:
+        """By which the best other model is better on each of some streams."""
+        rows = self.gaps()
+        return [row["gap"] for row in rows if row["stream"] in streams and row["delay"] == delay]
+
+    def gaps(self, *, tuned: bool = False) -> list[Record]:
         """Compare `OWN` with the best other model on each stream, with each delay.
 
         Parameters
         ----------
-        tuned, without
+        tuned
             As for `others`.
 
         Returns
@@ -217,7 +231,7 @@ class Standings:
         for delay in self.delays:
             for stream in self.streams:
                 ours = self.error(stream, OWN, delay)
-                others = self.others(stream, delay, tuned=tuned, without=without)
+                others = self.others(stream, delay, tuned=tuned)
                 if ours is not None and others:
                     rival, theirs = next(iter(others.items()))
                     values = (stream, delay, ours, rival, theirs, ours - theirs)
