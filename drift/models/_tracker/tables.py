@@ -31,8 +31,8 @@ __all__ = [
 KERNELS, RATES = (0.0, 0.25, 2.0, 16.0), (0.5, 6.0)
 #: Largest weight of an example, learning rate and `gamma`: beyond, float32 would overflow.
 LARGEST_PARAMETER = 1e6
-#: An example becomes a support if its loss exceeds this share of the running mean loss. With 0,
-#: errors on spam rise by 6 % and time by a quarter; with 0.25 the mean error rises by 0.4 %.
+#: An example becomes a support if its loss exceeds this share of the running mean loss;
+#: docs/tracker_ablation.md has what 0 and 0.25 would change.
 INSERTION = 0.1
 #: Decay of the running mean loss by example: it spans some thousand.
 LOSS_DECAY = 0.999
