@@ -45,8 +45,7 @@ On `/metrics` at its port, with the labels `group` and `topic`.
 
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
 metric. Each links to the paragraph on it, as does its `runbook_url`: put the address of your copy
-of these pages there. Without a time under *for* it
-fires once its expression holds.
+of these pages there. Without a time under *for* it fires once its expression holds.
 
 | alert | fires when | do | severity | for |
 |---|---|---|---|---|
