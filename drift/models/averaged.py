@@ -211,7 +211,9 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         updates = self.model.n_updates
         result = learn(*example)
         self._count_example()
-        if self.model.n_updates != updates:
+        classes = self._prototypes
+        # An example of a new class need not be an update.
+        if self.model.n_updates != updates or (classes and len(classes) != len(self._held)):
             self._sums = self._sums + self._since * self._held
             self._since = 0
             self._carry_sums_over()
@@ -268,7 +270,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A model stored before examples were counted has only the sum of their weights.
-        super().__setstate__({"_n_learnt": int(state["_n_examples"])} | state)
+        super().__setstate__(state)
+        self.__dict__.setdefault("_n_learnt", int(state["_n_examples"]))
 
     # --- what labels and scores mean -----------------------------------------------------------
 

@@ -30,9 +30,11 @@ from drift.models import (
     ProjectronPlusPlus,
     Tracker,
 )
+from drift.models._base.guard import Guard
 from drift.models._state import codec, kinds
 from drift.models._state.codec import decode, encode
 from drift.models._store import built, plain, precision
+from drift.models._store.calibration import Calibration
 
 kinds.register(Laplace)
 
@@ -113,6 +115,8 @@ def test_models_of_several_classes_go_on(name):
 def test_other_stores_go_on(name, store, monkeypatch):
     if store == "plain":
         monkeypatch.setattr(built, "ColumnStore", plain.ColumnStore)
+        monkeypatch.setattr(built, "Guard", Guard)
+        monkeypatch.setattr(built, "Calibration", Calibration)
     else:
         monkeypatch.setattr(precision, "_column_type", "float64")
     assert_goes_on(WRAPPERS[name].clone(), topics(drifting_stream(120)), 60)

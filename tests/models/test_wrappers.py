@@ -21,6 +21,7 @@ from drift.kernels import Linear, Polynomial
 from drift.models import (
     LBP,
     MIRA,
+    MRBP,
     RBP,
     Averaged,
     Forgetron,
@@ -233,6 +234,17 @@ def test_the_average_by_hand():
     assert model.decision_function_one({"a": 3.0}) == pytest.approx(3.0 * 2 / 3)
     assert model.model.decision_function_one({"a": 3.0}) == 0.0
     assert (model.n_mistakes, model.n_updates, model.n_supports) == (2, 2, 2)
+
+
+def test_the_average_has_a_class_that_came_without_an_update():
+    model = Averaged(MRBP(kernel=Linear()))
+    model.learn_many([{"a": 1.0}, {"b": 1.0}], ["p", "q"])
+    # Both scores are negative, so that the third class, with 0, wins at its first example.
+    model.learn_one({"a": -3.0, "b": -2.0}, "r")
+    assert model.n_updates == 2
+    # Of the three hypotheses that predicted, two had a support of "p".
+    assert model.decision_function_one({"a": 1.0}) == pytest.approx({"p": 2 / 3, "q": 0, "r": 0})
+    assert model.predict_one({"a": 1.0}) == "p"
 
 
 @pytest.mark.parametrize("bad", [OneVsRest(Perceptron()), Averaged(Perceptron()), "RBP"])

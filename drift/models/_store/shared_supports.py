@@ -141,6 +141,8 @@ class SharedSupports(Part):
         self._at_support = False
         if x is not self._shared.example:
             self._shared.read(x)
+        elif self._shared.slot >= 0:  # another hypothesis has added it, which ended the point
+            self._shared.store.read(x)
 
     def read_support(self, i: int) -> None:
         """Read the `i`-th oldest support as the point."""
