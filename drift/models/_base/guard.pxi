@@ -45,6 +45,14 @@ cdef inline copy_of(value):
     return (<dict>value).copy() if type(value) is dict else copied(value)
 
 
+cdef name_added(dict content, dict before):
+    """A name that was not there before, or None; found without an allocation."""
+    for name in content:
+        if name not in before:
+            return name
+    return None
+
+
 cdef inline int empty(list items) except -1:
     return PyList_SetSlice(items, 0, len(items), NULL) if items else 0  # faster than `clear`
 
@@ -203,6 +211,7 @@ cdef class Guard:
     cdef undo(self, bint outermost):
         """Roll the update back; a nested one is rolled back with the outermost."""
         cdef dict content, before
+        cdef object name
         cdef int k
         if not outermost:
             return
@@ -212,9 +221,8 @@ cdef class Guard:
             for k in range(self.n_saved - 1, -1, -1):
                 copy_region(&self.saved[k], True)
             for content, before in self.parts.values():
-                if len(content) != len(before):
-                    for name in [name for name in content if name not in before]:
-                        del content[name]
+                while (name := name_added(content, before)) is not None:
+                    del content[name]
                 content.update(before)
         finally:
             self.leave()
