@@ -381,7 +381,7 @@ def test_merging_by_hand():
     assert [coefficient for _, coefficient in supports] == [0.0, 0.0]  # what cancels is 0
 
 
-@needs_compiled
+@pytest.mark.usefixtures("tolerance")
 def test_buffers_shorter_than_the_slots_are_refused():
     supports = SupportSet(Linear())
     for name in "ab":
@@ -391,6 +391,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
     for call in (
         supports.store.write_kernels,
         supports.coefficients,
+        supports.set_coefficients,
         supports.add_coefficients,
         supports.smallest,
     ):
