@@ -119,3 +119,26 @@ def test_an_array_that_no_guard_restores_is_refused(make, array, slot, error, me
     one, part = make(), Replacing(array)
     with pytest.raises(error, match=message):
         one.update(part, one.save, array, slot)
+
+
+@BOTH
+def test_items_of_containers_are_as_before(make):
+    part, inner = Part(), Part()
+    inner.n = 0
+    part.numbers, part.rows, part.parts = {1, 2}, {"a": [1], "b": [2]}, [inner]
+    part.array = np.zeros((2, 2, 2))
+
+    def change(part):
+        part.numbers.remove(1)
+        part.rows["a"] = [*part.rows["a"], 3]  # replaced, not changed
+        del part.rows["b"]
+        part.array[1] = 5.0
+        part.parts.append(Part())
+        inner.n = 7
+
+    undone(make(), part, change)
+    assert part.numbers == {1, 2}
+    assert part.rows == {"a": [1], "b": [2]}
+    assert not part.array.any()
+    assert part.parts == [inner]
+    assert inner.n == 0

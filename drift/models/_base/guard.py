@@ -42,8 +42,10 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 class Part:
     """Part of a model whose attributes an update may change.
 
-    Lists, dicts, sets and arrays are copied before an update, so that it may change them in place.
-    `_not_copied` names exceptions. `kind_of` refuses other containers.
+    Lists, dicts, sets and arrays are copied before an update, one level deep: it may add, replace
+    and delete their items. It may change an item in place only if that is a part, in a list of
+    parts or passed to `Guard.update` or `Guard.join`. `_not_copied` names containers that are not
+    copied. `kind_of` refuses other types of container.
     """
 
     #: Attributes not copied before an update, which replaces them or calls `Guard.save` first.
