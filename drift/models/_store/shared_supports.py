@@ -158,13 +158,13 @@ class SharedSupports(Part):
         return self._shared.store
 
     def read(self, x: Features) -> None:
-        """Read an example as the point, unless the store has read it."""
+        """Read an example as the point, unless it is the store's point already."""
         self._at_support = False
         self._ended_at = 0
         if x is not self._shared.example:
             self._shared.read(x)
-        elif self._shared.slot >= 0:  # another hypothesis has added it, which ended the point
-            self._shared.store.read(x)
+        else:
+            self._shared.read_again()
 
     def read_support(self, i: int) -> None:
         """Read the `i`-th oldest support as the point."""
