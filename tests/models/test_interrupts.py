@@ -27,7 +27,7 @@ from test_multiclass import CASES as MULTICLASS
 
 import drift.models
 from drift.errors import FeatureError
-from drift.models import LBP, Averaged, Forgetron, OneVsRest, Tracker
+from drift.models import LBP, Averaged, Forgetron, OneVsRest, PassiveAggressive, Tracker
 from drift.models._base.guard import Part
 from drift.models._store import built
 
@@ -195,6 +195,12 @@ def test_an_example_of_a_new_kind_of_label_is_learnt_or_not(learn):
     after = check_whole(model, learn, at_lines, 10**6)
     assert after.n_updates == 1  # it was no mistake
     assert type(after.predict_one({0: 2.0})) is int
+
+
+def test_an_example_of_the_second_sign_with_a_weight_is_learnt_or_not():
+    model = PassiveAggressive()
+    model.learn_one({0: 1.0}, False)
+    check_whole(model, methodcaller("learn_one", {0: 1.0}, True, w=5.0), at_lines, 10**6)
 
 
 @pytest.mark.parametrize("name", ["RBP", "PassiveAggressive, classes", "OneVsRest(LBP)"])

@@ -1,6 +1,7 @@
 """The compiled store does what the plain one does, in any order of operations."""
 
 import contextlib
+import copy
 import math
 import random
 import sys
@@ -340,6 +341,105 @@ def test_the_two_stores_agree():
     run_state_machine_as_test(TwoStores, settings=settings(stateful_step_count=40))
 
 
+class TwoHypotheses(RuleBasedStateMachine):
+    """Do the same to supports in a store of their own and to some that share one."""
+
+    @initialize(kernel=st.sampled_from([Linear(), Polynomial(normalize=True), RBF(0.3)]))
+    def start(self, kernel):
+        shared = SharedStore(kernel, wide=True)
+        self.other = SharedSupports(shared, None)  # its supports are of some of the examples
+        self.pair = SupportSet(kernel, wide=True), SharedSupports(shared, None)
+        self.x = None
+
+    def agree(self, ask):
+        """Compare the answers: numbers, or that there is no point."""
+        answers = []
+        for supports in self.pair:
+            try:
+                answers.append(ask(supports))
+            except RuntimeError as problem:
+                answers.append(str(problem))
+        own, shared = answers
+        assert shared == (own if isinstance(own, str) else pytest.approx(own, rel=1e-9, abs=1e-9))
+
+    @rule(x=examples)
+    def read(self, x):
+        self.x = x
+        for supports in self.pair:
+            supports.read(x)
+
+    @precondition(lambda self: self.x is not None)
+    @rule()
+    def read_again(self):
+        self.read(self.x)
+
+    @precondition(lambda self: self.x is not None)
+    @rule(coefficient=st.floats(-3, 3), other=st.booleans())
+    def add(self, coefficient, other):
+        self.read(dict(self.x))  # a hypothesis adds an example once
+        for supports in self.pair:
+            supports.add(self.x, coefficient)
+        if other:
+            self.other.add(self.x, 1.0)
+
+    @precondition(lambda self: len(self.pair[0]))
+    @rule(data=st.data())
+    def evict(self, data):
+        i = data.draw(st.integers(0, len(self.pair[0]) - 1))
+        for supports in self.pair:
+            supports.evict(i)
+
+    @precondition(lambda self: len(self.other))
+    @rule()
+    def evict_of_the_other(self):
+        self.other.evict(0)
+        self.read(self.x)  # the store has no point for anyone
+
+    @precondition(lambda self: len(self.pair[0]) > 1)
+    @rule(share=st.sampled_from([0.0, 0.5]))
+    def merge(self, share):
+        for supports in self.pair:
+            slots = supports.slots_in_store or supports.slots
+            supports.merge(slots[0], slots[1], share)
+
+    @rule(c=st.sampled_from([-1.0, 0.5, 1e-150, 1e150]))
+    def scale(self, c):
+        for supports in self.pair:
+            supports.scale(c)
+
+    @precondition(lambda self: len(self.pair[0]))
+    @rule(data=st.data())
+    def read_support(self, data):
+        i = data.draw(st.integers(0, len(self.pair[0]) - 1))
+        for supports in self.pair:
+            supports.read_support(i)
+        self.agree(lambda supports: supports.self_kernel())
+
+    @precondition(lambda self: self.x is not None)
+    @rule()
+    def score(self):
+        self.agree(lambda supports: supports.score())
+
+    @precondition(lambda self: self.x is not None)
+    @rule()
+    def rounding(self):
+        self.agree(lambda supports: supports.score() + supports.rounding())
+
+    @invariant()
+    def supports_are_equal(self):
+        if hasattr(self, "pair"):
+            own, shared = map(list, self.pair)
+            assert [x for x, _ in own] == [x for x, _ in shared]
+            assert [a for _, a in own] == pytest.approx(
+                [a for _, a in shared], rel=1e-9, abs=1e-300
+            )
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_hypothesis_that_shares_its_supports_scores_like_one_that_does_not():
+    run_state_machine_as_test(TwoHypotheses, settings=settings(stateful_step_count=25))
+
+
 @pytest.mark.usefixtures("tolerance")
 def test_adding_to_coefficients_by_hand():
     supports = SupportSet(Linear(), wide=True)
@@ -381,7 +481,7 @@ def test_merging_by_hand():
     assert [coefficient for _, coefficient in supports] == [0.0, 0.0]  # what cancels is 0
 
 
-@needs_compiled
+@pytest.mark.usefixtures("tolerance")
 def test_buffers_shorter_than_the_slots_are_refused():
     supports = SupportSet(Linear())
     for name in "ab":
@@ -391,6 +491,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
     for call in (
         supports.store.write_kernels,
         supports.coefficients,
+        supports.set_coefficients,
         supports.add_coefficients,
         supports.smallest,
     ):
@@ -488,6 +589,27 @@ def test_scaling_far_above(make):
     assert supports.score_of({"b": 2.0}) == 0.0
     supports.add({"b": 2.0}, 1e-200)
     assert [a for _, a in supports] == [pytest.approx(1e60), pytest.approx(1e-200)]
+
+
+@pytest.mark.parametrize("make", [SupportSet, sharing], ids=["own", "shared"])
+def test_a_score_is_of_the_point_and_the_coefficients_as_they_are(make):
+    supports, x = make(Linear()), {"a": 2.0}
+    supports.read({"a": 1.0})
+    supports.add({"a": 1.0}, 3.0)
+    supports.read(x)
+    supports.read_support(0)
+    assert supports.score() == 3.0
+    supports.read(x)
+    assert supports.score() == 6.0
+    supports.scale(1e-150)
+    assert supports.score() == pytest.approx(6e-150)
+    with pytest.raises(FeatureError):
+        supports.read({"a": math.inf})
+    with pytest.raises(RuntimeError, match="the store has no point"):
+        supports.score()
+    copied = copy.deepcopy(supports)
+    copied.read_support(0)
+    assert copied.score() == pytest.approx(3e-150)
 
 
 @pytest.mark.parametrize("n", [0, 1])

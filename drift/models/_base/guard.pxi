@@ -3,10 +3,10 @@
 # The including file includes memory.pxi, imports guard.py's names, and cimports what is used here of cpython and libc.
 
 cdef struct SavedRegion:
-    # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them allocates
-    # nothing. The region is the slots from `first` to before `stop`.
+    # The values of an array of one or two dimensions, or of one slot of its last axis. Restoring them
+    # allocates nothing.
     Py_buffer view
-    int first, stop
+    int slot  # -1: all slots
     char *values
 
 
@@ -14,10 +14,12 @@ cdef void copy_region(SavedRegion *region, bint back) noexcept:
     """Copy the array's values to the saved ones, or back."""
     cdef Py_buffer *view = &region.view
     cdef Py_ssize_t i, j, rows = view.shape[0] if view.ndim == 2 else 1, size = view.itemsize
+    cdef Py_ssize_t first = max(region.slot, 0)
+    cdef Py_ssize_t stop = first + 1 if region.slot >= 0 else view.shape[view.ndim - 1]
     cdef char *cell
     cdef char *value = region.values
     for i in range(rows):
-        for j in range(region.first, region.stop):
+        for j in range(first, stop):
             cell = <char *>view.buf + j * view.strides[view.ndim - 1]
             if view.ndim == 2:
                 cell += i * view.strides[0]
@@ -43,6 +45,14 @@ cdef inline copy_of(value):
     if type(value) is list:
         return (<list>value)[:]
     return (<dict>value).copy() if type(value) is dict else copied(value)
+
+
+cdef name_added(dict content, dict before):
+    """A name that was not there before, or None; found without an allocation."""
+    for name in content:
+        if name not in before:
+            return name
+    return None
 
 
 cdef inline int empty(list items) except -1:
@@ -160,24 +170,27 @@ cdef class Guard:
                     self.self_undoing[address] = owner
 
     def save(self, array, int slot=-1):
-        """Save an array, or one slot of its last axis, for a rollback."""
+        """Save an array, or one slot of its last axis, for a rollback; `check_saved` says which."""
         cdef SavedRegion *region
+        cdef Py_ssize_t size
         cdef int k
         if not self.updating:
             return
         for k in range(self.n_saved):
             region = &self.saved[k]
-            if <object>region.view.obj is array and region.first == slot:
+            if <object>region.view.obj is array and region.slot == slot:
                 return
+        check_saved(array, slot)
         if self.n_saved == self.room:
             self.saved = <SavedRegion *>grown(self.saved, (self.room + 16) * sizeof(SavedRegion))
             self.room += 16
         region = &self.saved[self.n_saved]
         PyObject_GetBuffer(array, &region.view, PyBUF_STRIDED)
-        region.first = max(slot, 0)  # -1: all slots
-        region.stop = slot + 1 if slot >= 0 else region.view.shape[region.view.ndim - 1]
-        k = (region.stop - region.first) * (region.view.shape[0] if region.view.ndim == 2 else 1)
-        region.values = <char *>malloc(max(k, 1) * region.view.itemsize)
+        region.slot = slot
+        size = region.view.len
+        if slot >= 0:
+            size //= region.view.shape[region.view.ndim - 1]
+        region.values = <char *>malloc(max(size, 1))
         if region.values == NULL:
             PyBuffer_Release(&region.view)
             raise MemoryError(NO_MEMORY)
@@ -203,6 +216,7 @@ cdef class Guard:
     cdef undo(self, bint outermost):
         """Roll the update back; a nested one is rolled back with the outermost."""
         cdef dict content, before
+        cdef object name
         cdef int k
         if not outermost:
             return
@@ -212,9 +226,8 @@ cdef class Guard:
             for k in range(self.n_saved - 1, -1, -1):
                 copy_region(&self.saved[k], True)
             for content, before in self.parts.values():
-                if len(content) != len(before):
-                    for name in [name for name in content if name not in before]:
-                        del content[name]
+                while (name := name_added(content, before)) is not None:
+                    del content[name]
                 content.update(before)
         finally:
             self.leave()

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-__all__ = ["IN_USE", "Guard", "Kind", "Part", "alone", "copied", "kind_of", "undoes_itself"]
+__all__ = [
+    "IN_USE",
+    "Guard",
+    "Kind",
+    "Part",
+    "alone",
+    "check_saved",
+    "copied",
+    "kind_of",
+    "undoes_itself",
+]
 
 #: The error of a thread that finds a model locked.
 IN_USE = (
@@ -32,8 +42,10 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 class Part:
     """Part of a model whose attributes an update may change.
 
-    Lists, dicts, sets and arrays are copied before an update, so that it may change them in place.
-    `_not_copied` names exceptions. `kind_of` refuses other containers.
+    Lists, dicts, sets and arrays are copied before an update, one level deep: it may add, replace
+    and delete their items. It may change an item in place only if that is a part, in a list of
+    parts or passed to `Guard.update` or `Guard.join`. `_not_copied` names containers that are not
+    copied. `kind_of` refuses other types of container.
     """
 
     #: Attributes not copied before an update, which replaces them or calls `Guard.save` first.
@@ -109,6 +121,25 @@ def kind_of(cls: type[Any]) -> Kind:
 def copied(value: Any) -> Any:
     """Copy a container; an array keeps its memory order."""
     return value.copy() if type(value) in {list, dict, set} else value.__copy__()
+
+
+def check_saved(array: Any, slot: int) -> None:
+    """Check what `Guard.save` is given.
+
+    Raises
+    ------
+    TypeError
+        The array does not have one or two dimensions, or contains Python objects.
+    IndexError
+        The array does not have the slot.
+    """
+    if array.ndim not in {1, 2} or array.dtype.hasobject:
+        raise TypeError(
+            f"a guard cannot save an array of {array.ndim} dimensions and type {array.dtype}: "
+            "it needs one or two dimensions, and no Python objects"
+        )
+    if slot >= array.shape[-1]:
+        raise IndexError(f"the array has {array.shape[-1]} slots, so none has number {slot}")
 
 
 class Guard:
@@ -198,8 +229,9 @@ class Guard:
                     self._log.append(partial(setattr, owner, "__dict__", owner.content()))
 
     def save(self, array: Any, slot: int = -1) -> None:
-        """Save an array, or one slot of its last axis, for a rollback."""
+        """Save an array, or one slot of its last axis, for a rollback; `check_saved` says which."""
         if self._log is not None:
+            check_saved(array, slot)
             region: Any = ... if slot < 0 else (..., slot)
             restore = partial(array.__setitem__, region, array[region].copy())
             self._log.insert(0, restore)  # the first saved value is restored last

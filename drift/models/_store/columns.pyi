@@ -40,7 +40,7 @@ class ColumnStore:
     was added or evicted, after an update that was undone, and after an example that was refused:
     until then what needs its features raises RuntimeError. A slot is the place of one support;
     there are `capacity` at most. What takes a slot raises IndexError if no support is there.
-    Buffers by slot, such as `out`, have a double for each slot.
+    Buffers by slot, such as `out`, have a double for each slot; with fewer ValueError is raised.
 
     Parameters
     ----------

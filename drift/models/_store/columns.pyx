@@ -52,7 +52,7 @@ import numpy as np
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of
-from drift.models._base.guard import IN_USE, Kind, copied, kind_of, undoes_itself
+from drift.models._base.guard import IN_USE, Kind, check_saved, copied, kind_of, undoes_itself
 from drift.models._base.rounding import TIE
 from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
 from drift.models._store import calibration, constants

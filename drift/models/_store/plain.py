@@ -234,6 +234,7 @@ class ColumnStore:
 
     def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
+        self._check_buffer(out)
         values = self._kernels()
         for slot, value in enumerate(values):
             out[slot] = value
@@ -338,6 +339,7 @@ class ColumnStore:
     def smallest(self, sizes: Any = None) -> int:
         """Slot of the smallest support but for the newest; the oldest among equals."""
         values = self._coefficients if sizes is None else sizes
+        self._check_buffer(values)
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
@@ -401,21 +403,22 @@ class ColumnStore:
 
     def set_coefficients(self, values: Any) -> None:
         """Set the coefficient of each slot; free slots ignore it."""
-        self._coefficients = [
-            float(value) for value, _ in zip(values, self._coefficients, strict=False)
-        ]
+        self._check_buffer(values)
+        self._coefficients = [float(values[slot]) for slot in range(len(self._coefficients))]
         for slot in self.free_slots:
             self._coefficients[slot] = 0.0
         self._last = None
 
     def coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
+        self._check_buffer(out)
         for slot, coefficient in enumerate(self._coefficients):
             out[slot] = coefficient
         return len(self._coefficients)
 
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
+        self._check_buffer(values)
         for slot, before in enumerate(self._coefficients):
             self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
@@ -433,6 +436,11 @@ class ColumnStore:
         return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
 
     # --- internals -----------------------------------------------------------------------------
+
+    def _check_buffer(self, values: Any) -> None:
+        least = len(self._coefficients)
+        if len(values) < least:
+            raise ValueError(f"a buffer of {len(values)} doubles, where {least} are needed")
 
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free

@@ -13,6 +13,7 @@ from drift.models._store import built
 from drift.models._store.coefficients import Coefficients
 from drift.models._store.constants import LEAST_FACTOR, MOST_FACTOR
 from drift.models._store.precision import is_wide
+from drift.models._store.refusals import NO_POINT
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -48,6 +49,8 @@ class SharedStore(Part):
 
     _not_copied = frozenset({"users", "example", "scores"})
 
+    n_examples = 0  # read so far; an equal one counts if a hypothesis has changed
+
     def __init__(self, kernel: Kernel, *, wide: bool) -> None:
         self.store = built.ColumnStore(kernel, is_wide(wide))
         self.coefficients = Coefficients()
@@ -55,9 +58,9 @@ class SharedStore(Part):
         self._forget_example()
 
     def _forget_example(self) -> None:
-        #: `n_read` of the store at the point that the attributes below describe; -1 once its scores
-        #: have changed.
-        self.n_read = -1
+        self.n_examples += 1
+        self.n_read = -1  # `n_read` of the store when it read the example last
+        self.changed = False  # whether a hypothesis has changed since
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support
         self.example_kernel = 0.0  # k(x, x)
@@ -75,22 +78,34 @@ class SharedStore(Part):
         """Make room for one more hypothesis; return its index."""
         index = len(self.coefficients.matrix)
         self.coefficients.make_room(index + 1, 0)
-        self.n_read = -1
+        self.changed = True
         return index
 
     def read(self, x: Features) -> None:
         """Read an example as the point of all hypotheses; all score it before any learns it."""
         self.example = None
         self.store.read(x)
-        if self.store.n_read != self.n_read:
+        if self.changed or self.store.n_read != self.n_read:
             self._forget_example()
             self.n_read = self.store.n_read
             self.example_kernel = self.store.self_kernel()
         self.example = x
 
+    def read_again(self) -> None:
+        """Have the store's point be the example, whatever was read or changed since."""
+        if self.example is None:
+            raise RuntimeError(NO_POINT)
+        if self.changed or self.store.n_read != self.n_read:
+            self.store.read(self.example)
+            self.n_read = self.store.n_read
+
     def example_scores(self) -> tuple[Any, Any]:
-        """Scores of the example, without the hypotheses' factors, and their error bounds."""
+        """Scores of the example, without the hypotheses' factors, and their error bounds.
+
+        They are computed once. What a hypothesis changes later is not in them.
+        """
         if self.scores is None:
+            self.read_again()
             self.scores = self.coefficients.score(self.store)
         return self.scores  # type: ignore[no-any-return]
 
@@ -120,6 +135,12 @@ class SharedSupports(Part):
         self.factor = 1.0  # of that row
         self.slots_in_store = array("i")  # of the supports, the oldest first
         self._at_support = False  # whether the point is a support instead of the example
+        self._forget_changes()
+
+    def _forget_changes(self) -> None:
+        # Both are the number of an example, `n_examples`: 0 is none.
+        self._changed_at = 0  # when this hypothesis has changed: the scores are older
+        self._ended_at = 0  # when its supports have changed: it has no point
 
     @property
     def _own(self) -> slice:
@@ -137,21 +158,28 @@ class SharedSupports(Part):
         return self._shared.store
 
     def read(self, x: Features) -> None:
-        """Read an example as the point, unless the store has read it."""
+        """Read an example as the point, unless it is the store's point already."""
         self._at_support = False
+        self._ended_at = 0
         if x is not self._shared.example:
             self._shared.read(x)
-        elif self._shared.slot >= 0:  # another hypothesis has added it, which ended the point
-            self._shared.store.read(x)
+        else:
+            self._shared.read_again()
 
     def read_support(self, i: int) -> None:
         """Read the `i`-th oldest support as the point."""
         self._shared.store.read_slot(self.slots_in_store[i])
         self._at_support = True
+        self._ended_at = 0
 
     def _scored(self) -> tuple[float, float]:
         shared = self._shared
-        if self._at_support:
+        if self._ended_at == shared.n_examples:
+            raise RuntimeError(NO_POINT)
+        changed = self._changed_at == shared.n_examples
+        if not self._at_support and (changed or shared.example is None):
+            shared.read_again()
+        if self._at_support or changed:
             scores, roundings = shared.coefficients.score(shared.store, self._own)
             return float(scores[0]), float(roundings[0])
         scores, roundings = shared.example_scores()
@@ -202,7 +230,7 @@ class SharedSupports(Part):
             row = self._shared.coefficients.matrix[self.index]
             self.guard.save(row)
             row *= self.factor
-            self._shared.n_read = -1
+            self._note_change()
             self.factor = 1.0
 
     def add(self, x: Features, coefficient: float) -> int:
@@ -221,7 +249,12 @@ class SharedSupports(Part):
         guard = self._shared.store.guard
         guard.save(self._shared.users, slot)
         guard.save(self._shared.coefficients.matrix, slot)
-        self._shared.n_read = -1
+        self._note_change()
+        self._ended_at = self._changed_at
+
+    def _note_change(self) -> None:
+        self._shared.changed = True
+        self._changed_at = self._shared.n_examples
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support; return its slot."""
@@ -246,6 +279,7 @@ class SharedSupports(Part):
     def nearest(self, slot: int) -> tuple[int, float]:
         """Read a support as the point; slot of its nearest neighbour and the merge's share."""
         self._at_support = True
+        self._ended_at = 0
         return self._shared.store.nearest(slot, self.slots_in_store)
 
     def merge(self, slot: int, target: int, share: float) -> None:
@@ -292,3 +326,4 @@ class SharedSupports(Part):
         self.factor = state["_factor"]
         self.slots_in_store = array("i", state["_order"])
         self._at_support = False
+        self._forget_changes()
