@@ -180,12 +180,19 @@ cdef class Guard:
             region = &self.saved[k]
             if <object>region.view.obj is array and region.slot == slot:
                 return
-        check_saved(array, slot)
         if self.n_saved == self.room:
             self.saved = <SavedRegion *>grown(self.saved, (self.room + 16) * sizeof(SavedRegion))
             self.room += 16
         region = &self.saved[self.n_saved]
-        PyObject_GetBuffer(array, &region.view, PyBUF_STRIDED)
+        PyObject_GetBuffer(array, &region.view, PyBUF_STRIDED | PyBUF_FORMAT)
+        if not (
+            1 <= region.view.ndim <= 2
+            and slot < region.view.shape[region.view.ndim - 1]
+            and strchr(region.view.format, b"O"[0]) == NULL
+        ):
+            PyBuffer_Release(&region.view)
+            check_saved(array, slot)  # which raises
+            return
         region.slot = slot
         size = region.view.len
         if slot >= 0:
