@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import TopicPartition
 
-__all__ = ["Attempt", "folder_of_notes"]
+__all__ = ["DEATHS", "Attempt", "folder_of_notes"]
 
 #: Deaths in one message that are enough.
-_DEATHS = 3
+DEATHS = 3
 
 
 def folder_of_notes(checkpoints: AnyPath) -> Path | None:
@@ -125,7 +125,7 @@ class Attempt:
 
     def is_given_up(self, position: Position) -> bool:
         """Whether too many claims have died in a message."""
-        return position == self.suspect and self.deaths >= _DEATHS
+        return position == self.suspect and self.deaths >= DEATHS
 
     def note(self, position: Position | None) -> None:
         """Note the message that is taken now; None for none."""

@@ -6,7 +6,7 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from drift.consumers.attempts import Attempt, folder_of_notes
+from drift.consumers.attempts import DEATHS, Attempt, folder_of_notes
 from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Position
@@ -198,14 +198,15 @@ class ClaimedModel(FedLearner):
         offsets = self.learner.offsets
         self.attempt = attempt = Attempt(notes, self.learner.epoch, offsets)
         if attempt.suspect is not None:
-            why = f"a worker died in message {attempt.suspect}, for the {attempt.deaths}. time"
             log.warning(
-                "%s: %s, and at the third it is left out; sooner by %s",
-                *(self.learner.claim_id, why, skipping(folder, attempt.suspect)),
+                "%s: a worker died in message %s, %d of the %d times after which it is left out; "
+                "sooner by %s",
+                *(self.learner.claim_id, attempt.suspect, attempt.deaths, DEATHS),
+                skipping(folder, attempt.suspect),
             )
         elif attempt.is_careful:
             log.warning(
-                "%s: a worker died among the messages from %s on, for the %d. time: they are taken "
+                "%s: a worker died among the messages from %s on, %d times so far: they are taken "
                 "one at a time until the next checkpoint, so that the next start can name it",
                 *(self.learner.claim_id, ", ".join(_from(offsets)), attempt.starts - 1),
             )

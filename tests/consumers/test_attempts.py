@@ -168,7 +168,7 @@ def test_a_message_that_ends_the_process_three_times_is_left_out(broker, tmp_pat
     command = f"drift checkpoint skip {tmp_path / 't-all'} t:0:7"
     ends = f"t:0:7 ends the worker: MemoryError('one message'). {command} leaves it out"
     assert caplog.text.count(ends) == 3
-    died = "a worker died in message t:0:7, for the 3. time, and at the third it is left out"
+    died = "a worker died in message t:0:7, 3 of the 3 times after which it is left out"
     assert f"{died}; sooner by {command}" in caplog.text
     sent = [json.loads(record.value())["id"] for record in everything(broker, "out")]
     assert set(sent) == set(range(20)) - {7}
@@ -191,7 +191,7 @@ def test_a_message_that_was_taken_with_care_is_noted_no_longer(
     [note] = (tmp_path / "t-all").glob("attempt-*")
     assert json.loads(note.read_text())["at"] is None
     kill(one)
-    assert "a worker died among the messages from t:0:0 on, for the 1. time" in caplog.text
+    assert "a worker died among the messages from t:0:0 on, 1 times so far" in caplog.text
 
 
 class Slow(JsonCodec):
