@@ -164,10 +164,10 @@ class Workers:
             "model": "RBP",
             "budget": 20,
             "checkpoints": self.checkpoints / topic,
-            "checkpoint-seconds": 0.3,
             **others,
         }
         if command == "consume":
+            options["checkpoint-seconds"] = 0.3
             options |= {"metrics-port": self.ports[number], "metrics-address": "127.0.0.1"}
         environment = {f"DRIFT_KAFKA_{name}": str(value) for name, value in kafka.items()}
         code = f"from tests.deploy.slow import stalling; stalling({str(self.stalled)!r})"
