@@ -122,6 +122,19 @@ def test_an_array_that_no_guard_restores_is_refused(make, array, slot, error, me
 
 
 @BOTH
+def test_a_field_may_have_the_name_of_numpys_type_of_objects(make):
+    array = np.array([(1.0, 2)], dtype=[("O", float), ("P", int)])
+    one, part = make(), Replacing(array)
+
+    def change(_):
+        one.save(array)
+        array[0] = (3.0, 4)
+
+    undone(one, part, change)
+    assert array.tolist() == [(1.0, 2)]
+
+
+@BOTH
 def test_items_of_containers_are_as_before(make):
     part, inner = Part(), Part()
     inner.n = 0

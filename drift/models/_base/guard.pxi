@@ -185,14 +185,16 @@ cdef class Guard:
             self.room += 16
         region = &self.saved[self.n_saved]
         PyObject_GetBuffer(array, &region.view, PyBUF_STRIDED | PyBUF_FORMAT)
-        if not (
+        if not (  # what is surely good needs no call of Python
             1 <= region.view.ndim <= 2
             and slot < region.view.shape[region.view.ndim - 1]
             and strchr(region.view.format, b"O"[0]) == NULL
         ):
-            PyBuffer_Release(&region.view)
-            check_saved(array, slot)  # which raises
-            return
+            try:
+                check_saved(array, slot)
+            except:
+                PyBuffer_Release(&region.view)
+                raise
         region.slot = slot
         size = region.view.len
         if slot >= 0:
