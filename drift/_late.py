@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["ticket_for", "with_late_labels"]
+__all__ = ["keeps_tickets", "ticket_for", "with_late_labels"]
 
 
 def with_late_labels(model: Any) -> Any:
@@ -31,6 +31,20 @@ def with_late_labels(model: Any) -> Any:
     return model if with_late is None else with_late()
 
 
+def keeps_tickets(model: Any) -> bool:
+    """Whether a prediction leaves a ticket, by which its label finds it.
+
+    Examples
+    --------
+    >>> from drift.models import LBP, Tracker
+    >>> keeps_tickets(Tracker(late=True)), keeps_tickets(LBP(budget=9))
+    (True, False)
+    """
+    while isinstance(steps := getattr(model, "steps", None), dict):
+        *_, model = steps.values()
+    return bool(getattr(model, "_counts_predictions", False))
+
+
 def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
     """Return the argument by which a model learns or predicts with a ticket; others get none.
 
@@ -43,8 +57,4 @@ def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
     >>> ticket_for(Threshold(Tracker(late=True)), "a7"), ticket_for(LBP(budget=9), "a7")
     ({'ticket': 'a7'}, {})
     """
-    if ticket is True:
-        return {}
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
-    return {"ticket": ticket} if getattr(model, "_counts_predictions", False) else {}
+    return {"ticket": ticket} if ticket is not True and keeps_tickets(model) else {}

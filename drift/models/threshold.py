@@ -10,7 +10,7 @@ from river import base
 
 from drift._checks import check_instance
 from drift._decision import Awaited, Decision, goal_of
-from drift._late import ticket_for, with_late_labels
+from drift._late import keeps_tickets, ticket_for, with_late_labels
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
 
@@ -121,7 +121,7 @@ class Threshold(Portable, base.Classifier):
 
     @property
     def _counts_predictions(self) -> bool:
-        return bool(ticket_for(self.model, ticket=False))
+        return keeps_tickets(self.model)
 
     def _with_late_labels(self) -> Self:
         late = with_late_labels(self.model)

@@ -12,7 +12,7 @@ import numpy as np
 from river.base import Classifier
 from river.compose import Pipeline
 
-from drift._late import ticket_for
+from drift._late import keeps_tickets
 from drift.errors import one_line
 from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
@@ -247,6 +247,7 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
 ) -> Callable[[list[int], _Spent], None]:
     ask, learn, clock = _asked(model), model.learn_one, time.perf_counter
     limit = float("inf") if time_limit is None else time_limit
+    has_tickets = keeps_tickets(model)  # asked once, as the time of each step counts
     began, deadline = time.process_time(), clock() + limit
     # Rows are asked in their order, and learnt in any.
     rows, waiting = iter(examples), dict[int, Any]()
@@ -262,8 +263,9 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                 deadline = before + left
             if event < 0:
                 x, y = waiting.pop(~event)
+                more = {"ticket": ~event} if has_tickets else {}
                 for _ in range(learnt[~event]):
-                    learn(x, y, **ticket_for(model, ~event))
+                    learn(x, y, **more)
                 seconds = clock() - before
                 spent.busy += seconds
                 if sample is not None:
@@ -271,7 +273,8 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                 continue
             waiting[event] = example = next(rows)
             if tested[event]:
-                (label, shares), seconds = ask(example[0], ticket_for(model, event))
+                more = {"ticket": event} if has_tickets else {}
+                (label, shares), seconds = ask(example[0], more)
                 spent.busy += seconds
                 put(event, label, shares)
                 if sample is not None:
