@@ -97,6 +97,17 @@ class Group:
 
         until(one, has_agreed)
 
+    def learning_and_standby(self, **given):
+        """Return a worker that has learnt since its last checkpoint, and a standby."""
+        one, other = (self.worker(**given) for _ in range(2))
+        self.send(20)
+        self.learn(one)
+        self.rebalance(one, other)
+        one._save_new()
+        self.send(20)
+        self.learn(one, other)
+        return one, other
+
     def assert_exact(self):
         """The checkpoint is the plain loop's; return how many predictions were sent again."""
         newest = CheckpointFolder(self.folder).newest((self.topic, None))
@@ -134,13 +145,7 @@ def test_a_worker_keeps_its_model_while_standbys_come_and_go(group):
 
 
 def test_a_standby_goes_on_from_the_checkpoint_of_a_worker_that_was_killed(group):
-    one, other = group.worker(), group.worker()
-    group.send(20)
-    group.learn(one)
-    group.rebalance(one, other)
-    one._save_new()
-    group.send(20)
-    group.learn(one, other)
+    one, other = group.learning_and_standby()
     kill(one)
     group.learn(other)
     close(other)
@@ -151,13 +156,7 @@ def test_a_standby_goes_on_from_the_checkpoint_of_a_worker_that_was_killed(group
 def test_a_worker_that_comes_back_too_late_saves_nothing(group, is_frozen, caplog):
     """Whether it was frozen or was amid a message for longer than it may be silent."""
     given = {"session_timeout_ms": 3000} if is_frozen else {"max_poll_interval_ms": 5000}
-    one, other = (group.worker(**given) for _ in range(2))
-    group.send(20)
-    group.learn(one)
-    group.rebalance(one, other)
-    one._save_new()
-    group.send(20)
-    group.learn(one, other)
+    one, other = group.learning_and_standby(**given)
     learner, coordinator = learner_of(one), one._consumer.consumer._coordinator
     if is_frozen:
         coordinator._disable_heartbeat()
