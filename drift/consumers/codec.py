@@ -21,7 +21,7 @@ a feature that is a string                             refused, numbers in quote
 a feature that is an object                            its entries, under ``size.width``
 a feature that is an array                             refused
 ``features`` is ``{}``                                 learnt
-an object of which nothing is a feature, as all is     refused; learnt with `allow_empty`
+an object without features: all of its fields are      refused; learnt with `allow_empty`
 null, dropped or named otherwise
 a key that comes twice in one object                   the last one counts
 fields of other names                                  ignored
@@ -207,8 +207,8 @@ class JsonCodec:
         Refuse messages without a label, where each should have one: a producer that misspells
         ``label`` otherwise has its messages predicted and never learnt.
     allow_empty
-        Learn messages of which nothing is a feature. Otherwise they are refused, as a producer has
-        dropped a field or a path is misspelt; only an empty object of features is learnt.
+        Learn messages without features. By default they are refused, because a producer may have
+        dropped a field, or a path may be misspelt. An empty object of features is always learnt.
     raw
         Hand strings and null on as str and None, for a River pipeline that encodes text and fills
         in what is absent. drift's own models take numbers only.

@@ -247,7 +247,7 @@ def _tallies(standings: Standings, kinds: Iterable[str]) -> Iterator[list[Any]]:
 
 
 def _short(standings: Standings) -> str:
-    """Name the streams with late labels of which fewer than 2,000 rows count, and these rows."""
+    """Name the streams that have fewer than 2,000 rows to count with late labels, and how many."""
     rows = {
         stream: standings.asked[stream, OWN, None]["rows"] + 1 - FIRST
         for stream, model, delay in standings.asked

@@ -78,8 +78,8 @@ static inline void drift_prefetch_rest(const DriftColumn *c) {
 #define DRIFT_LIST DRIFT_NAME(DriftList)
 #define DRIFT_INSIDE (sizeof(DRIFT_CELL) <= sizeof(DriftCell_float)) /* whether a cell fits into the column */
 
-/* Many dense columns are added sixteen, eight or four at a time, pairwise: fewer passes over the sums,
-   and less rounding error. */
+/* Many dense columns are added pairwise, sixteen, eight or four at a time. That takes fewer passes over the
+   sums, and rounds less. */
 #define DRIFT_MANY 64
 #define DRIFT_TWO(k) (u[k] * c[k][i] + u[(k) + 1] * c[(k) + 1][i])
 #define DRIFT_FOUR(k) (DRIFT_TWO(k) + DRIFT_TWO((k) + 2))

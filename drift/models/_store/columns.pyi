@@ -249,7 +249,7 @@ class ColumnStore:
         """Evict the support in a slot."""
 
     def smallest(self, sizes: Any = ...) -> int:
-        """Return the slot of the smallest support but for the newest; the oldest among equals.
+        """Return the slot of the smallest support, without the newest; of equal ones the oldest.
 
         Parameters
         ----------

@@ -155,7 +155,7 @@ cdef class Slots:
         return self.n_slots
 
     def smallest(self, sizes=None):
-        """Slot of the smallest support but for the newest; the oldest among equals."""
+        """Slot of the smallest support, without the newest; of equal ones the oldest."""
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
         cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY

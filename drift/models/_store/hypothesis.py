@@ -71,7 +71,7 @@ class Hypothesis(Protocol):
         """Multiply every coefficient by a number, in constant time."""
 
     def smallest(self) -> int:
-        """Slot of the smallest coefficient but for the newest; the oldest among equals."""
+        """Slot of the smallest coefficient, without the newest; of equal ones the oldest."""
 
     def nearest(self, slot: int) -> tuple[int, float]:
         """Read a support; return the slot of its nearest neighbour and the share for `merge`."""

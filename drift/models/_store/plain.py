@@ -337,7 +337,7 @@ class ColumnStore:
         return slot
 
     def smallest(self, sizes: Any = None) -> int:
-        """Slot of the smallest support but for the newest; the oldest among equals."""
+        """Slot of the smallest support, without the newest; of equal ones the oldest."""
         values = self._coefficients if sizes is None else sizes
         self._check_buffer(values)
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]

@@ -269,7 +269,7 @@ class SharedSupports(Part):
         return slot
 
     def smallest(self) -> int:
-        """Slot of the smallest coefficient but for the newest; the oldest among equals."""
+        """Slot of the smallest coefficient, without the newest; of equal ones the oldest."""
         if len(self.slots_in_store) < 2:
             raise IndexError("no support but the newest")
         slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]
