@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.ablation_changes import CHANGES
+from benchmarks.ablation_changes import CHANGES, PARTS
 from benchmarks.streams import MORE, STREAMS, stream
 from drift.models import Tracker  # in a worker that of the copy, which is its folder
 
@@ -203,6 +203,8 @@ def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) ->
         worst, best = max(change, key=change.__getitem__), min(change, key=change.__getitem__)
         cells.append(f"{np.mean(list(change.values())):+.1f}")
         if key == "error":
+            *others, _ = sorted(change.values(), key=abs)
+            cells.append(f"{np.mean(others):+.1f}" if others else "")
             cells += [f"{worst} {change[worst]:+.1f}", f"{best} {change[best]:+.1f}"]
     time_of = _by_stream(runs, "us"), _by_stream(base, "us")
     ratios = [time_of[0][s].mean() / time_of[1][s].mean() for s in time_of[0]]
@@ -220,15 +222,21 @@ def noise_of(base: list[dict[str, Any]]) -> str:
     return f"Deviation between seeds, % of the error: {each}; of the mean {mean:.1f}."
 
 
+HEAD = """\
+| without, or instead | error, % | but for one, % | worst | best | log loss, % | time |
+|---|---|---|---|---|---|---|"""
+
+
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
-    """Return the table as Markdown."""
+    """Return a table for each part of the Tracker as Markdown."""
     base = results[""]
-    lines = ["| without, or instead | error, % | worst | best | log loss, % | time |"]
-    lines.append("|---|---|---|---|---|---|")
-    lines += [row_of(name, runs, base) for name, runs in results.items() if name]
     errors = _by_stream(base, "error")
     shown = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
-    return "\n".join([f"As it is, error in %: {shown}.", noise_of(base), "", *lines])
+    paragraphs = [f"As it is, error in %: {shown}.", noise_of(base)]
+    for part, names in (PARTS | {"Your edit": ["your edit"]}).items():
+        if rows := [row_of(name, results[name], base) for name in names if name in results]:
+            paragraphs += [f"### {part}", "\n".join([HEAD, *rows])]
+    return "\n\n".join(paragraphs)
 
 
 def main() -> None:
