@@ -143,9 +143,9 @@ class Exporter:
             ),
             (
                 Counter,
-                "rebalances",
-                "Partitions assigned, all of them at each assignment",
-                worker.rebalances,
+                "partitions_taken_over",
+                "Partitions assigned and started, counted again each time",
+                worker.taken_over,
             ),
             (
                 Gauge,

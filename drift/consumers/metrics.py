@@ -420,8 +420,8 @@ class WorkerMetrics:
     ----------
     poll_seconds : float
         Time spent waiting for messages.
-    rebalances : int
-        Assignments of partitions.
+    taken_over : int
+        Partitions assigned and started since the worker began, counted again each time.
     partitions : int
         Partitions assigned and started.
     forced_steps : callable
@@ -454,14 +454,14 @@ class WorkerMetrics:
     Examples
     --------
     >>> worker = WorkerMetrics()
-    >>> worker.rebalances += 1
+    >>> worker.taken_over += 1
     >>> worker.models = [Metrics("news", 0), Metrics("news", 1)]
     """
 
     def __init__(self, group: str = "", topic: str = "") -> None:
         self.group, self.topic = group, topic
         self.poll_seconds = 0.0
-        self.rebalances = self.partitions = 0
+        self.taken_over = self.partitions = 0
         self.connections: Callable[[], int] = int
         self.forced_steps: Callable[[], int] = int
         self.at: Position | None = None

@@ -480,7 +480,7 @@ class Worker:
                 return
         for place in places:
             claim.start(place)
-            self.metrics.rebalances += place[0] == self.options.topic
+            self.metrics.taken_over += place[0] == self.options.topic
         self._note_trouble(claim_id)
 
     def _is_younger(self, claim_id: ClaimId) -> bool:

@@ -175,7 +175,7 @@ class RBP:
 
 def worker_of_two():
     worker = WorkerMetrics("readers", "news")
-    worker.poll_seconds, worker.rebalances = 2.5, 3
+    worker.poll_seconds, worker.taken_over = 2.5, 3
     first = counted([True, False, False, False])
     first.counts_of(RBP(6, 20))
     first.counts_of(RBP(7, 28))
@@ -213,7 +213,7 @@ def test_prometheus_gets_every_count():
         ("drift_checkpoint_failing", *WORKER): 1,
         ("drift_alive", *WORKER): 1,
         ("drift_ready", *WORKER): 0,
-        ("drift_rebalances_total", *WORKER): 3,
+        ("drift_partitions_taken_over_total", *WORKER): 3,
         ("drift_forced_steps_total", *WORKER): 4,
         ("drift_held_seconds", *WORKER): 12.5,
         ("drift_takeover_seconds", *WORKER): 0,
@@ -303,7 +303,7 @@ def test_the_page_is_served_on_this_machine_alone_and_follows_the_counts():
         with urlopen(page) as answer:
             assert set(samples(answer.read().decode())) == {
                 ("drift_poll_seconds_total", *WORKER),
-                ("drift_rebalances_total", *WORKER),
+                ("drift_partitions_taken_over_total", *WORKER),
                 ("drift_forced_steps_total", *WORKER),
                 ("drift_held_seconds", *WORKER),
                 ("drift_takeover_seconds", *WORKER),

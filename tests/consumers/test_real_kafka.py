@@ -134,7 +134,7 @@ def test_a_worker_keeps_its_model_while_standbys_come_and_go(group):
     group.learn(one, first, second)
     close(first)
     group.rebalance(one, second)
-    assert one.metrics.rebalances == 2  # of two partitions, once
+    assert one.metrics.taken_over == 2  # of two partitions, once
     assert first.metrics.partitions == second.metrics.partitions == 0
     close(one)
     group.send(20)

@@ -990,7 +990,7 @@ def test_a_worker_keeps_its_model_as_a_standby_joins_which_goes_on_when_it_leave
         assert time.monotonic() < end
         assert one.step(0.1) == other.step(0.1) == 0
         assert learner_of(one) is learner
-    assert (one.metrics.partitions, one.metrics.rebalances) == (2, 2)
+    assert (one.metrics.partitions, one.metrics.taken_over) == (2, 2)
     assert (other.metrics.partitions, learner_of(other)) == (0, None)
     close(one)
     send(broker, [message for log in LOGS.values() for message in log[100:]])
