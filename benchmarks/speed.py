@@ -96,7 +96,8 @@ def main() -> int:
             results[name] = run(name, settings)
             write_json(chosen.output, results)
         show_scenario(name, results[name])
-    show_table("To reach", judged(results))
+    if bars := [row for row in judged(results) if row["scenario"] in names]:
+        show_table("To reach", bars)
     draw(results, chosen.figures or chosen.output.parent)
     return int(any("failed" in results[name] for name in names))
 

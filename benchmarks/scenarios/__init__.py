@@ -43,6 +43,7 @@ SCENARIOS = {
     "dense-arrays": Scenario("arrays.dense", "rows without zeros, against sgemm", 50),
     "batches": Scenario("batches.whole", "batches of 1,000 rows against the loop", 120),
     "short-batches": Scenario("batches.short", "calls of 1, 10 and 100 rows", 30),
+    "alternatives": Scenario("alternatives.alternatives", "River's models by the Tracker", 60),
     "second-order": Scenario("matrices.second_order", "updates against their BLAS calls", 15),
     "rcv1-error-time": Scenario("error_time.fast", "error and time of every model and peer", 150),
     "rcv1-error-time-slow": Scenario("error_time.slow", "that of peers above 1 ms", 900, long=True),
