@@ -202,7 +202,7 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
     }
 }
 
-/* work[slot] = <support in slot, point>, both scaled, for the point's sorted columns. work[-1] exists.
+/* work[slot] = inner product of the stored values of support and point, for the point's sorted columns. work[-1] exists.
    `sums` is the point's row of a window, or NULL. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
                                   void *work, int n, const void *sums) {

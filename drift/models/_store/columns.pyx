@@ -60,8 +60,8 @@ from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
-cdef double largest_norm2 = LARGEST, same_share = constants.SAME, zero_exponent = constants.ZERO_EXPONENT
-cdef double least_factor = constants.LEAST_FACTOR, most_factor = constants.MOST_FACTOR
+cdef double largest_norm2 = LARGEST, same_share = constants.SAME_SHARE, zero_exponent = constants.ZERO_EXPONENT
+cdef double smallest_factor = constants.SMALLEST_FACTOR, largest_factor = constants.LARGEST_FACTOR
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 
@@ -119,7 +119,7 @@ cdef class ColumnStore(Changes):
             "wide": self.wide,
             "most": self.largest_self_kernel,
             "calibration": self.calibration.state(),
-            "factor": self.factor,
+            "factor": self.coefficient_factor,
             "capacity": self.capacity,
             "names": [self.names[j] for j in range(self.n_columns)],
             "free_columns": listed(&self.free_columns),
@@ -130,7 +130,7 @@ cdef class ColumnStore(Changes):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.unscaled[slot] for slot in range(self.n_slots)]),
+            "weight": array("d", [self.unscaled_coefficient[slot] for slot in range(self.n_slots)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
             "squared": array("d", [self.norm2[slot] for slot in range(self.n_slots)]),
         }
@@ -138,7 +138,7 @@ cdef class ColumnStore(Changes):
     @cython.binding(True)  # required for class methods under the limited API
     @classmethod
     def restore(cls, kernel, limit, state):
-        """Build a store from its `state`."""
+        """Build a store from the `state` of either."""
         check_store(state)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size
@@ -147,7 +147,7 @@ cdef class ColumnStore(Changes):
         cdef const double *value = <double *>value_buffer.view.buf
         self.largest_self_kernel = state["most"]
         self.calibration = Calibration(*state["calibration"])
-        self.factor = state["factor"]
+        self.coefficient_factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])
         for j, name in enumerate(state["names"]):
@@ -164,12 +164,12 @@ cdef class ColumnStore(Changes):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
-            self.unscaled[slot] = state["weight"][slot]
+            self.unscaled_coefficient[slot] = state["weight"][slot]
             self.norm2[slot] = state["squared"][slot]
             self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
             self.dot_factor[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.unscaled[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
+            self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)

@@ -47,9 +47,9 @@ cdef class Slots:
     cdef Stack free_slots  # with room for all slots
     cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
-    cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
-    cdef double factor
-    cdef double *dot_factor  # stored inner product * both factors = inner product; with a cosine, of the scaled examples
+    cdef double *unscaled_coefficient  # divided by `coefficient_factor`, so that scaling all takes constant time
+    cdef double coefficient_factor  # of all coefficients
+    cdef double *dot_factor  # stored values' inner product * both factors = inner product, the cosine factors included
     cdef double *norm2  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
@@ -65,7 +65,7 @@ cdef class Slots:
     cdef readonly int64_t n_added  # the last serial number
 
     # The log of columns: see `Changes.undo`.
-    cdef bint logging
+    cdef bint in_update  # changes are logged
     cdef Stack named  # columns that got a name
     cdef Stack converted  # j: column j turned dense; ~j: it turned sparse
     cdef int fewest_free  # the least number of free columns since the update began
@@ -91,7 +91,7 @@ cdef class Slots:
             self.gamma = kernel.gamma
         self.normalize = self.kernel_kind != DRIFT_CUSTOM and kernel.scales_rows
         self.cosine = self.kernel_kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.normalize
-        self.factor = 1.0
+        self.coefficient_factor = 1.0
         self.names = []
         self.guard = Guard()
         self.calibration = Calibration()
@@ -106,28 +106,28 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.unscaled); drift_free(self.dot_factor); drift_free(self.norm2)
+        drift_free(self.unscaled_coefficient); drift_free(self.dot_factor); drift_free(self.norm2)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
 
     # --- reading the supports -------------------------------------------------------------------
 
     def n_supports(self):
-        """Number of supports."""
+        """Return the number of supports."""
         return self.n_live
 
     def slot(self, int i):
-        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
+        """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
         if not -self.n_live <= i < self.n_live:
             raise IndexError(f"support {i} of {self.n_live}")
         return self.order[i + self.n_live if i < 0 else i]
 
     def slots(self):
-        """The supports' slots, the oldest first."""
+        """Return the supports' slots, the oldest first."""
         return [self.order[k] for k in range(self.n_live)]
 
     def support_serials(self):
-        """Serial number of each support, counting all ever added from 1; the oldest first."""
+        """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
         return [self.serials[k] for k in range(self.n_live)]
 
     def support(self, int slot):
@@ -141,9 +141,9 @@ cdef class Slots:
         return x
 
     def coefficient_in(self, int slot):
-        """Coefficient of a support."""
+        """Return the coefficient of the support in a slot."""
         self.check_slot(slot)
-        return self.factor * self.unscaled[slot]
+        return self.coefficient_factor * self.unscaled_coefficient[slot]
 
     def coefficients(self, out):
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
@@ -151,13 +151,13 @@ cdef class Slots:
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
         for slot in range(self.n_slots):
-            by_slot[slot] = self.factor * self.unscaled[slot]
+            by_slot[slot] = self.coefficient_factor * self.unscaled_coefficient[slot]
         return self.n_slots
 
     def smallest(self, sizes=None):
-        """Slot of the smallest support, without the newest; of equal ones the oldest."""
+        """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
-        cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
+        cdef const double *size = self.unscaled_coefficient if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k
         for k in range(self.n_live - 1):
@@ -178,7 +178,7 @@ cdef class Slots:
     cdef double cosine_factor_of(self, double norm2) noexcept:
         """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
 
-        It scales k(x, x) to that of an example of unit norm.
+        It makes k(x, x) that of an example of unit norm.
         """
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 
@@ -186,7 +186,7 @@ cdef class Slots:
         """What the slot's values were divided by: its `dot_factor` is this times its cosine factor."""
         return self.dot_factor[slot] / self.cosine_factor[slot] if self.dot_factor[slot] else 0.0  # exact
 
-    cdef int padded(self) noexcept:
+    cdef int padded_slots(self) noexcept:
         """The slots in use, rounded up to the lanes."""
         return (self.n_slots + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
@@ -194,7 +194,7 @@ cdef class Slots:
         return drift_get(self.wide, column, slot)
 
     cdef int put(self, int j, int slot, double value) except -1:
-        """Write a scaled value into a slot, unless it rounds to 0."""
+        """Write a value, divided by the slot's divisor, into a slot, unless it rounds to 0."""
         cdef int max_sparse = self.capacity // DRIFT_DENSE
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
@@ -212,7 +212,7 @@ cdef class Slots:
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
         """Log a column's conversion between dense and sparse, if there was one."""
-        if dense != drift_is_dense(&self.columns[j]) and self.logging and self.converted.size < self.converted.room:
+        if dense != drift_is_dense(&self.columns[j]) and self.in_update and self.converted.size < self.converted.room:
             push(&self.converted, ~j if dense else j)
 
     cdef int make_dense(self, int j, bint dense) except -1:
@@ -239,7 +239,7 @@ cdef class Slots:
         self.name_column(j, name)
         if not appended:
             self.free_columns.size -= 1
-        if self.logging and (appended or self.free_columns.size < self.fewest_free):
+        if self.in_update and (appended or self.free_columns.size < self.fewest_free):
             push(&self.named, j)
             self.fewest_free = min(self.fewest_free, self.free_columns.size)
         return j
@@ -350,7 +350,7 @@ cdef class Slots:
         self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
-        self.unscaled = <double *>grown_aligned(self.unscaled, before, after, sizeof(double))
+        self.unscaled_coefficient = <double *>grown_aligned(self.unscaled_coefficient, before, after, sizeof(double))
         self.dot_factor = <double *>grown_aligned(self.dot_factor, before, after, sizeof(double))
         self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))

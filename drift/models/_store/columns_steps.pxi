@@ -27,7 +27,7 @@ cdef class Steps(Scores):
         cdef double weight = self.weight_of(model)
         cdef bint outermost = self.guard.enter()
         cdef dict attributes
-        self.learning = <PyObject *>x  # `add` need not compare it with the point
+        self.step_example = <PyObject *>x  # `add` need not compare it with the point
         try:
             self.guard.join(model)
             attributes = attributes_of(model)
@@ -43,7 +43,7 @@ cdef class Steps(Scores):
             self.guard.undo(outermost)
             raise
         finally:
-            self.learning = NULL
+            self.step_example = NULL
         self.guard.finish(outermost)
         return 0
 

@@ -120,4 +120,4 @@ class BinaryLabels:
         return self._labels[score > 0.0]
 
     def _probabilities(self, score: float) -> dict[Label, float]:
-        return logistic(self._labels, score * self._calibration.scale)
+        return logistic(self._labels, score * self._calibration.score_factor)
