@@ -5,28 +5,38 @@ One column per feature has the supports' values of it, sparse while few supports
 dense above an eighth of the slots. A name is forgotten when its column is empty.
 `columns.pyi` says what each public method does, `plain.py` does the same in plain Python.
 
-If the kernel normalises examples, they are stored with unit norm. Else they are divided by a power
-of two, to a norm in [1/2, 1): this rounds nothing, and float32 cannot overflow. `dot_factor` reverses
-the division. Norms, coefficients and kernel values are double.
+Stored values are divided by the example's `divisor`. That is its norm if the kernel normalises
+examples, which then have unit norm. Else it is a power of two that makes the norm at least 1/2 and
+less than 1: this rounds nothing, and float32 cannot overflow. `dot_factor` reverses the division.
+Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
 derives from the one before, declares its own attributes, and calls no method of a later layer:
 
-- `columns_slots.pxi`: columns, their names, and the slots of supports, with what reads these;
-- `columns_point.pxi`: the example read last, by columns;
-- `columns_scores.pxi`: the point's kernel values and scores;
-- `columns_steps.pxi`: the step of a model that learns the point;
-- `columns_batches.pxi`: the rows of a batch, with the sums of a window of them;
-- `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes it.
+=======================  ===========  =============================================================
+`columns_slots.pxi`      `Slots`      columns, their names, and the slots of supports
+`columns_point.pxi`      `Point`      the example read last, by columns
+`columns_scores.pxi`     `Scores`     the point's kernel values and scores
+`columns_steps.pxi`      `Steps`      the step of a model that learns the point
+`columns_batches.pxi`    `Batches`    the rows of a batch, with the sums of a window of them
+`columns_changes.pxi`    `Changes`    adding, evicting, merging, coefficients; the log that undoes it
+this file                             the state, as plain values and arrays
+=======================  ===========  =============================================================
 
-Only `columns_changes.pxi`, and `restore` below, change supports and coefficients, and with them
-attributes of the earlier layers. The layers between change of the first one only the table of the
-batch's columns, and the arrays for the point's inner products and kernel values.
+Only `Changes`, and `restore` below, change supports and coefficients, and with them attributes of
+the earlier layers. The layers between change of `Slots` only the table of the batch's columns, and
+the arrays for the point's inner products and kernel values.
 
-The other files are not layers. `columns_native.pxi` declares the C functions;
-`columns_memory.pxi` has aligned memory and stacks. `columns_calibration.pxi` and
-`columns_window.pxi` have classes that the layers use, `columns_votes.pxi` a function for one
-algorithm. The `.pxi` files of `drift/models/_base` know no store.
+The other files are not layers:
+
+- `columns_native.pxi` declares what is in C: `columns.h` (columns, inner products), `window.h` (these
+  for many rows), `scores.h` (kernels, sums), `vocabulary.h` (names), `sort.h` and `portable.h`;
+- `columns_memory.pxi` has aligned memory and stacks;
+- `columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use;
+- `columns_votes.pxi` has a function for one algorithm;
+- the `.pxi` files of `drift/models/_base` know no store.
+
+The guard (`_base/guard.pxi`) calls `start` before an update, then `finish`, or `undo` if it fails.
 """
 
 cimport cython

@@ -1,4 +1,7 @@
-# Many rows of a batch in one call.
+# Many rows of a batch in one call: `score_rows`, `learn_rows` for binary models, `scan_classes` for several classes.
+#
+# Each row is read as the point and then scored or learnt as a single example is, so a batch has the loop's results.
+# Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
 
 cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin, bint rivals
@@ -26,6 +29,7 @@ cdef bint may_update(
 
 
 cdef int best_class(const double *scores, const double *factors, int n_classes) noexcept:
+    """The class with the largest score, the first of equal ones."""
     cdef int c, best = 0
     for c in range(1, n_classes):
         if factors[c] * scores[c] > factors[best] * scores[best]:
@@ -38,7 +42,7 @@ cdef class Batches(Steps):
 
     cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""
-        cdef Py_ssize_t column_bytes = self.padded_slots() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), column_bytes = self.padded_slots() * real
         cdef int k, n_dense = 0
         if view is None:
             self.read((<list>rows)[i])

@@ -1,4 +1,6 @@
-# Probabilities from scores. drift/models/_store/calibration.py explains the rules.
+# Probabilities from scores: the compiled form of calibration.py, which explains the rules.
+#
+# The store's steps and batches call `learn_score` and `learn_scores`, Python the rest.
 
 cdef double RATE = calibration.RATE, DECAY = calibration.DECAY
 cdef double LEAST_SLOPE = calibration.LEAST_SLOPE, MOST_SLOPE = calibration.MOST_SLOPE

@@ -1,7 +1,13 @@
-# Adding and evicting supports, and the log from which a failed update is undone.
+# Adding and evicting supports, changing coefficients, and the log from which a failed update is undone.
 #
 # During an update an evicted support only loses its coefficient. Its values stay in their columns until the
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
+#
+# What changes something must
+# - reserve memory before it changes anything, so that it fails as a whole;
+# - log what `undo` cannot restore otherwise: `save_coefficients` before a coefficient of a remaining support changes;
+# - set to False what is not valid any more of `point_valid`, `kernels_valid` and `score_valid`;
+# - call `window.mark_changed(slot)` if it writes values into a slot, or later rows of the batch use old sums.
 
 cdef struct Evicted:
     # A support that an update has evicted.
@@ -20,8 +26,8 @@ cdef class Changes(Batches):
     cdef int n_old_left  # supports from before the update that it has not evicted: the first in the order
     cdef int64_t old_n_added
     cdef double old_coefficient_factor
-    cdef bint coefficients_saved  # whether `old_coefficients` is valid: a coefficient of a remaining support has changed
-    cdef double *old_coefficients
+    cdef bint coefficients_saved  # a coefficient of a remaining support has changed; `old_coefficients` has all of them
+    cdef double *old_coefficients  # unscaled
     cdef int old_coefficients_room
     cdef Stack added  # slots
     cdef Evicted *evicted
@@ -128,8 +134,8 @@ cdef class Changes(Batches):
             self.evicted_room = 2 * self.evicted_room + 8
         self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
-        evicted.slot, evicted.unscaled_coefficient, evicted.serial = slot, self.unscaled_coefficient[slot], self.serials[i]
-        evicted.dot_factor = self.dot_factor[slot]
+        evicted.slot, evicted.serial = slot, self.serials[i]
+        evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficient[slot], self.dot_factor[slot]
         evicted.position = i if i < self.n_old_left else -1
         self.n_old_left -= i < self.n_old_left
         self.n_evicted += 1
@@ -187,10 +193,11 @@ cdef class Changes(Batches):
         """Add a number to the coefficient of each slot; free slots ignore it."""
         cdef Buffer buffer = buffer_of(values)
         cdef double *by_slot = doubles(buffer, self.n_slots)
+        cdef double *coefficient = self.unscaled_coefficient
         cdef int slot
         self.save_coefficients()
         for slot in range(self.n_slots):
-            self.unscaled_coefficient[slot] = self.sum_or_zero(self.unscaled_coefficient[slot], by_slot[slot] / self.coefficient_factor)
+            coefficient[slot] = self.sum_or_zero(coefficient[slot], by_slot[slot] / self.coefficient_factor)
         self.clear_free()
         self.score_valid = False
 
@@ -235,11 +242,12 @@ cdef class Changes(Batches):
 
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        cdef double *coefficient = self.unscaled_coefficient
         self.check_slot(slot)
         if share != 0.0:
             self.check_slot(target)
             self.save_coefficients()
-            self.unscaled_coefficient[target] = self.sum_or_zero(self.unscaled_coefficient[target], share * self.unscaled_coefficient[slot])
+            coefficient[target] = self.sum_or_zero(coefficient[target], share * coefficient[slot])
         self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------
@@ -263,7 +271,8 @@ cdef class Changes(Batches):
         self.n_live = self.n_old_left
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.unscaled_coefficient[evicted.slot], self.dot_factor[evicted.slot] = evicted.unscaled_coefficient, evicted.dot_factor
+            self.unscaled_coefficient[evicted.slot] = evicted.unscaled_coefficient
+            self.dot_factor[evicted.slot] = evicted.dot_factor
             j = evicted.position
             if j >= 0:
                 memmove(&self.order[j + 1], &self.order[j], (self.n_live - j) * sizeof(int32_t))

@@ -1,4 +1,8 @@
 # Declarations of the store's C types and functions.
+#
+# Headers with code by precision are included twice, with REAL float and double. Such a function has two names,
+# `f_float` and `f_double`; a macro `f(wide, ...)` below calls the right one. So a new one needs a macro and a
+# declaration here, any other C function a declaration alone.
 
 cdef extern from *:
     """

@@ -1,4 +1,8 @@
 # The point: the example read last, from a dict, a row or a support, by the store's columns.
+#
+# `read`, `read_row_at` and `read_slot` make it. Its features that some support has are `terms`, the others are
+# `unknown`. Three flags say what is valid: `point_valid`, `kernels_valid`, `score_valid`. If the next example equals
+# the point, all of it is kept, so that predicting and then learning an example reads and scores it once.
 
 cdef struct Sum:
     # A compensated sum, so that |x|^2 does not depend on the order of the features.

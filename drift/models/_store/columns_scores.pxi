@@ -1,4 +1,7 @@
 # The point's kernel values, and its scores under one set of coefficients or several.
+#
+# A score of a linear or polynomial kernel needs no kernel values: `drift_score` makes it of the inner products in one
+# pass. What needs them calls `compute_kernels`, which computes them once for a point. Arithmetic is in scores.h.
 
 cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
@@ -25,12 +28,15 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             self.point_score = drift_score(
-                self.wide, self.unscaled_coefficient, self.dots, self.dot_factor, self.point_dot_factor, self.cosine_factor,
-                self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.point_rounding
+                self.wide, self.unscaled_coefficient, self.dots, self.dot_factor, self.point_dot_factor,
+                self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie,
+                &self.point_rounding
             )
         else:
             n = self.compute_kernels()
-            self.point_score = drift_score_of_kernels(self.unscaled_coefficient, self.kernels, n, self.tie, &self.point_rounding)
+            self.point_score = drift_score_of_kernels(
+                self.unscaled_coefficient, self.kernels, n, self.tie, &self.point_rounding
+            )
         return 0
 
     cdef int compute_kernels(self) except -1:

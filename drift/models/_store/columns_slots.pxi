@@ -1,4 +1,8 @@
-# The lowest layer: columns by feature, their names, and the supports' slots.
+# The lowest layer: columns by feature, their names, and the supports' slots. It holds what a store is.
+#
+# A column has a name and at least one value, or it is free and in `free_columns`. A slot below `n_slots` has a
+# support, or it is free and in `free_slots`, or the current update has evicted its support. `order` has the slots of
+# supports, the oldest first. The layers above read all this; only `Changes` adds and removes.
 
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     """Array column of a name, or -1 if there is none below `width`."""
@@ -40,8 +44,8 @@ cdef class Slots:
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
     cdef Py_ssize_t batch_width
 
-    # The slots. A free one has coefficient, `dot_factor` and |x|^2 0, and no features.
-    # One that the current update has evicted has the first two already.
+    # The slots. In a free slot the coefficient, `dot_factor` and |x|^2 are 0, and there are no features. A slot whose
+    # support the current update has evicted has the coefficient and `dot_factor` 0 already; `finish` does the rest.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
     cdef int n_slots  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
@@ -64,7 +68,7 @@ cdef class Slots:
     cdef int n_live  # number of supports
     cdef readonly int64_t n_added  # the last serial number
 
-    # The log of columns: see `Changes.undo`.
+    # The log of columns, which `Changes.undo` reads.
     cdef bint in_update  # changes are logged
     cdef Stack named  # columns that got a name
     cdef Stack converted  # j: column j turned dense; ~j: it turned sparse
@@ -167,7 +171,7 @@ cdef class Slots:
                 return self.order[k]
         raise IndexError("no support but the newest")
 
-    # --- internals ------------------------------------------------------------------------------
+    # --- slots, from inside ---------------------------------------------------------------------
 
     cdef inline int check_slot(self, int slot) except -1:
         """Raise IndexError unless there is a support in the slot."""
@@ -190,7 +194,10 @@ cdef class Slots:
         """The slots in use, rounded up to the lanes."""
         return (self.n_slots + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
+    # --- columns --------------------------------------------------------------------------------
+
     cdef double get(self, DriftColumn *column, int slot) noexcept:
+        """The stored value of a slot in a column; 0 if it has none."""
         return drift_get(self.wide, column, slot)
 
     cdef int put(self, int j, int slot, double value) except -1:
@@ -227,6 +234,8 @@ cdef class Slots:
             raise MemoryError(NO_MEMORY)
         return 0
 
+    # --- names of columns -----------------------------------------------------------------------
+
     cdef int find(self, name) except -2:
         """Column of a name, or -1."""
         return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
@@ -258,6 +267,7 @@ cdef class Slots:
         return j
 
     cdef int name_column(self, int j, name) except -1:
+        """Enter a column's name in the vocabulary, and in the batch's table if it is there."""
         cdef Py_ssize_t position = self.position_of(name)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError(NO_MEMORY)
@@ -286,6 +296,8 @@ cdef class Slots:
         push(&self.free_columns, j)
         drift_clear(&self.columns[j])
         return problem
+
+    # --- the batch's columns --------------------------------------------------------------------
 
     cdef Py_ssize_t position_of(self, name) except -2:
         """Position of a name among the batch's columns, or -1."""
@@ -335,6 +347,8 @@ cdef class Slots:
         free(self.column_of)
         self.column_of, self.batch_width = NULL, 0
         self.batch_names = self.positions = None
+
+    # --- room -----------------------------------------------------------------------------------
 
     cdef int reserve_slots(self, int count) except -1:
         """Make room for `count` slots, doubling up to the limit."""

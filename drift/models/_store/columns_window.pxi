@@ -1,4 +1,6 @@
-# A window: sums over the dense columns for the next rows of a batch. See window.h.
+# A window: sums over the dense columns for the next rows of a batch, of which window.h says why.
+#
+# `Batches.open_window` makes it, `Scores.compute_dots` starts from its sums, `Changes.add` marks slots as changed.
 
 @cython.final
 cdef class Window:

@@ -1,7 +1,9 @@
 """The column store in plain Python: the oracle of the compiled one, and the fallback without it.
 
-`columns.pyi` says what each public method does. Values and sums are double, even if `wide` is
-False.
+`columns.pyi` says what each public method does; methods stand here in its order. Values are those
+of the examples, of unit norm if the kernel normalises them: there are no divisors, except in
+`state`. Values and sums are double, even if `wide` is False. A rollback is the guard's: it restores
+what `rollback_copy` returned.
 """
 
 from __future__ import annotations
