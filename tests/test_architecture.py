@@ -442,5 +442,5 @@ def test_the_stores_have_the_same_methods_and_parameters():
     found = parameters_of(folder / "plain.py")
     for name in ("start", "undo", "finish"):  # for the compiled guard
         assert expected.pop(name) == []
-    assert found.pop("content") == found.pop("capacity") == []  # for its guard; a property
-    assert found == expected
+    assert found.pop("rollback_copy") == found.pop("capacity") == []  # for its guard; a property
+    assert list(found.items()) == list(expected.items())  # and in the same order

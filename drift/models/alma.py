@@ -141,7 +141,7 @@ class ALMA2(KernelClassifier):
         margin = sign * score / length
         self._squared_norm += 2.0 * rate * margin + rate * rate * added
         if self._squared_norm > 1.0:
-            self._supports.scale(1.0 / math.sqrt(self._squared_norm))
+            self._supports.scale_coefficients(1.0 / math.sqrt(self._squared_norm))
             self._squared_norm = 1.0
 
     def _add_or_project(self, x: Features, sign: float, rate: float, length: float) -> float:

@@ -285,7 +285,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return self.model._label_of(score)
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        scaled = score * self._calibration.scale
+        scaled = score * self._calibration.score_factor
         if self._prototypes is not None:
             return softmax(self._prototypes.labels, scaled)
         return logistic(self._binary_model._labels, scaled)

@@ -117,7 +117,7 @@ class Forgetron(KernelClassifier):
             self._norm2 = phi**2 * without
         else:
             phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / scale)
-        supports.scale(phi)
+        supports.scale_coefficients(phi)
         supports.evict(0)
 
     def _basic_factor(self, norm2: float) -> float:

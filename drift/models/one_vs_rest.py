@@ -121,13 +121,13 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     def _score(self) -> Any:
         if self._shared is not None and self.model._score_is_sum:
-            return self._shared.example_scores()[0] * self._factors()
+            return self._shared.example_scores()[0] * self._coefficient_factors()
         return np.array([model._decision(model._score()) for model in self.models.values()])
 
-    def _factors(self) -> array[float]:
+    def _coefficient_factors(self) -> array[float]:
         """Factor of each class's coefficients in the shared store."""
         models: Any = self.models.values()
-        return array("d", [model._supports.factor for model in models])
+        return array("d", [model._supports.coefficient_factor for model in models])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -208,7 +208,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             return False
         if self._shared is None:  # before the first class
             return True
-        factors = self._factors()
+        factors = self._coefficient_factors()
         indices = {label: c for c, label in enumerate(self.models)}
         matrix = self._shared.coefficients.matrix[: len(factors)]
         classes = ClassHypotheses(
@@ -234,7 +234,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         return list(self.models)[int(score.argmax())] if len(score) else None
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        return softmax(list(self.models), score * self._calibration.scale)
+        return softmax(list(self.models), score * self._calibration.score_factor)
 
     @property
     def n_supports(self) -> int:

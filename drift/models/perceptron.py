@@ -215,5 +215,5 @@ class SPA(KernelClassifier):
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         mistakes_before = self.n_mistakes - 1
-        self._supports.scale(1.0 - self.decay / (self.decay + mistakes_before))
+        self._supports.scale_coefficients(1.0 - self.decay / (self.decay + mistakes_before))
         self._supports.add(x, self._weight * sign)

@@ -166,7 +166,7 @@ class ROMMA(KernelClassifier):
             self._numbers.clear()
             self._weights.clear()
             c, d, norm2 = 1.0, sign / self_kernel, 1.0 / self_kernel
-        supports.scale(c)
+        supports.scale_coefficients(c)
         supports.add(x, d)
         self._norm2 = norm2
         if self.noise:

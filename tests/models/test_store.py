@@ -166,7 +166,7 @@ class TwoStores(RuleBasedStateMachine):
                 self.fast.read(self.of(self.fast, step))
                 self.fast.add(self.of(self.fast, step), 1.0)
             elif isinstance(step, float):
-                self.fast.scale_all(step)
+                self.fast.scale_coefficients(step)
             elif step == "add":
                 self.fast.add_coefficients(array("d", range(3000)))
             elif step == "set":
@@ -202,7 +202,7 @@ class TwoStores(RuleBasedStateMachine):
     @rule(factor=st.floats(-2, 2))
     def multiply(self, factor):
         for store in (self.fast, self.plain):
-            store.scale_all(factor)
+            store.scale_coefficients(factor)
 
     @rule(seed=st.integers(0, 99))
     def add_to_every_coefficient(self, seed):
@@ -405,7 +405,7 @@ class TwoHypotheses(RuleBasedStateMachine):
     @rule(c=st.sampled_from([-1.0, 0.5, 1e-150, 1e150]))
     def scale(self, c):
         for supports in self.pair:
-            supports.scale(c)
+            supports.scale_coefficients(c)
 
     @precondition(lambda self: len(self.pair[0]))
     @rule(data=st.data())
@@ -447,7 +447,7 @@ def test_adding_to_coefficients_by_hand():
         supports.read({name: 1.0})
         supports.add({name: 1.0}, coefficient)
     freed = supports.evict(1)
-    supports.scale(0.5)
+    supports.scale_coefficients(0.5)
     supports.read({"a": 1.0, "c": 1.0})
     assert supports.score() == 3.0
     values = array("d", [7.0] * 4)
@@ -572,9 +572,9 @@ def test_scaling_to_nothing_and_far_below():
     supports.read({"a": 1.0})
     supports.add({"a": 1.0}, 1.0)
     for _ in range(40):
-        supports.scale(1e-5)
+        supports.scale_coefficients(1e-5)
     assert supports.coefficient(0) == pytest.approx(1e-200)
-    supports.scale(0.0)
+    supports.scale_coefficients(0.0)
     supports.add({"b": 2.0}, 3.0)
     assert list(supports) == [({"a": 1.0}, 0.0), ({"b": 2.0}, 3.0)]
 
@@ -585,7 +585,7 @@ def test_scaling_far_above(make):
     supports.read({"a": 1.0})
     supports.add({"a": 1.0}, 1e-300)
     for _ in range(6):  # their product is infinite
-        supports.scale(1e60)
+        supports.scale_coefficients(1e60)
     assert supports.score_of({"b": 2.0}) == 0.0
     supports.add({"b": 2.0}, 1e-200)
     assert [a for _, a in supports] == [pytest.approx(1e60), pytest.approx(1e-200)]
@@ -601,7 +601,7 @@ def test_a_score_is_of_the_point_and_the_coefficients_as_they_are(make):
     assert supports.score() == 3.0
     supports.read(x)
     assert supports.score() == 6.0
-    supports.scale(1e-150)
+    supports.scale_coefficients(1e-150)
     assert supports.score() == pytest.approx(6e-150)
     with pytest.raises(FeatureError):
         supports.read({"a": math.inf})
@@ -687,9 +687,9 @@ class Cosine:
 def test_what_the_plain_store_saves_before_an_update_stays_as_it_was():
     store = plain.ColumnStore(Linear())
     store.add({"a": 1.0, "b": 2.0}, 1.0)
-    added = store.content()
+    added = store.rollback_copy()
     store.add({"a": 3.0, "c": 1.0}, 1.0)
-    evicted = store.content()
+    evicted = store.rollback_copy()
     store.evict(0)
     assert (added["columns"], added["features"]) == ([{0: 1.0}, {0: 2.0}], [[0, 1]])
     assert evicted["columns"] == [{0: 1.0, 1: 3.0}, {0: 2.0}, {1: 1.0}]

@@ -95,7 +95,7 @@ class Changing(Perceptron):
         if self.n_updates % 3 == 1:
             self._supports.add(x, sign)
         elif self.n_updates % 3 == 2:
-            self._supports.scale(-1e-101)
+            self._supports.scale_coefficients(-1e-101)
         else:
             self._supports.evict(0)
 

@@ -47,9 +47,9 @@ cdef inline copy_of(value):
     return (<dict>value).copy() if type(value) is dict else copied(value)
 
 
-cdef name_added(dict content, dict before):
+cdef name_added(dict attributes, dict before):
     """A name that was not there before, or None; found without an allocation."""
-    for name in content:
+    for name in attributes:
         if name not in before:
             return name
     return None
@@ -142,15 +142,15 @@ cdef class Guard:
 
     cpdef join(self, part):
         """Add a part, and the parts that it contains, to the current update."""
-        cdef dict content = attributes_of(part)
+        cdef dict attributes = attributes_of(part)
         cdef dict before
         cdef int kind
-        address = <size_t><void *>content
+        address = <size_t><void *>attributes
         if address in self.parts:
             return
-        before = content.copy()
-        self.parts[address] = (content, before)
-        for name, value in content.items():
+        before = attributes.copy()
+        self.parts[address] = (attributes, before)
+        for name, value in attributes.items():
             kind = kind_of_value(value)
             if kind == VALUE:
                 continue
@@ -224,7 +224,7 @@ cdef class Guard:
 
     cdef undo(self, bint outermost):
         """Roll the update back; a nested one is rolled back with the outermost."""
-        cdef dict content, before
+        cdef dict attributes, before
         cdef object name
         cdef int k
         if not outermost:
@@ -234,10 +234,10 @@ cdef class Guard:
                 owner.undo()
             for k in range(self.n_saved - 1, -1, -1):
                 copy_region(&self.saved[k], True)
-            for content, before in self.parts.values():
-                while (name := name_added(content, before)) is not None:
-                    del content[name]
-                content.update(before)
+            for attributes, before in self.parts.values():
+                while (name := name_added(attributes, before)) is not None:
+                    del attributes[name]
+                attributes.update(before)
         finally:
             self.leave()
 

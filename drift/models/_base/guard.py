@@ -85,7 +85,8 @@ def undoes_itself(cls: _Class) -> _Class:
 
     A compiled object has `start`, `undo` and `finish`. The compiled guard calls these before an
     update, if it fails, and if it succeeds; it raises an exception that `finish` returns.
-    A plain object has `content`, which returns what its `__dict__` was, for the plain guard.
+    The plain guard calls `rollback_copy` of a plain object before an update, and makes the result
+    its `__dict__` if the update fails.
     """
     _self_undoing.add(cls)
     return cls
@@ -226,7 +227,7 @@ class Guard:
                 owner = getattr(value, "store", value)
                 if id(owner) not in self._joined:
                     self._joined.add(id(owner))
-                    self._log.append(partial(setattr, owner, "__dict__", owner.content()))
+                    self._log.append(partial(setattr, owner, "__dict__", owner.rollback_copy()))
 
     def save(self, array: Any, slot: int = -1) -> None:
         """Save an array, or one slot of its last axis, for a rollback; `check_saved` says which."""

@@ -1,18 +1,27 @@
 """The supports of a model, in a store that is compiled, or plain Python without a compiler.
 
-- `learner`: what a store asks of a model that learns;
-- `hypothesis`: what a model's hooks may ask of its supports;
-- `supports`, `shared_supports`: one hypothesis in a store of its own, and several in one store;
-- `coefficients`, `classes`: coefficients by hypothesis, and what a store needs to score them all;
-- `built`: the store in use, `columns` or `plain`, and what is compiled with it;
-- `precision`: the setting for columns of float32 or float64;
-- `columns`: the compiled store, from the files of that name and the C headers;
-- `plain`: the same in plain Python, its oracle;
-- `calibration`: probabilities from scores;
-- `refusals`: what both stores say where they refuse;
-- `check`: refuses stored states that would lead compiled code out of its memory;
-- `constants`: of both stores.
+===================  ============================================================================
+``constants``        Constants of both stores.
+``refusals``         What both stores say where they refuse.
+``check``            Checks of stored states, which could lead compiled code out of its memory.
+``precision``        The setting for columns of float32 or float64.
+``calibration``      Probabilities from scores.
+``classes``          What a store needs to score several classes.
+``learner``          What a store asks of a model that learns.
+``columns``          The compiled store. `columns.pyi` is the contract of both stores.
+``plain``            The same in plain Python: the oracle of the compiled one.
+``built``            The store in use, one of these two, and what is compiled with it.
+``hypothesis``       What a model's hooks may ask of its supports.
+``supports``         `SupportSet`: one hypothesis in a store of its own.
+``coefficients``     Coefficients of several hypotheses over one store.
+``shared_supports``  `SharedSupports`: one of several hypotheses in one store.
+===================  ============================================================================
 
-Nothing here imports the template or an algorithm. `prefix_votes` alone serves a single one,
-the `VotedPerceptron`.
+A file uses only files above it, and `columns.pyx` says how the compiled store is cut into files.
+Nothing here imports the template or an algorithm. `prefix_votes` alone serves a single one, the
+`VotedPerceptron`.
+
+Words: a *support* is a stored example. Its *slot* is its place in the arrays, its *serial* counts
+all supports ever added. A *column* has the supports' values of one feature. The *point* is the
+example or support that was read last. A *hypothesis* has a coefficient for each of its supports.
 """

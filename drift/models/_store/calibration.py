@@ -17,13 +17,13 @@ from drift.models._base.guard import undoes_itself
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LARGEST_SQUARE", "LEAST_SLOPE", "MEMORY", "MOST_SLOPE", "RATE", "Calibration"]
+__all__ = ["DECAY", "LARGEST_SQUARE", "LEAST_SLOPE", "MOST_SLOPE", "RATE", "Calibration"]
 
 #: Learning rate of the slope's logarithm. The choice matters little: 0.01 changes the log loss by
 #: 1 %, 0.1 by 2 %.
 RATE = 0.05
 #: Decay of the running mean of squares at each example: a horizon of about a thousand examples.
-MEMORY = 0.999
+DECAY = 0.999
 #: Bounds of the slope, and of the mean square, which must stay finite.
 LEAST_SLOPE, MOST_SLOPE, LARGEST_SQUARE = 1e-3, 1e3, 1e300
 
@@ -36,30 +36,32 @@ class Calibration:
     ----------
     slope
         Slope of the logistic function, in units of the scores' root mean square.
-    square
+    mean_square
         Mean square of the scores; 0 until a score is not 0.
-    total
+    total_weight
         Decayed weight of the examples in that mean.
     """
 
-    def __init__(self, slope: float = 1.0, square: float = 0.0, total: float = 0.0) -> None:
+    def __init__(
+        self, slope: float = 1.0, mean_square: float = 0.0, total_weight: float = 0.0
+    ) -> None:
         self.slope = slope
-        self.square = square
-        self.total = total
+        self.mean_square = mean_square
+        self.total_weight = total_weight
 
     @property
-    def scale(self) -> float:
+    def score_factor(self) -> float:
         """Factor of a score in the logistic function or softmax."""
-        return self._scale(self.square)
+        return self._score_factor_of(self.mean_square)
 
-    def _scale(self, square: float) -> float:
-        return self.slope / math.sqrt(square) if square else 1.0
+    def _score_factor_of(self, mean_square: float) -> float:
+        return self.slope / math.sqrt(mean_square) if mean_square else 1.0
 
     def learn(self, score: float, sign: float, w: float) -> None:
         """Learn from the score of an example, its label's sign and weight."""
-        total, square = self._mean(score * score, w)
-        margin = sign * self._scale(square) * score
-        self._step(total, square, margin / (1.0 + math.exp(min(margin, 700.0))), w)
+        total_weight, mean_square = self._with_square(score * score, w)
+        margin = sign * self._score_factor_of(mean_square) * score
+        self._step(total_weight, mean_square, margin / (1.0 + math.exp(min(margin, 700.0))), w)
 
     def learn_classes(self, scores: Any, k: int, w: float) -> None:
         """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
@@ -68,31 +70,33 @@ class Calibration:
         if n < 2:
             return
         mean = _sum(values) / n
-        total, square = self._mean(2.0 * _sum((v - mean) ** 2 for v in values) / (n - 1), w)
-        scale, best = self._scale(square), max(values)
-        powers = [math.exp(scale * (value - best)) for value in values]
+        square = 2.0 * _sum((v - mean) ** 2 for v in values) / (n - 1)
+        total_weight, mean_square = self._with_square(square, w)
+        factor, best = self._score_factor_of(mean_square), max(values)
+        powers = [math.exp(factor * (value - best)) for value in values]
         terms = (p * (value - best) for p, value in zip(powers, values, strict=True))
-        gain = scale * (values[k] - best - _sum(terms) / _sum(powers))
-        self._step(total, square, gain, w)
+        gain = factor * (values[k] - best - _sum(terms) / _sum(powers))
+        self._step(total_weight, mean_square, gain, w)
 
-    def _mean(self, square: float, w: float) -> tuple[float, float]:
-        """Weight and mean square of the scores, with one more."""
-        total = MEMORY * self.total + w
-        return total, self.square + (min(square, LARGEST_SQUARE) - self.square) * (w / total)
+    def _with_square(self, square: float, w: float) -> tuple[float, float]:
+        """Return weight and mean of the squares, with one more square."""
+        total_weight, mean = DECAY * self.total_weight + w, self.mean_square
+        return total_weight, mean + (min(square, LARGEST_SQUARE) - mean) * (w / total_weight)
 
-    def _step(self, total: float, square: float, gain: float, w: float) -> None:
+    def _step(self, total_weight: float, mean_square: float, gain: float, w: float) -> None:
         """Make a gradient step on the slope's logarithm. The slope at most doubles or halves."""
         step = 1.0 + min(RATE * w * abs(gain), 1.0)
         slope = self.slope * step if gain > 0.0 else self.slope / step
         slope = min(max(slope, LEAST_SLOPE), MOST_SLOPE)
-        vars(self).update(slope=slope, square=square, total=total)  # one call, for interrupts
+        # One call, for interrupts.
+        vars(self).update(slope=slope, mean_square=mean_square, total_weight=total_weight)
 
     def state(self) -> list[float]:
         """Return the constructor's arguments."""
-        return [self.slope, self.square, self.total]
+        return [self.slope, self.mean_square, self.total_weight]
 
-    def content(self) -> dict[str, Any]:
-        """Return a copy of all attributes, for the guard."""
+    def rollback_copy(self) -> dict[str, Any]:
+        """Return what `__dict__` is now; the guard restores it if an update fails."""
         return dict(vars(self))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._base.examples import LARGEST
-from drift.models._store.constants import SPARSE, VANISHES
+from drift.models._store.constants import LARGEST_FLOAT32_ZERO, SPARSE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ __all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 _LARGEST_NUMBER = 2**31 - 1
 #: A capacity may exceed twice the slots in use by this, because it is rounded up to the lanes.
 _SLACK = 64
-#: Far above all stored values, which are scaled to 1 or less, and within float32's range.
+#: Far above all stored values, which are 1 or less, and within float32's range.
 _TOO_LARGE = 2.0**127
 #: Types of the arrays of a store's state.
 _ARRAYS = {
@@ -83,7 +83,7 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     _check(total == len(ids) == len(values), "the sizes")
     _check(not total or ids.view(np.uint32).max() < columns, "columns out of range")
-    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else VANISHES
+    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else LARGEST_FLOAT32_ZERO
     _check(magnitudes.min(initial=1.0) > least, "values that vanish")
     _check(magnitudes.max(initial=1.0) < _TOO_LARGE, "values that are too large")
     cells = (columns * np.arange(used)).repeat(sizes) + ids
@@ -132,7 +132,7 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     distinct([part.index for part in parts], len(parts))
     for part in parts:
         check_budget(part.budget)
-        _check(type(part.factor) is float, "a factor")
+        _check(type(part.coefficient_factor) is float, "a factor")
         counted[list(distinct(part.slots_in_store.tolist(), used))] += 1
     live = np.ones(used, dtype=bool)
     live[state["free_slots"]] = False

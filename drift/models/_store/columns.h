@@ -1,5 +1,8 @@
 /* Columns of values by slot, and inner products with all slots. Included once per precision.
 
+   `Slots` (columns_slots.pxi) keeps the columns, `Scores.compute_dots` (columns_scores.pxi) calls `drift_dots`. The
+   Tracker keeps its supports in such columns, too.
+
    Loops compute each slot separately, in the order of the columns, so the vector width never changes a
    bit of the result. */
 
@@ -202,8 +205,8 @@ static void DRIFT_NAME(drift_add_chunk)(REAL *acc, DriftColumn *columns, const i
     }
 }
 
-/* work[slot] = <support in slot, point>, both scaled, for the point's sorted columns. work[-1] exists.
-   `sums` is the point's row of a window, or NULL. */
+/* work[slot] = inner product of the stored values of the support in the slot and of the point, for the point's sorted
+   columns. work[-1] exists. `sums` is the point's row of a window, or NULL. */
 static void DRIFT_NAME(drift_dots)(DriftColumn *columns, const int32_t *ids, const double *values, int count,
                                   void *work, int n, const void *sums) {
     if (!n) return; /* without slots there is no block */

@@ -25,10 +25,12 @@ class Guard:
 
 class Calibration:
     slope: float
-    square: float
-    total: float
-    scale: float
-    def __init__(self, slope: float = ..., square: float = ..., total: float = ...) -> None: ...
+    mean_square: float
+    total_weight: float
+    score_factor: float
+    def __init__(
+        self, slope: float = ..., mean_square: float = ..., total_weight: float = ...
+    ) -> None: ...
     def learn(self, score: float, sign: float, w: float) -> None: ...
     def learn_classes(self, scores: Any, k: int, w: float) -> None: ...
     def state(self) -> list[float]: ...
@@ -95,7 +97,7 @@ class ColumnStore:
         """Read the support in a slot as the point."""
 
     def score(self) -> float:
-        """Return the point's sum of coefficient * kernel over the supports; 0 within rounding of 0.
+        """Return the point's sum of coefficient * kernel; 0 within rounding of 0.
 
         Raises
         ------
@@ -192,7 +194,7 @@ class ColumnStore:
         labels: list[Any] | None,
         classes: ClassHypotheses,
     ) -> None:
-        """Predict rows up to the first that may cause an update, from row ``len(predictions)`` on.
+        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update.
 
         Parameters
         ----------
@@ -231,7 +233,9 @@ class ColumnStore:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Read an example, unless it is the point, and add it as a support; return its slot.
+        """Add an example as the newest support; return its slot.
+
+        It is read first, unless it is the point already. It is not the point any more then.
 
         Raises
         ------
@@ -263,7 +267,7 @@ class ColumnStore:
         """
 
     def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]:
-        """Read a support as the point; return its nearest neighbour's slot, and a share to merge.
+        """Read a support as the point; return its nearest neighbour's slot and a share to merge.
 
         The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)``
         onto ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. If all others are
@@ -301,7 +305,7 @@ class ColumnStore:
         should be 0 could decide the sign of a score.
         """
 
-    def scale_all(self, c: float) -> None:
+    def scale_coefficients(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
 
     # --- state ----------------------------------------------------------------------------------
@@ -337,7 +341,7 @@ class ColumnStore:
 
     # --- rollback: compiled only, called by the compiled guard ----------------------------------
 
-    # A plain store has `content` instead, from which the plain guard restores it.
+    # A plain store has `rollback_copy` instead, from which the plain guard restores it.
 
     def start(self) -> None:
         """Start an update: changes can be undone until it is finished."""

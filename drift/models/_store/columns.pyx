@@ -5,28 +5,38 @@ One column per feature has the supports' values of it, sparse while few supports
 dense above an eighth of the slots. A name is forgotten when its column is empty.
 `columns.pyi` says what each public method does, `plain.py` does the same in plain Python.
 
-If the kernel normalises examples, they are stored with unit norm. Else they are divided by a power
-of two, to a norm in [1/2, 1): this rounds nothing, and float32 cannot overflow. `dot_factor` reverses
-the division. Norms, coefficients and kernel values are double.
+Stored values are divided by the example's `divisor`. That is its norm if the kernel normalises
+examples, which then have unit norm. Else it is a power of two that makes the norm at least 1/2 and
+less than 1: this rounds nothing, and float32 cannot overflow. `dot_factor` reverses the division.
+Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
 derives from the one before, declares its own attributes, and calls no method of a later layer:
 
-- `columns_slots.pxi`: columns, their names, and the slots of supports, with what reads these;
-- `columns_point.pxi`: the example read last, by columns;
-- `columns_scores.pxi`: the point's kernel values and scores;
-- `columns_steps.pxi`: the step of a model that learns the point;
-- `columns_batches.pxi`: the rows of a batch, with the sums of a window of them;
-- `columns_changes.pxi`: adding, evicting and merging supports, and the log that undoes it.
+=======================  ===========  =============================================================
+`columns_slots.pxi`      `Slots`      columns, their names, and the slots of supports
+`columns_point.pxi`      `Point`      the example read last, by columns
+`columns_scores.pxi`     `Scores`     the point's kernel values and scores
+`columns_steps.pxi`      `Steps`      the step of a model that learns the point
+`columns_batches.pxi`    `Batches`    the rows of a batch, with the sums of a window of them
+`columns_changes.pxi`    `Changes`    adding, evicting, merging, coefficients; the log that undoes it
+this file                             the state, as plain values and arrays
+=======================  ===========  =============================================================
 
-Only `columns_changes.pxi`, and `restore` below, change supports and coefficients, and with them
-attributes of the earlier layers. The layers between change of the first one only the table of the
-batch's columns, and the arrays for the point's inner products and kernel values.
+Only `Changes`, and `restore` below, change supports and coefficients, and with them attributes of
+the earlier layers. The layers between change of `Slots` only the table of the batch's columns, and
+the arrays for the point's inner products and kernel values.
 
-The other files are not layers. `columns_native.pxi` declares the C functions;
-`columns_memory.pxi` has aligned memory and stacks. `columns_calibration.pxi` and
-`columns_window.pxi` have classes that the layers use, `columns_votes.pxi` a function for one
-algorithm. The `.pxi` files of `drift/models/_base` know no store.
+The other files are not layers:
+
+- `columns_native.pxi` declares what is in C: `columns.h` (columns, inner products), `window.h` (these
+  for many rows), `scores.h` (kernels, sums), `vocabulary.h` (names), `sort.h` and `portable.h`;
+- `columns_memory.pxi` has aligned memory and stacks;
+- `columns_calibration.pxi` and `columns_window.pxi` have classes that the layers use;
+- `columns_votes.pxi` has a function for one algorithm;
+- the `.pxi` files of `drift/models/_base` know no store.
+
+The guard (`_base/guard.pxi`) calls `start` before an update, then `finish`, or `undo` if it fails.
 """
 
 cimport cython
@@ -60,8 +70,8 @@ from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
-cdef double largest_norm2 = LARGEST, same_share = constants.SAME, zero_exponent = constants.ZERO_EXPONENT
-cdef double least_factor = constants.LEAST_FACTOR, most_factor = constants.MOST_FACTOR
+cdef double largest_norm2 = LARGEST, same_share = constants.SAME_SHARE, zero_exponent = constants.ZERO_EXPONENT
+cdef double smallest_factor = constants.SMALLEST_FACTOR, largest_factor = constants.LARGEST_FACTOR
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 
@@ -119,7 +129,7 @@ cdef class ColumnStore(Changes):
             "wide": self.wide,
             "most": self.largest_self_kernel,
             "calibration": self.calibration.state(),
-            "factor": self.factor,
+            "factor": self.coefficient_factor,
             "capacity": self.capacity,
             "names": [self.names[j] for j in range(self.n_columns)],
             "free_columns": listed(&self.free_columns),
@@ -130,7 +140,7 @@ cdef class ColumnStore(Changes):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.unscaled[slot] for slot in range(self.n_slots)]),
+            "weight": array("d", [self.unscaled_coefficient[slot] for slot in range(self.n_slots)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
             "squared": array("d", [self.norm2[slot] for slot in range(self.n_slots)]),
         }
@@ -138,7 +148,7 @@ cdef class ColumnStore(Changes):
     @cython.binding(True)  # required for class methods under the limited API
     @classmethod
     def restore(cls, kernel, limit, state):
-        """Build a store from its `state`."""
+        """Build a store from the `state` of either."""
         check_store(state)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size
@@ -147,7 +157,7 @@ cdef class ColumnStore(Changes):
         cdef const double *value = <double *>value_buffer.view.buf
         self.largest_self_kernel = state["most"]
         self.calibration = Calibration(*state["calibration"])
-        self.factor = state["factor"]
+        self.coefficient_factor = state["factor"]
         holes = set(state["free_columns"])
         self.reserve_slots(state["capacity"])
         for j, name in enumerate(state["names"]):
@@ -164,12 +174,12 @@ cdef class ColumnStore(Changes):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
-            self.unscaled[slot] = state["weight"][slot]
+            self.unscaled_coefficient[slot] = state["weight"][slot]
             self.norm2[slot] = state["squared"][slot]
             self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
             self.dot_factor[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.unscaled[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
+            self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)

@@ -1,4 +1,7 @@
-# Many rows of a batch in one call.
+# Many rows of a batch in one call: `score_rows`, `learn_rows` for binary models, `scan_classes` for several classes.
+#
+# Each row is read as the point and then scored or learnt as a single example is, so a batch has the loop's results.
+# Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
 
 cdef bint may_update(
     const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin, bint rivals
@@ -26,6 +29,7 @@ cdef bint may_update(
 
 
 cdef int best_class(const double *scores, const double *factors, int n_classes) noexcept:
+    """The class with the largest score, the first of equal ones."""
     cdef int c, best = 0
     for c in range(1, n_classes):
         if factors[c] * scores[c] > factors[best] * scores[best]:
@@ -38,7 +42,7 @@ cdef class Batches(Steps):
 
     cdef int read_next(self, rows, RowsView view, int i) except -1:
         """Read a row of a batch; open a window for it and the next rows if that pays."""
-        cdef Py_ssize_t column_bytes = self.padded() * <Py_ssize_t>(sizeof(double) if self.wide else sizeof(float))
+        cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float), column_bytes = self.padded_slots() * real
         cdef int k, n_dense = 0
         if view is None:
             self.read((<list>rows)[i])
@@ -46,7 +50,7 @@ cdef class Batches(Steps):
         self.read_row_at(view, i)
         if self.n_terms * column_bytes < DRIFT_WINDOW_BYTES or i == view.size - 1:
             return 0
-        if self.window_row == i and self.window.covers(i, self.padded()):
+        if self.window_row == i and self.window.covers(i, self.padded_slots()):
             return 0
         for k in range(self.n_terms):
             n_dense += drift_is_dense(&self.columns[self.terms.ids[k]])
@@ -65,7 +69,7 @@ cdef class Batches(Steps):
 
     cdef int open_window(self, RowsView view, int first) except -1:
         """Sum the dense columns of the next rows, from `first` on."""
-        cdef Window window = Window(view, first, self.padded(), self.wide)
+        cdef Window window = Window(view, first, self.padded_slots(), self.wide)
         cdef int i
         self.window = None
         for i in range(first, min(first + DRIFT_WINDOW, view.size)):
@@ -77,8 +81,8 @@ cdef class Batches(Steps):
             drift_record_row(
                 self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.n_terms
             )
-            window.size += 1
-        drift_sum_rows(self.wide, window.recorded, window.sums, window.size, window.slots)
+            window.n_rows += 1
+        drift_sum_rows(self.wide, window.recorded, window.sums, window.n_rows, window.n_slots)
         self.window = window
         return 0
 
@@ -124,7 +128,7 @@ cdef class Batches(Steps):
         self.close_window(n - <int>len(predictions))
 
     def scan_classes(self, rows, list predictions, list labels, classes):
-        """Predict rows up to the first that may cause an update, from row ``len(predictions)`` on."""
+        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
         cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.factors)

@@ -1,6 +1,8 @@
-# Probabilities from scores. drift/models/_store/calibration.py explains the rules.
+# Probabilities from scores: the compiled form of calibration.py, which explains the rules.
+#
+# The store's steps and batches call `learn_score` and `learn_scores`, Python the rest.
 
-cdef double RATE = calibration.RATE, MEMORY = calibration.MEMORY
+cdef double RATE = calibration.RATE, DECAY = calibration.DECAY
 cdef double LEAST_SLOPE = calibration.LEAST_SLOPE, MOST_SLOPE = calibration.MOST_SLOPE
 cdef double LARGEST_SQUARE = calibration.LARGEST_SQUARE
 
@@ -8,23 +10,23 @@ cdef double LARGEST_SQUARE = calibration.LARGEST_SQUARE
 cdef class Calibration:
     """One slope from scores to probabilities, learnt online beside a model."""
 
-    cdef readonly double slope, square, total
-    cdef double old_slope, old_square, old_total  # before the update under way
+    cdef readonly double slope, mean_square, total_weight
+    cdef double old_slope, old_mean_square, old_total_weight  # before the update under way
 
-    def __init__(self, double slope=1.0, double square=0.0, double total=0.0):
-        self.slope, self.square, self.total = slope, square, total
+    def __init__(self, double slope=1.0, double mean_square=0.0, double total_weight=0.0):
+        self.slope, self.mean_square, self.total_weight = slope, mean_square, total_weight
 
-    cdef inline double current_scale(self) noexcept:
-        return self.slope / sqrt(self.square) if self.square else 1.0
+    cdef inline double current_score_factor(self) noexcept:
+        return self.slope / sqrt(self.mean_square) if self.mean_square else 1.0
 
     @property
-    def scale(self):
+    def score_factor(self):
         """Factor of a score in the logistic function or softmax."""
-        return self.current_scale()
+        return self.current_score_factor()
 
     cdef inline void learn_square(self, double square, double w) noexcept:
-        self.total = MEMORY * self.total + w
-        self.square += (min(square, LARGEST_SQUARE) - self.square) * (w / self.total)
+        self.total_weight = DECAY * self.total_weight + w
+        self.mean_square += (min(square, LARGEST_SQUARE) - self.mean_square) * (w / self.total_weight)
 
     cdef inline void step(self, double gain, double w) noexcept:
         cdef double step = 1.0 + min(RATE * w * fabs(gain), 1.0)
@@ -33,12 +35,12 @@ cdef class Calibration:
     cdef inline void learn_score(self, double score, double sign, double w) noexcept:
         cdef double margin
         self.learn_square(score * score, w)
-        margin = sign * self.current_scale() * score
+        margin = sign * self.current_score_factor() * score
         self.step(margin / (1.0 + exp(min(margin, 700.0))), w)
 
     cdef void learn_scores(self, const double *scores, int n, int k, double w) noexcept:
         cdef int c
-        cdef double mean = 0.0, square = 0.0, best = scores[0], scale, power, powers = 0.0, terms = 0.0
+        cdef double mean = 0.0, square = 0.0, best = scores[0], factor, power, powers = 0.0, terms = 0.0
         if n < 2:
             return
         for c in range(n):
@@ -48,12 +50,12 @@ cdef class Calibration:
         for c in range(n):
             square += (scores[c] - mean) * (scores[c] - mean)
         self.learn_square(2.0 * square / (n - 1), w)
-        scale = self.current_scale()
+        factor = self.current_score_factor()
         for c in range(n):
-            power = exp(scale * (scores[c] - best))
+            power = exp(factor * (scores[c] - best))
             powers += power
             terms += power * (scores[c] - best)
-        self.step(scale * (scores[k] - best - terms / powers), w)
+        self.step(factor * (scores[k] - best - terms / powers), w)
 
     def learn(self, double score, double sign, double w):
         """Learn from the score of an example, its label's sign and weight."""
@@ -66,15 +68,15 @@ cdef class Calibration:
 
     def state(self):
         """Return the constructor's arguments."""
-        return [self.slope, self.square, self.total]
+        return [self.slope, self.mean_square, self.total_weight]
 
     cpdef start(self):
         """Start an update, which can be undone until it is finished."""
-        self.old_slope, self.old_square, self.old_total = self.slope, self.square, self.total
+        self.old_slope, self.old_mean_square, self.old_total_weight = self.slope, self.mean_square, self.total_weight
 
     cpdef undo(self):
         """Restore the values before the update."""
-        self.slope, self.square, self.total = self.old_slope, self.old_square, self.old_total
+        self.slope, self.mean_square, self.total_weight = self.old_slope, self.old_mean_square, self.old_total_weight
 
     def finish(self):
         """Finish the update."""

@@ -1,14 +1,20 @@
-# Adding and evicting supports, and the log from which a failed update is undone.
+# Adding and evicting supports, changing coefficients, and the log from which a failed update is undone.
 #
 # During an update an evicted support only loses its coefficient. Its values stay in their columns until the
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
+#
+# What changes something must
+# - reserve memory before it changes anything, so that it fails as a whole;
+# - log what `undo` cannot restore otherwise: `save_coefficients` before a coefficient of a remaining support changes;
+# - set to False what is not valid any more of `point_valid`, `kernels_valid` and `score_valid`;
+# - call `window.mark_changed(slot)` if it writes values into a slot, or later rows of the batch use old sums.
 
 cdef struct Evicted:
     # A support that an update has evicted.
     int slot
     int position  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
-    double unscaled  # its coefficient divided by the store's `factor`
+    double unscaled_coefficient  # its coefficient divided by the store's `factor`
     double dot_factor
 
 
@@ -16,33 +22,33 @@ cdef class Changes(Batches):
     """The layer that changes the supports and their coefficients, and undoes that."""
 
     # The log of the update: values from before it, and what it added and evicted.
-    cdef int old_slots, old_capacity, old_columns
-    cdef int n_old  # supports from before the update that it has not evicted: the first in the order
-    cdef int64_t old_added
-    cdef double old_factor
-    cdef bint coefficients_saved  # whether `old_unscaled` is valid: a coefficient of a remaining support has changed
-    cdef double *old_unscaled
-    cdef int old_room
+    cdef int old_n_slots, old_capacity, old_n_columns
+    cdef int n_old_left  # supports from before the update that it has not evicted: the first in the order
+    cdef int64_t old_n_added
+    cdef double old_coefficient_factor
+    cdef bint coefficients_saved  # a coefficient of a remaining support has changed; `old_coefficients` has all of them
+    cdef double *old_coefficients  # unscaled
+    cdef int old_coefficients_room
     cdef Stack added  # slots
     cdef Evicted *evicted
     cdef int n_evicted, evicted_room
 
     def __dealloc__(self):
-        free(self.added.items); free(self.evicted); free(self.old_unscaled)
+        free(self.added.items); free(self.evicted); free(self.old_coefficients)
 
     cdef Py_ssize_t log_bytes(self) noexcept:
-        return self.old_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
+        return self.old_coefficients_room * sizeof(double) + self.evicted_room * sizeof(Evicted)
 
     # --- adding and evicting --------------------------------------------------------------------
 
     def add(self, x, double coefficient):
-        """Read an example, unless it is the point, and add it as the newest support; return its slot."""
+        """Add an example as the newest support; return its slot."""
         cdef int slot, k
         cdef int32_t *features
         cdef list owned = None
         cdef dict new_features = {}  # created before names are borrowed
         # New names are borrowed, and may be gone.
-        if not self.current or self.learning != <PyObject *>x or (self.n_unknown and not self.by_index):
+        if not self.point_valid or self.step_example != <PyObject *>x or (self.n_unknown and not self.by_index):
             if type(x) is not dict and type(x) is not Row:
                 x = as_dict(x)  # a dict that keeps the names alive
             self.read(x)
@@ -64,16 +70,16 @@ cdef class Changes(Batches):
             self.n_slots += 1
         self.features[slot] = features
         if self.window is not None:
-            self.window.change(slot)
-        if self.logging:
+            self.window.mark_changed(slot)
+        if self.in_update:
             push(&self.added, slot)
-        self.scored = self.filled = self.current = False
+        self.score_valid = self.kernels_valid = self.point_valid = False
         self.sort_point()
         for k in range(self.n_terms):
             self.put(self.sorted.ids[k], slot, self.sorted.values[k])
         if self.n_unknown:
             self.put_unknown(slot, new_features)
-        self.unscaled[slot] = coefficient / self.factor
+        self.unscaled_coefficient[slot] = coefficient / self.coefficient_factor
         self.dot_factor[slot] = self.point_dot_factor
         self.norm2[slot] = self.point_norm2
         self.cosine_factor[slot] = self.point_cosine_factor
@@ -128,17 +134,17 @@ cdef class Changes(Batches):
             self.evicted_room = 2 * self.evicted_room + 8
         self.reserve_point(self.n_features[slot])
         evicted = &self.evicted[self.n_evicted]
-        evicted.slot, evicted.unscaled, evicted.serial = slot, self.unscaled[slot], self.serials[i]
-        evicted.dot_factor = self.dot_factor[slot]
-        evicted.position = i if i < self.n_old else -1
-        self.n_old -= i < self.n_old
+        evicted.slot, evicted.serial = slot, self.serials[i]
+        evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficient[slot], self.dot_factor[slot]
+        evicted.position = i if i < self.n_old_left else -1
+        self.n_old_left -= i < self.n_old_left
         self.n_evicted += 1
-        self.scored = self.filled = self.current = False
+        self.score_valid = self.kernels_valid = self.point_valid = False
         self.n_live -= 1
         memmove(&self.order[i], &self.order[i + 1], (self.n_live - i) * sizeof(int32_t))
         memmove(&self.serials[i], &self.serials[i + 1], (self.n_live - i) * sizeof(int64_t))
-        self.unscaled[slot] = self.dot_factor[slot] = 0.0
-        if not self.logging:
+        self.unscaled_coefficient[slot] = self.dot_factor[slot] = 0.0
+        if not self.in_update:
             problem = self.finish()
             if problem is not None:
                 raise problem
@@ -167,7 +173,7 @@ cdef class Changes(Batches):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.unscaled[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
+        self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
         self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
@@ -178,41 +184,42 @@ cdef class Changes(Batches):
         cdef Buffer buffer = buffer_of(values)
         self.save_coefficients()
         if self.n_slots:
-            memcpy(self.unscaled, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
-        self.factor = 1.0
+            memcpy(self.unscaled_coefficient, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
+        self.coefficient_factor = 1.0
         self.clear_free()
-        self.scored = False
+        self.score_valid = False
 
     def add_coefficients(self, values):
-        """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
+        """Add a number to the coefficient of each slot; free slots ignore it."""
         cdef Buffer buffer = buffer_of(values)
         cdef double *by_slot = doubles(buffer, self.n_slots)
+        cdef double *coefficient = self.unscaled_coefficient
         cdef int slot
         self.save_coefficients()
         for slot in range(self.n_slots):
-            self.unscaled[slot] = self.sum_or_zero(self.unscaled[slot], by_slot[slot] / self.factor)
+            coefficient[slot] = self.sum_or_zero(coefficient[slot], by_slot[slot] / self.coefficient_factor)
         self.clear_free()
-        self.scored = False
+        self.score_valid = False
 
     cdef void clear_free(self) noexcept:
         """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):
-            self.unscaled[self.free_slots.items[k]] = 0.0
+            self.unscaled_coefficient[self.free_slots.items[k]] = 0.0
         for k in range(self.n_evicted):
-            self.unscaled[self.evicted[k].slot] = 0.0
+            self.unscaled_coefficient[self.evicted[k].slot] = 0.0
 
     cdef int save_coefficients(self) except -1:
         """Log all coefficients, before one of a remaining support changes."""
         cdef int k
-        if not self.logging or self.coefficients_saved or not self.n_slots:
+        if not self.in_update or self.coefficients_saved or not self.n_slots:
             return 0
-        if self.old_room < self.capacity:
-            self.old_unscaled = <double *>grown(self.old_unscaled, self.capacity * sizeof(double))
-            self.old_room = self.capacity
-        memcpy(self.old_unscaled, self.unscaled, self.n_slots * sizeof(double))
+        if self.old_coefficients_room < self.capacity:
+            self.old_coefficients = <double *>grown(self.old_coefficients, self.capacity * sizeof(double))
+            self.old_coefficients_room = self.capacity
+        memcpy(self.old_coefficients, self.unscaled_coefficient, self.n_slots * sizeof(double))
         for k in range(self.n_evicted):
-            self.old_unscaled[self.evicted[k].slot] = self.evicted[k].unscaled
+            self.old_coefficients[self.evicted[k].slot] = self.evicted[k].unscaled_coefficient
         self.coefficients_saved = True
         return 0
 
@@ -220,39 +227,40 @@ cdef class Changes(Batches):
         """Sum; 0 if the terms cancel within rounding."""
         return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
 
-    def scale_all(self, double c):
-        """Multiply every coefficient by `c`, in constant time."""
+    def scale_coefficients(self, double c):
+        """Multiply every coefficient by a number, in constant time."""
         cdef int slot
-        self.factor *= c
-        if not least_factor < fabs(self.factor) < most_factor:
+        self.coefficient_factor *= c
+        if not smallest_factor < fabs(self.coefficient_factor) < largest_factor:
             self.save_coefficients()
             for slot in range(self.n_slots):
-                self.unscaled[slot] *= self.factor
-            self.factor = 1.0
-            self.scored = False
+                self.unscaled_coefficient[slot] *= self.coefficient_factor
+            self.coefficient_factor = 1.0
+            self.score_valid = False
 
     # --- merging -------------------------------------------------------------------------------
 
     def merge(self, int slot, int target, double share):
         """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        cdef double *coefficient = self.unscaled_coefficient
         self.check_slot(slot)
         if share != 0.0:
             self.check_slot(target)
             self.save_coefficients()
-            self.unscaled[target] = self.sum_or_zero(self.unscaled[target], share * self.unscaled[slot])
+            coefficient[target] = self.sum_or_zero(coefficient[target], share * coefficient[slot])
         self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------
 
     def start(self):
         """Start an update: changes can be undone until it is finished."""
-        self.old_factor, self.old_added = self.factor, self.n_added
-        self.old_slots, self.n_old = self.n_slots, self.n_live
-        self.old_capacity, self.old_columns = self.capacity, self.n_columns
+        self.old_coefficient_factor, self.old_n_added = self.coefficient_factor, self.n_added
+        self.old_n_slots, self.n_old_left = self.n_slots, self.n_live
+        self.old_capacity, self.old_n_columns = self.capacity, self.n_columns
         self.fewest_free = self.free_columns.size
         self.named.size = self.converted.size = self.added.size = self.n_evicted = 0
         self.coefficients_saved = False
-        self.calibration.start(); self.logging = True
+        self.calibration.start(); self.in_update = True
 
     def undo(self):
         """Restore the state before the update, bit for bit."""
@@ -260,10 +268,11 @@ cdef class Changes(Batches):
         cdef Evicted *evicted
         # The order: supports that the update added stand after the old ones. Evicted ones return to their positions,
         # the last one first, and to their coefficients.
-        self.n_live = self.n_old
+        self.n_live = self.n_old_left
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.unscaled[evicted.slot], self.dot_factor[evicted.slot] = evicted.unscaled, evicted.dot_factor
+            self.unscaled_coefficient[evicted.slot] = evicted.unscaled_coefficient
+            self.dot_factor[evicted.slot] = evicted.dot_factor
             j = evicted.position
             if j >= 0:
                 memmove(&self.order[j + 1], &self.order[j], (self.n_live - j) * sizeof(int32_t))
@@ -271,13 +280,13 @@ cdef class Changes(Batches):
                 self.order[j], self.serials[j] = evicted.slot, evicted.serial
                 self.n_live += 1
         if self.coefficients_saved:
-            memcpy(self.unscaled, self.old_unscaled, self.old_slots * sizeof(double))
+            memcpy(self.unscaled_coefficient, self.old_coefficients, self.old_n_slots * sizeof(double))
         self.n_evicted = 0
         # The slots of added supports. A slot that was free returns to the stack of free slots.
         for k in range(self.added.size - 1, -1, -1):
             slot = self.added.items[k]
             self.drop_features(slot)
-            if slot < self.old_slots:
+            if slot < self.old_n_slots:
                 push(&self.free_slots, slot)
         # The stack of free columns. Its lowest `fewest_free` items were never taken, so they are right. `named` lists
         # the items that were taken above them, the highest first, and the columns that were made. So they return in
@@ -289,14 +298,14 @@ cdef class Changes(Batches):
             if self.names[j] is not None:
                 self.free_column(j)
             self.free_columns.size = self.fewest_free
-            if j < self.old_columns:
+            if j < self.old_n_columns:
                 self.free_columns.items[self.fewest_free] = j
                 self.fewest_free += 1
                 self.free_columns.size += 1
-        self.n_columns = self.old_columns
+        self.n_columns = self.old_n_columns
         # Arrays that have grown may stay larger than the capacity: it is a lower bound of their size.
         self.capacity = self.old_capacity
-        self.calibration.undo(); self.logging = False
+        self.calibration.undo(); self.in_update = False
         for k in range(self.converted.size - 1, -1, -1):
             j = self.converted.items[k]
             try:
@@ -304,17 +313,17 @@ cdef class Changes(Batches):
                     self.make_dense(max(j, ~j), j < 0)
             except MemoryError:
                 pass  # the other form has the same values
-        self.n_slots = self.old_slots
-        self.factor, self.n_added = self.old_factor, self.old_added
-        self.scored = self.filled = self.current = False
+        self.n_slots = self.old_n_slots
+        self.coefficient_factor, self.n_added = self.old_coefficient_factor, self.old_n_added
+        self.score_valid = self.kernels_valid = self.point_valid = False
 
     def finish(self):
-        """Delete the values of evicted supports; return an exception that their names' code raised, or None."""
+        """Finish the update; return an exception that a forgotten name's code raised, or None."""
         cdef int i, k, slot, n_emptied
         problem = None
-        self.logging = False
+        self.in_update = False
         if self.n_evicted:
-            self.scored = self.filled = self.current = False
+            self.score_valid = self.kernels_valid = self.point_valid = False
         for i in range(self.n_evicted):
             slot = self.evicted[i].slot
             n_emptied = self.drop_features(slot)

@@ -1,4 +1,4 @@
-# Aligned memory, and stacks of the numbers of columns or slots.
+# Aligned memory, and stacks of the numbers of columns or slots, for all layers.
 
 cdef void *grown_aligned(void *block, Py_ssize_t before, Py_ssize_t after, Py_ssize_t size) except NULL:
     """The block, from `drift_grow`, resized from `before` to `after` items of `size` bytes; new ones are 0."""

@@ -1,4 +1,8 @@
 # Declarations of the store's C types and functions.
+#
+# Headers with code by precision are included twice, with REAL float and double. Such a function has two names,
+# `f_float` and `f_double`; a macro `f(wide, ...)` below calls the right one. So a new one needs a macro and a
+# declaration here, any other C function a declaration alone.
 
 cdef extern from *:
     """
@@ -17,7 +21,7 @@ cdef extern from *:
     #define DRIFT_EITHER(name, wide, ...) ((wide) ? name##_double(__VA_ARGS__) : name##_float(__VA_ARGS__))
     #define drift_dots(wide, ...) DRIFT_EITHER(drift_dots, wide, __VA_ARGS__)
     #define drift_score(wide, ...) DRIFT_EITHER(drift_score, wide, __VA_ARGS__)
-    #define drift_unscale(wide, ...) DRIFT_EITHER(drift_unscale, wide, __VA_ARGS__)
+    #define drift_inner_products(wide, ...) DRIFT_EITHER(drift_inner_products, wide, __VA_ARGS__)
     #define drift_put(wide, ...) DRIFT_EITHER(drift_put, wide, __VA_ARGS__)
     #define drift_get(wide, ...) DRIFT_EITHER(drift_get, wide, __VA_ARGS__)
     #define drift_drop(wide, ...) DRIFT_EITHER(drift_drop, wide, __VA_ARGS__)
@@ -72,7 +76,7 @@ cdef extern from *:
     double drift_score(
         bint, const double *, const void *, const double *, double, const double *, double, int, int, double, double *
     ) nogil
-    void drift_unscale(bint, double *, const void *, const double *, double, int) nogil
+    void drift_inner_products(bint, double *, const void *, const double *, double, int) nogil
     int drift_put(bint, DriftColumn *, int, double, int, int) nogil
     double drift_get(bint, DriftColumn *, int) nogil
     void drift_drop(bint, DriftColumn *, int, int) nogil

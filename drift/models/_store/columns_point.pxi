@@ -1,4 +1,8 @@
 # The point: the example read last, from a dict, a row or a support, by the store's columns.
+#
+# `read`, `read_row_at` and `read_slot` make it. Its features that some support has are `terms`, the others are
+# `unknown`. Three flags say what is valid: `point_valid`, `kernels_valid`, `score_valid`. If the next example equals
+# the point, all of it is kept, so that predicting and then learning an example reads and scores it once.
 
 cdef struct Sum:
     # A compensated sum, so that |x|^2 does not depend on the order of the features.
@@ -62,13 +66,13 @@ cdef class Point(Slots):
     cdef object row_names  # of the array's columns; None for numbers
     cdef unsigned long reader  # the thread that read it
     cdef readonly int64_t n_read  # number of points read
-    cdef PyObject *learning  # the example of the current step, as long as it is the point; else NULL
+    cdef PyObject *step_example  # the example of the current step, as long as it is the point; else NULL
 
     # The point: a term for each feature that a support has.
     cdef Terms terms  # in the order read
     cdef Terms sorted  # by column, and divided by `divisor`
     cdef int n_terms
-    cdef bint ordered  # whether `sorted` is valid
+    cdef bint sorted_valid
     cdef double read_norm2  # |x|^2 as read, with new features
     cdef double divisor, point_dot_factor, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
@@ -78,15 +82,15 @@ cdef class Point(Slots):
     cdef int point_room  # of all arrays above
 
     # What is valid. A change of the supports ends all three, a change of coefficients the last.
-    cdef bint current  # the point: its columns are those of its features
-    cdef bint filled  # `kernels`
-    cdef bint scored  # `point_score`
+    cdef bint point_valid  # its columns are those of its features
+    cdef bint kernels_valid
+    cdef bint score_valid  # `point_score`
 
     # The previous point, to recognise it.
     cdef Terms previous
     cdef int previous_n_terms
     cdef double previous_norm2
-    cdef bint was_filled, was_scored
+    cdef bint kernels_were_valid, score_was_valid
 
     def __cinit__(self):
         self.reserve_point(8)
@@ -135,16 +139,16 @@ cdef class Point(Slots):
         self.guard.check()
         self.reader = PyThread_get_thread_ident()
         self.terms, self.previous = self.previous, self.terms
-        self.previous_n_terms = self.n_terms if self.scored or self.filled else -1
-        self.was_scored, self.was_filled = self.scored, self.filled
+        self.previous_n_terms = self.n_terms if self.score_valid or self.kernels_valid else -1
+        self.score_was_valid, self.kernels_were_valid = self.score_valid, self.kernels_valid
         self.previous_norm2 = self.read_norm2
         self.n_terms = self.n_given = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
         self.row_names = None
         self.n_read += 1
-        self.learning = NULL
-        self.scored = self.filled = self.current = self.ordered = False
+        self.step_example = NULL
+        self.score_valid = self.kernels_valid = self.point_valid = self.sorted_valid = False
         return 0
 
     cdef bint end_point(self, int n_terms, int n_unknown, double norm2) noexcept:
@@ -179,17 +183,17 @@ cdef class Point(Slots):
             and memcmp(self.terms.ids, self.previous.ids, n_terms * sizeof(int32_t)) == 0
             and memcmp(self.terms.values, self.previous.values, n_terms * sizeof(double)) == 0
         ):
-            self.scored, self.filled = self.was_scored, self.was_filled
-            self.ordered = True  # as the previous point, which is equal
-        self.current = True
+            self.score_valid, self.kernels_valid = self.score_was_valid, self.kernels_were_valid
+            self.sorted_valid = True  # as the previous point, which is equal
+        self.point_valid = True
         return True
 
     cdef void sort_point(self) noexcept:
         """Sort the point by column, so that the order of its features does not matter."""
         cdef int k, largest = 0
-        if self.ordered:
+        if self.sorted_valid:
             return
-        self.ordered = True
+        self.sorted_valid = True
         for k in range(self.n_terms):
             largest = max(largest, self.terms.ids[k])
             self.keys[k] = (<uint64_t>self.terms.ids[k] << 32) | <uint64_t>k
@@ -222,7 +226,7 @@ cdef class Point(Slots):
                 self.read_any(features)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
-        if not self.current:
+        if not self.point_valid:
             raise refusal_of(features, largest_self_kernel=self.largest_self_kernel)
 
     cdef bint is_same(self, dict features) except -1:
@@ -234,7 +238,7 @@ cdef class Point(Slots):
         cdef PyObject *name
         cdef PyObject *value
         cdef Given *given = self.given
-        if not (self.current and self.plain) or len(features) != self.n_given:
+        if not (self.point_valid and self.plain) or len(features) != self.n_given:
             return False
         while PyDict_Next(features, &position, &name, &value):
             if not drift_is_number(value, given.value):
@@ -340,7 +344,7 @@ cdef class Point(Slots):
         """Whether the row that the view took equals the example read last."""
         cdef int k, n = 0
         cdef double v
-        if not (self.current and self.by_index) or self.row_names is not self.batch_names:
+        if not (self.point_valid and self.by_index) or self.row_names is not self.batch_names:
             return False
         for k in range(view.count):
             v = view.numbers[k]
@@ -392,7 +396,7 @@ cdef class Point(Slots):
         return index if self.row_names is None else self.row_names[index]
 
     def read_slot(self, int slot):
-        """Read a support as the point."""
+        """Read the support in a slot as the point."""
         cdef int k
         self.check_slot(slot)
         self.start_point()
@@ -411,4 +415,4 @@ cdef class Point(Slots):
         self.point_norm2 = self.norm2[slot]
         self.point_cosine_factor = self.cosine_factor[slot]
         self.read_norm2 = -1.0  # differs from every example's
-        self.current = True
+        self.point_valid = True

@@ -1,4 +1,7 @@
 # The point's kernel values, and its scores under one set of coefficients or several.
+#
+# A score of a linear or polynomial kernel needs no kernel values: `drift_score` makes it of the inner products in one
+# pass. What needs them calls `compute_kernels`, which computes them once for a point. Arithmetic is in scores.h.
 
 cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
@@ -8,10 +11,10 @@ cdef class Scores(Point):
     cdef double cached_norm2
 
     cdef int compute_dots(self) except -1:
-        """Fill `dots` with the inner products of the point and every slot, both scaled."""
-        cdef int n = self.padded()
+        """Fill `dots` with the inner products of the stored values of the point and every slot."""
+        cdef int n = self.padded_slots()
         cdef const void *sums = NULL
-        if not self.current:
+        if not self.point_valid:
             raise RuntimeError(NO_POINT)
         self.sort_point()
         if self.window is not None and self.window.covers(self.window_row, n):
@@ -25,22 +28,25 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             self.point_score = drift_score(
-                self.wide, self.unscaled, self.dots, self.dot_factor, self.point_dot_factor, self.cosine_factor,
-                self.coef0 * self.point_cosine_factor, n, self.degree, self.tie, &self.point_rounding
+                self.wide, self.unscaled_coefficient, self.dots, self.dot_factor, self.point_dot_factor,
+                self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie,
+                &self.point_rounding
             )
         else:
             n = self.compute_kernels()
-            self.point_score = drift_score_of_kernels(self.unscaled, self.kernels, n, self.tie, &self.point_rounding)
+            self.point_score = drift_score_of_kernels(
+                self.unscaled_coefficient, self.kernels, n, self.tie, &self.point_rounding
+            )
         return 0
 
     cdef int compute_kernels(self) except -1:
         """Fill `kernels` with the kernel between the point and every slot; return their number."""
-        cdef int n = self.padded()
+        cdef int n = self.padded_slots()
         cdef list near
-        if self.filled:
+        if self.kernels_valid:
             return n
         self.compute_dots()
-        drift_unscale(self.wide, self.kernels, self.dots, self.dot_factor, self.point_dot_factor, n)
+        drift_inner_products(self.wide, self.kernels, self.dots, self.dot_factor, self.point_dot_factor, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
@@ -51,10 +57,10 @@ cdef class Scores(Point):
             else:
                 drift_rbf_float(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
             for slot in near:
-                self.kernels[<int>slot] = exp(-self.gamma * self.distance(slot))
+                self.kernels[<int>slot] = exp(-self.gamma * self.squared_distance(slot))
         else:
             self.call_kernel()
-        self.filled = True
+        self.kernels_valid = True
         return n
 
     cdef list near_slots(self):
@@ -68,7 +74,7 @@ cdef class Scores(Point):
                 near.append(slot)
         return near
 
-    cdef double distance(self, int slot) except -1.0:
+    cdef double squared_distance(self, int slot) except -1.0:
         """Squared distance between the point and a support, feature by feature."""
         cdef int k
         cdef double value, other, sum
@@ -93,12 +99,12 @@ cdef class Scores(Point):
         """Apply a user's kernel to the inner products in `kernels`."""
         cdef bytes dots = (<char *>self.kernels)[:self.n_slots * sizeof(double)]
         cdef int n
-        self.apply_kernel(np.frombuffer(dots), self.norms(), self.point_norm2, self.kernels)
-        for n in range(self.n_slots, self.padded()):
+        self.apply_kernel(np.frombuffer(dots), self.squared_norms(), self.point_norm2, self.kernels)
+        for n in range(self.n_slots, self.padded_slots()):
             self.kernels[n] = 0.0
         return 0
 
-    cdef object norms(self):
+    cdef object squared_norms(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
         norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.n_slots * sizeof(double)]))
         if self.free_slots.size:
@@ -127,7 +133,7 @@ cdef class Scores(Point):
         cdef int slot
         cdef double alike = 1.0 if self.kernel_kind == DRIFT_RBF else drift_power(1.0 + self.coef0, self.degree)
         if self.kernel_kind == DRIFT_CUSTOM:
-            norms = self.norms()
+            norms = self.squared_norms()
             return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.n_slots):
             if self.cosine or self.kernel_kind == DRIFT_RBF:
@@ -137,14 +143,14 @@ cdef class Scores(Point):
         return 0
 
     cpdef double score(self) except? -1.0:
-        """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
+        """Return the point's sum of coefficient * kernel; 0 within rounding of 0."""
         self.check_reader()
-        if not self.scored:
+        if not self.score_valid:
             self.compute_score()
             if self.point_rounding - self.point_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
                 raise no_finite_value(self.kernel)
-            self.scored = True
-        return self.factor * self.point_score
+            self.score_valid = True
+        return self.coefficient_factor * self.point_score
 
     def score_of(self, x):
         """Read an example and return its score."""
@@ -152,8 +158,8 @@ cdef class Scores(Point):
         return self.score()
 
     def rounding(self):
-        """Bound on the rounding error of the last score."""
-        return fabs(self.factor) * self.point_rounding
+        """Return a bound on the rounding error of the last score."""
+        return fabs(self.coefficient_factor) * self.point_rounding
 
     def write_kernels(self, out):
         """Write the kernel between the point and each slot; return the number of slots."""
@@ -166,7 +172,7 @@ cdef class Scores(Point):
         return self.n_slots
 
     def self_kernel(self):
-        """Kernel between the point and itself."""
+        """Return the kernel between the point and itself, which may have become a support."""
         cdef double norm2 = 1.0 if self.cosine else self.point_norm2
         self.check_reader()
         if self.cached_self_kernel is None or norm2 != self.cached_norm2:
@@ -199,7 +205,7 @@ cdef class Scores(Point):
         return finite
 
     def nearest(self, int slot, slots=None):
-        """Read a support as the point; return the slot of its nearest neighbour, and a share to merge."""
+        """Read a support as the point; return its nearest neighbour's slot and a share to merge."""
         cdef Buffer buffer = None if slots is None else buffer_of(slots)
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
         cdef double *shares

@@ -1,4 +1,8 @@
-# The lowest layer: columns by feature, their names, and the supports' slots.
+# The lowest layer: columns by feature, their names, and the supports' slots. It holds what a store is.
+#
+# A column has a name and at least one value, or it is free and in `free_columns`. A slot below `n_slots` has a
+# support, or it is free and in `free_slots`, or the current update has evicted its support. `order` has the slots of
+# supports, the oldest first. The layers above read all this; only `Changes` adds and removes.
 
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     """Array column of a name, or -1 if there is none below `width`."""
@@ -40,16 +44,16 @@ cdef class Slots:
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
     cdef Py_ssize_t batch_width
 
-    # The slots. A free one has coefficient, `dot_factor` and |x|^2 0, and no features.
-    # One that the current update has evicted has the first two already.
+    # The slots. In a free slot the coefficient, `dot_factor` and |x|^2 are 0, and there are no features. A slot whose
+    # support the current update has evicted has the coefficient and `dot_factor` 0 already; `finish` does the rest.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
     cdef int n_slots  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
     cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
-    cdef double *unscaled  # the coefficient divided by `factor`, so that scaling all takes constant time
-    cdef double factor
-    cdef double *dot_factor  # stored inner product * both factors = inner product; with a cosine, of the scaled examples
+    cdef double *unscaled_coefficient  # divided by `coefficient_factor`, so that scaling all takes constant time
+    cdef double coefficient_factor  # of all coefficients
+    cdef double *dot_factor  # stored values' inner product * both factors = inner product, the cosine factors included
     cdef double *norm2  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
@@ -64,8 +68,8 @@ cdef class Slots:
     cdef int n_live  # number of supports
     cdef readonly int64_t n_added  # the last serial number
 
-    # The log of columns: see `Changes.undo`.
-    cdef bint logging
+    # The log of columns, which `Changes.undo` reads.
+    cdef bint in_update  # changes are logged
     cdef Stack named  # columns that got a name
     cdef Stack converted  # j: column j turned dense; ~j: it turned sparse
     cdef int fewest_free  # the least number of free columns since the update began
@@ -91,7 +95,7 @@ cdef class Slots:
             self.gamma = kernel.gamma
         self.normalize = self.kernel_kind != DRIFT_CUSTOM and kernel.scales_rows
         self.cosine = self.kernel_kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.normalize
-        self.factor = 1.0
+        self.coefficient_factor = 1.0
         self.names = []
         self.guard = Guard()
         self.calibration = Calibration()
@@ -106,28 +110,28 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.unscaled); drift_free(self.dot_factor); drift_free(self.norm2)
+        drift_free(self.unscaled_coefficient); drift_free(self.dot_factor); drift_free(self.norm2)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
 
     # --- reading the supports -------------------------------------------------------------------
 
     def n_supports(self):
-        """Number of supports."""
+        """Return the number of supports."""
         return self.n_live
 
     def slot(self, int i):
-        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
+        """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
         if not -self.n_live <= i < self.n_live:
             raise IndexError(f"support {i} of {self.n_live}")
         return self.order[i + self.n_live if i < 0 else i]
 
     def slots(self):
-        """The supports' slots, the oldest first."""
+        """Return the supports' slots, the oldest first."""
         return [self.order[k] for k in range(self.n_live)]
 
     def support_serials(self):
-        """Serial number of each support, counting all ever added from 1; the oldest first."""
+        """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
         return [self.serials[k] for k in range(self.n_live)]
 
     def support(self, int slot):
@@ -141,9 +145,9 @@ cdef class Slots:
         return x
 
     def coefficient_in(self, int slot):
-        """Coefficient of a support."""
+        """Return the coefficient of the support in a slot."""
         self.check_slot(slot)
-        return self.factor * self.unscaled[slot]
+        return self.coefficient_factor * self.unscaled_coefficient[slot]
 
     def coefficients(self, out):
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
@@ -151,13 +155,13 @@ cdef class Slots:
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
         for slot in range(self.n_slots):
-            by_slot[slot] = self.factor * self.unscaled[slot]
+            by_slot[slot] = self.coefficient_factor * self.unscaled_coefficient[slot]
         return self.n_slots
 
     def smallest(self, sizes=None):
-        """Slot of the smallest support, without the newest; of equal ones the oldest."""
+        """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
         cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
-        cdef const double *size = self.unscaled if sizes is None else doubles(buffer, self.n_slots)
+        cdef const double *size = self.unscaled_coefficient if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k
         for k in range(self.n_live - 1):
@@ -167,7 +171,7 @@ cdef class Slots:
                 return self.order[k]
         raise IndexError("no support but the newest")
 
-    # --- internals ------------------------------------------------------------------------------
+    # --- slots, from inside ---------------------------------------------------------------------
 
     cdef inline int check_slot(self, int slot) except -1:
         """Raise IndexError unless there is a support in the slot."""
@@ -178,7 +182,7 @@ cdef class Slots:
     cdef double cosine_factor_of(self, double norm2) noexcept:
         """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
 
-        It scales k(x, x) to that of an example of unit norm.
+        It makes k(x, x) that of an example of unit norm.
         """
         return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
 
@@ -186,15 +190,18 @@ cdef class Slots:
         """What the slot's values were divided by: its `dot_factor` is this times its cosine factor."""
         return self.dot_factor[slot] / self.cosine_factor[slot] if self.dot_factor[slot] else 0.0  # exact
 
-    cdef int padded(self) noexcept:
+    cdef int padded_slots(self) noexcept:
         """The slots in use, rounded up to the lanes."""
         return (self.n_slots + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
 
+    # --- columns --------------------------------------------------------------------------------
+
     cdef double get(self, DriftColumn *column, int slot) noexcept:
+        """The stored value of a slot in a column; 0 if it has none."""
         return drift_get(self.wide, column, slot)
 
     cdef int put(self, int j, int slot, double value) except -1:
-        """Write a scaled value into a slot, unless it rounds to 0."""
+        """Write a value, divided by the slot's divisor, into a slot, unless it rounds to 0."""
         cdef int max_sparse = self.capacity // DRIFT_DENSE
         cdef bint dense = drift_is_dense(&self.columns[j])
         value = value if self.wide else <float>value
@@ -212,7 +219,7 @@ cdef class Slots:
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
         """Log a column's conversion between dense and sparse, if there was one."""
-        if dense != drift_is_dense(&self.columns[j]) and self.logging and self.converted.size < self.converted.room:
+        if dense != drift_is_dense(&self.columns[j]) and self.in_update and self.converted.size < self.converted.room:
             push(&self.converted, ~j if dense else j)
 
     cdef int make_dense(self, int j, bint dense) except -1:
@@ -227,6 +234,8 @@ cdef class Slots:
             raise MemoryError(NO_MEMORY)
         return 0
 
+    # --- names of columns -----------------------------------------------------------------------
+
     cdef int find(self, name) except -2:
         """Column of a name, or -1."""
         return drift_vocabulary_find(&self.vocabulary, <PyObject *>name, hash(name), NULL, False)
@@ -239,7 +248,7 @@ cdef class Slots:
         self.name_column(j, name)
         if not appended:
             self.free_columns.size -= 1
-        if self.logging and (appended or self.free_columns.size < self.fewest_free):
+        if self.in_update and (appended or self.free_columns.size < self.fewest_free):
             push(&self.named, j)
             self.fewest_free = min(self.fewest_free, self.free_columns.size)
         return j
@@ -258,6 +267,7 @@ cdef class Slots:
         return j
 
     cdef int name_column(self, int j, name) except -1:
+        """Enter a column's name in the vocabulary, and in the batch's table if it is there."""
         cdef Py_ssize_t position = self.position_of(name)
         if drift_vocabulary_enter(&self.vocabulary, <PyObject *>name, hash(name), j):
             raise MemoryError(NO_MEMORY)
@@ -286,6 +296,8 @@ cdef class Slots:
         push(&self.free_columns, j)
         drift_clear(&self.columns[j])
         return problem
+
+    # --- the batch's columns --------------------------------------------------------------------
 
     cdef Py_ssize_t position_of(self, name) except -2:
         """Position of a name among the batch's columns, or -1."""
@@ -336,6 +348,8 @@ cdef class Slots:
         self.column_of, self.batch_width = NULL, 0
         self.batch_names = self.positions = None
 
+    # --- room -----------------------------------------------------------------------------------
+
     cdef int reserve_slots(self, int count) except -1:
         """Make room for `count` slots, doubling up to the limit."""
         cdef int j, before = self.capacity, after = max(2 * before, count)
@@ -350,7 +364,7 @@ cdef class Slots:
         self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
-        self.unscaled = <double *>grown_aligned(self.unscaled, before, after, sizeof(double))
+        self.unscaled_coefficient = <double *>grown_aligned(self.unscaled_coefficient, before, after, sizeof(double))
         self.dot_factor = <double *>grown_aligned(self.dot_factor, before, after, sizeof(double))
         self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))

@@ -1,4 +1,7 @@
 # A step of a binary model: the point's score, then an update unless the model needs none.
+#
+# This is `KernelClassifier._step` (drift/models/_template/binary.py) without the calls that most examples do not need.
+# `learn` takes it for one example, `Batches.learn_rows` for the rows of a batch.
 
 cdef class Steps(Scores):
     """The layer that lets a model learn the point. `learner.py` says what it asks of the model."""
@@ -27,7 +30,7 @@ cdef class Steps(Scores):
         cdef double weight = self.weight_of(model)
         cdef bint outermost = self.guard.enter()
         cdef dict attributes
-        self.learning = <PyObject *>x  # `add` need not compare it with the point
+        self.step_example = <PyObject *>x  # `add` need not compare it with the point
         try:
             self.guard.join(model)
             attributes = attributes_of(model)
@@ -43,7 +46,7 @@ cdef class Steps(Scores):
             self.guard.undo(outermost)
             raise
         finally:
-            self.learning = NULL
+            self.step_example = NULL
         self.guard.finish(outermost)
         return 0
 
@@ -55,8 +58,8 @@ cdef class Steps(Scores):
     cdef bint would_adopt(self, y, model) except -1:
         """Whether a model would adopt a label, that is, predict another kind of labels from now on.
 
-        Most labels are of the kind known, and the model need not be asked, except a `TwoOrMore`
-        that has learnt one of its two labels.
+        Most labels are of the kind known. Then the model need not be asked, except while it has
+        `_only_sign`; `Learner` says when that is.
         """
         cdef dict attributes = attributes_of(model)
         cdef bint is_known = type(y) is bool or type(y) is type(attributes["_labels"][0])

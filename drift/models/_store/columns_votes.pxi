@@ -1,4 +1,5 @@
-# The vote of a VotedPerceptron: no method of a store, but of its kernel values, which it reads in place.
+# The vote of a VotedPerceptron. It is a function, not a method of the store, since one algorithm alone needs it. It
+# reads the store's kernel values in place.
 
 def prefix_votes(Scores store not None, slots, coefficients, survived, bint averaged):
     """Score the point under all prefixes of an expansion; return their vote and the last score."""

@@ -1,22 +1,24 @@
-# A window: sums over the dense columns for the next rows of a batch. See window.h.
+# A window: sums over the dense columns for the next rows of a batch, of which window.h says why.
+#
+# `Batches.open_window` makes it, `Scores.compute_dots` starts from its sums, `Changes.add` marks slots as changed.
 
 @cython.final
 cdef class Window:
     """Rows of a batch from `first` on, each with its sum in every slot."""
 
     cdef object view  # of the batch
-    cdef int first, size, slots
+    cdef int first, n_rows, n_slots
     cdef bint wide
     cdef void *recorded
     cdef void *sums
     cdef int changed[DRIFT_CHANGES]  # first slot of each changed block
     cdef int n_changed
 
-    def __cinit__(self, view, int first, int slots, bint wide):
+    def __cinit__(self, view, int first, int n_slots, bint wide):
         cdef Py_ssize_t real = sizeof(double) if wide else sizeof(float)
-        self.view, self.first, self.slots, self.wide = view, first, slots, wide
+        self.view, self.first, self.n_slots, self.wide = view, first, n_slots, wide
         self.recorded = malloc(drift_window_size(wide))
-        self.sums = drift_grow(NULL, 0, DRIFT_WINDOW * slots * real)
+        self.sums = drift_grow(NULL, 0, DRIFT_WINDOW * n_slots * real)
         if self.recorded == NULL or self.sums == NULL:
             raise MemoryError("no memory for a window")
 
@@ -25,20 +27,20 @@ cdef class Window:
 
     def __sizeof__(self):
         cdef Py_ssize_t real = sizeof(double) if self.wide else sizeof(float)
-        return object.__sizeof__(self) + drift_window_size(self.wide) + DRIFT_WINDOW * self.slots * real
+        return object.__sizeof__(self) + drift_window_size(self.wide) + DRIFT_WINDOW * self.n_slots * real
 
-    cdef bint covers(self, int i, int slots) noexcept:
+    cdef bint covers(self, int i, int n_slots) noexcept:
         """Whether there are sums of row `i` for this many slots."""
-        return self.first <= i < self.first + self.size and slots == self.slots
+        return self.first <= i < self.first + self.n_rows and n_slots == self.n_slots
 
-    cdef void change(self, int slot) noexcept:
+    cdef void mark_changed(self, int slot) noexcept:
         """Record a new support in a slot. Sums of a free slot are never used, since its coefficient is 0."""
         cdef int k, block = slot // DRIFT_LANES * DRIFT_LANES
         for k in range(self.n_changed):
             if self.changed[k] == block:
                 return
         if self.n_changed == DRIFT_CHANGES:
-            self.size = 0
+            self.n_rows = 0
             return
         self.changed[self.n_changed] = block
         self.n_changed += 1
@@ -51,5 +53,5 @@ cdef class Window:
         if not drift_is_recorded(self.wide, self.recorded, row, columns, ids, values, count):
             return NULL
         for k in range(self.n_changed):
-            drift_sum_block(self.wide, self.recorded, self.sums, row, self.slots, self.changed[k])
-        return <char *>self.sums + <Py_ssize_t>row * self.slots * (sizeof(double) if self.wide else sizeof(float))
+            drift_sum_block(self.wide, self.recorded, self.sums, row, self.n_slots, self.changed[k])
+        return <char *>self.sums + <Py_ssize_t>row * self.n_slots * (sizeof(double) if self.wide else sizeof(float))

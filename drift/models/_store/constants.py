@@ -1,6 +1,7 @@
 """Constants of both column stores: of how they round, and of how the compiled one keeps columns.
 
-`drift.models._base.rounding` has `TIE`, for sums of float64.
+`TIE`, the one for sums of float64, is in `drift/models/_base/rounding.py`. The last three are
+macros in `columns.h` and `portable.h`, too; `columns.pyx` checks that they agree.
 """
 
 __all__ = [
@@ -10,12 +11,12 @@ __all__ = [
     "EXACT_ABOVE",
     "EXACT_ABOVE_FLOAT32",
     "LANES",
-    "LEAST_FACTOR",
-    "MOST_FACTOR",
-    "SAME",
+    "LARGEST_FACTOR",
+    "LARGEST_FLOAT32_ZERO",
+    "SAME_SHARE",
+    "SMALLEST_FACTOR",
     "SPARSE",
     "TIE_FLOAT32",
-    "VANISHES",
     "ZERO_EXPONENT",
 ]
 
@@ -30,14 +31,16 @@ EXACT_ABOVE, EXACT_ABOVE_FLOAT32 = 2.0**36, 2.0**10
 DISTANCE_ERROR, DISTANCE_ERROR_FLOAT32 = 2.0**-46, 2.0**-20
 #: ``exp(-ZERO_EXPONENT)``, 2e-22, vanishes beside the rounding of a score.
 ZERO_EXPONENT = 50.0
-#: A support and the point may be the same example if their squared distance is at most
-#: ``SAME |x|^2``.
-SAME = 2.0**-16
+#: A support and the point may be the same example if their squared distance is at most this share
+#: of ``|x|^2``.
+SAME_SHARE = 2.0**-16
 #: Magnitudes up to this are 0 in float32.
-VANISHES = 2.0**-150
-#: A hypothesis has a factor, so that all coefficients are scaled in constant time. Outside of these
-#: bounds it moves into the coefficients, long before it or they could under- or overflow.
-LEAST_FACTOR, MOST_FACTOR = 1e-100, 1e100
-#: A column turns dense above one value in `DENSE` slots, sparse below one in `SPARSE`. Slots come
-#: in multiples of `LANES`, so that loops over slots have no tail.
-DENSE, SPARSE, LANES = 8, 16, 16
+LARGEST_FLOAT32_ZERO = 2.0**-150
+#: Scaling all coefficients of a hypothesis changes one factor of them, in constant time. Outside of
+#: these bounds that factor moves into the coefficients, long before it or they under- or overflow.
+SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
+#: A column turns dense if more than one in `DENSE` slots has a value, sparse if less than one in
+#: `SPARSE` has.
+DENSE, SPARSE = 8, 16
+#: Slots come in multiples of this, so that loops over slots have no tail.
+LANES = 16

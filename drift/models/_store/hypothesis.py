@@ -67,7 +67,7 @@ class Hypothesis(Protocol):
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, from 0; return its slot."""
 
-    def scale(self, c: float) -> None:
+    def scale_coefficients(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
 
     def smallest(self) -> int:

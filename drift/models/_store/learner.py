@@ -15,13 +15,20 @@ class Learner(Protocol):
 
     The model is a `Part` whose score is the supports' sum. The plain store calls its `_step`. The
     compiled store takes the same step itself. Of the model's attributes it sets only the two
-    counts; hooks change the others.
+    counts; hooks change the others. It reads the counts, `_kind`, `_labels` and `_only_sign` from
+    the model's `__dict__`, so a class must not make properties of them.
     """
 
     n_mistakes: int
     n_updates: int
+    #: The kind of labels learnt, a key of `SIGNS` in `binary_labels.py`; "any" at first.
     _kind: str
+    #: The negative and the positive label, as they are predicted.
     _labels: tuple[Label, Label]
+    #: The sign of all labels learnt, in the `__dict__` only while `_would_adopt` must be asked
+    #: about labels of a kind that is known; else None.
+    _only_sign: float | None
+    #: Weight of the example: other than 1 only within an update.
     _weight: float
 
     @property
@@ -29,16 +36,16 @@ class Learner(Protocol):
         """An example with a margin above this causes no update. `learn_rows` reads it once."""
 
     def _would_adopt(self, y: Label) -> bool:
-        """Whether ``_adopt(y)`` would change the labels that are predicted or can be learnt."""
+        """Whether ``_adopt(y)`` would change what the model knows of labels."""
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        """Whether the example read last changes the hypothesis."""
+        """Whether the point changes the hypothesis."""
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        """Change the hypothesis by the example read last."""
+        """Change the hypothesis by the point."""
 
     def _adopt(self, y: Label) -> None:
-        """Predict labels of this kind from now on."""
+        """Record that a label is learnt. Later predictions are of its kind."""
 
     def _step(self, x: Features, y: Label, sign: float, score: float) -> None:
-        """Count the example, ask `_should_update`, and do what the compiled store does."""
+        """Learn the point within an update: count it, ask `_should_update`, update, adopt."""

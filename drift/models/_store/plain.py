@@ -1,7 +1,9 @@
 """The column store in plain Python: the oracle of the compiled one, and the fallback without it.
 
-`columns.pyi` says what each public method does. Values and sums are double, even if `wide` is
-False.
+`columns.pyi` says what each public method does; methods stand here in its order. Values are those
+of the examples, of unit norm if the kernel normalises them: there are no divisors, except in
+`state`. Values and sums are double, even if `wide` is False. A rollback is the guard's: it restores
+what `rollback_copy` returned.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from drift.models._base.guard import Guard, alone, undoes_itself
 from drift.models._base.rounding import TIE, sum_or_zero
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
-from drift.models._store.constants import DENSE, EXACT_ABOVE, LANES, SAME, VANISHES
+from drift.models._store.constants import (
+    DENSE,
+    EXACT_ABOVE,
+    LANES,
+    LARGEST_FLOAT32_ZERO,
+    SAME_SHARE,
+)
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
 if TYPE_CHECKING:
@@ -49,9 +57,10 @@ class ColumnStore:
         self.largest_self_kernel = LARGEST  # a bound on k(x, x), for kernels that grow with x
         # A subclass of these may override the computation.
         built_in = type(kernel) in {Linear, Polynomial, RBF}
-        scaled = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.scales_rows
-        self.normalize = built_in and scaled  # examples are stored with unit norm
-        self._grows = isinstance(kernel, (Linear, Polynomial)) and built_in and not kernel.normalize
+        unit_norm = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.scales_rows
+        self.normalize = built_in and unit_norm  # examples are stored with unit norm
+        grows = isinstance(kernel, (Linear, Polynomial)) and not kernel.normalize
+        self._kernel_grows = built_in and grows
         # The columns. Each dict is replaced, never changed.
         self.columns: list[dict[int, float]] = []  # values by slot
         self.names: list[Hashable] = []
@@ -69,22 +78,27 @@ class ColumnStore:
         self.n_added = 0  # the last serial number
         # The point.
         self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)  # its terms, and |x|^2
-        self.unknown = 0.0  # sum of squares of its new features
+        self.unknown_norm2 = 0.0  # sum of squares of its new features
         self.n_read = 0  # number of points read
-        self._current = False  # whether the point's columns are those of its features
-        self._last: tuple[Any, float] | None = None  # the point scored last, and its score
+        self._point_valid = False  # whether the point's columns are those of its features
+        self._last_score: tuple[Any, float] | None = None  # the point scored last, and its score
         self._rounding = 0.0  # bound on that score's error
 
     @property
     def _guard(self) -> Guard:  # for `alone`
         return self.guard
 
-    # --- reading and scoring a point -----------------------------------------------------------
+    @property
+    def capacity(self) -> int:
+        """Number of slots, rounded up to the lanes."""
+        return -(-len(self.features) // LANES) * LANES
+
+    # --- the point -------------------------------------------------------------------------------
 
     def read(self, x: Features) -> None:
         """Read an example as the point."""
         self.n_read += 1
-        self._current = False
+        self._point_valid = False
         features = as_dict(x)
         try:
             # Most values are floats: to call `number` for each would take longer than the rest.
@@ -94,33 +108,64 @@ class ColumnStore:
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
         largest = self.largest_self_kernel
-        if not norm2 <= LARGEST or (self._grows and not self._grown(norm2) <= largest):
+        grown = self._self_kernel_at(norm2) if self._kernel_grows else 0.0
+        if not (norm2 <= LARGEST and grown <= largest):
             raise refusal_of(features, largest_self_kernel=largest)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
         self.point = (sorted(columns), norm2)
-        self.unknown = math.fsum([v * v for n, v in values.items() if n not in known and v == v])
-        self._current = True
+        unknown = [v for n, v in values.items() if n not in known and v == v]
+        self.unknown_norm2 = math.fsum([v * v for v in unknown])
+        self._point_valid = True
 
     def read_slot(self, slot: int) -> None:
-        """Read a support as the point."""
+        """Read the support in a slot as the point."""
         self._check_slot(slot)
         self.n_read += 1
-        self._current = True
+        self._point_valid = True
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
             self.norm2[slot],
         )
-        self.unknown = 0.0
+        self.unknown_norm2 = 0.0
 
     def score(self) -> float:
-        """Sum of coefficient * kernel over the supports, for the point; 0 within rounding of 0."""
-        point = self.point, self.unknown
-        if not self._current or self._last is None or self._last[0] != point:
+        """Return the point's sum of coefficient * kernel; 0 within rounding of 0."""
+        point = self.point, self.unknown_norm2
+        if not self._point_valid or self._last_score is None or self._last_score[0] != point:
             terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._rounding = self._sum(terms)
-            self._last = (point, score)
-        return self._last[1]
+            self._last_score = (point, score)
+        return self._last_score[1]
+
+    @alone
+    def score_of(self, x: Features) -> float:
+        """Read an example and return its score."""
+        self.read(x)
+        return self.score()
+
+    def rounding(self) -> float:
+        """Return a bound on the rounding error of the last score."""
+        return self._rounding
+
+    def self_kernel(self) -> float:
+        """Return the kernel between the point and itself, which may have become a support."""
+        return finite_self_kernel(self.kernel, self.point[1])
+
+    def write_kernels(self, out: Any) -> int:
+        """Write the kernel between the point and each slot; return the number of slots."""
+        self._check_buffer(out)
+        values = self._kernels()
+        for slot, value in enumerate(values):
+            out[slot] = value
+        return len(values)
+
+    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
+        """Score the point under several sets of coefficients, from the same kernel values."""
+        kernels = self._kernels()
+        for c in range(len(scores)):
+            terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
+            scores[c], roundings[c] = self._sum(terms)
 
     def _sum(self, terms: list[float]) -> tuple[float, float]:
         """Sum, 0 within rounding of 0, and the bound on its error."""
@@ -130,57 +175,45 @@ class ColumnStore:
         rounding = self.tie * math.fsum(map(abs, terms))
         return 0.0 if abs(score) <= rounding else score, rounding
 
-    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
-        """Score the point under several sets of coefficients, from the same kernel values."""
-        kernels = self._kernels()
-        for c in range(len(scores)):
-            terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
-            scores[c], roundings[c] = self._sum(terms)
+    def _kernels(self) -> list[float]:
+        if not self._point_valid:
+            raise RuntimeError(NO_POINT)
+        dots, kernel, own = self._dots(), self.kernel, self.point[1]
+        if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
+            return [math.exp(-kernel.gamma * self._squared_distance(s)) for s in range(len(dots))]
+        free = self.free_norm2
+        pairs = zip(dots, self.norm2, strict=True)
+        try:
+            return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
+        except ArithmeticError as problem:
+            raise no_finite_value(kernel) from problem
 
-    def scan_classes(
-        self,
-        rows: Rows | list[Any],
-        predictions: list[Any],
-        labels: list[Any] | None,
-        classes: ClassHypotheses,
-    ) -> None:
-        """Predict rows up to the first that may cause an update, from ``len(predictions)`` on."""
-        index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes
-        if labels is None:
-            margin, rivals, supports_may_update = 0.0, True, False
-        class_labels = list(index_of)
-        scores, errors = [0.0] * len(factors), [0.0] * len(factors)
-        for i in range(len(predictions), len(rows)):
-            self.read(rows[i])
-            try:
-                self.class_scores(coefficients, scores, errors)
-            except FeatureError:
-                break  # raised again when the row is learnt
-            pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
-            best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
-            k = best if labels is None else index_of.get(labels[i], len(pairs))
-            if _may_update(pairs, k, margin, rivals=rivals):
-                break
-            if supports_may_update and self._may_be_support():
-                break
-            if labels is not None:
-                calibration.learn_classes([score for score, _ in pairs], k, 1.0)
-            predictions.append(class_labels[k])
+    def _dots(self) -> list[float]:
+        dots = [0.0] * len(self.features)
+        for j, u in self.point[0]:
+            for slot, value in self.columns[j].items():
+                dots[slot] += u * value
+        return dots
 
-    def _may_be_support(self) -> bool:
-        norm2 = self.point[1]
-        scale = math.sqrt(norm2) if self.normalize else 1.0  # of the supports, beside the point
-        pairs = zip(self._dots(), self.norm2, strict=True)
-        return any(
-            s >= 0.0 and s * scale**2 + norm2 - 2.0 * dot * scale <= SAME * norm2
-            for dot, s in pairs
-        )
+    def _squared_distance(self, slot: int) -> float:
+        """Squared distance between the point and a support, feature by feature.
 
-    @alone
-    def score_of(self, x: Features) -> float:
-        """Read an example and return its score."""
-        self.read(x)
-        return self.score()
+        If norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` is rounding error.
+        """
+        norm = (math.sqrt(self.point[1]) if self.normalize else 1.0) or 1.0
+        point = {j: value / norm for j, value in self.point[0]}
+        support = {j: self.columns[j][slot] for j in self.features[slot]}
+        gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
+        return math.fsum([*(gap * gap for gap in gaps), self.unknown_norm2 / norm**2])
+
+    def _self_kernel_at(self, norm2: float) -> float:
+        """Value k(x, x) of a kernel that grows with x."""
+        try:
+            return float(self.kernel(norm2, norm2, norm2))
+        except OverflowError:
+            return math.inf
+
+    # --- learning and batches --------------------------------------------------------------------
 
     @alone
     def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float:
@@ -191,58 +224,6 @@ class ColumnStore:
         else:
             self.calibration.learn(score, sign, model._weight)  # noqa: SLF001
         return score
-
-    def rounding(self) -> float:
-        """Bound on the rounding error of the last score."""
-        return self._rounding
-
-    def _dots(self) -> list[float]:
-        dots = [0.0] * len(self.features)
-        for j, u in self.point[0]:
-            for slot, value in self.columns[j].items():
-                dots[slot] += u * value
-        return dots
-
-    def _kernels(self) -> list[float]:
-        if not self._current:
-            raise RuntimeError(NO_POINT)
-        dots, kernel, own = self._dots(), self.kernel, self.point[1]
-        if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
-            return [math.exp(-kernel.gamma * self._distance(s)) for s in range(len(dots))]
-        free = self.free_norm2
-        pairs = zip(dots, self.norm2, strict=True)
-        try:
-            return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
-        except ArithmeticError as problem:
-            raise no_finite_value(kernel) from problem
-
-    def _distance(self, slot: int) -> float:
-        """Squared distance between the point and a support, feature by feature.
-
-        If norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` is rounding error.
-        """
-        norm = (math.sqrt(self.point[1]) if self.normalize else 1.0) or 1.0
-        point = {j: value / norm for j, value in self.point[0]}
-        support = {j: self.columns[j][slot] for j in self.features[slot]}
-        gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
-        return math.fsum([*(gap * gap for gap in gaps), self.unknown / norm**2])
-
-    @property
-    def capacity(self) -> int:
-        """Number of slots, rounded up to the lanes."""
-        return -(-len(self.features) // LANES) * LANES
-
-    def write_kernels(self, out: Any) -> int:
-        """Write the kernel between the point and each slot; return the number of slots."""
-        self._check_buffer(out)
-        values = self._kernels()
-        for slot, value in enumerate(values):
-            out[slot] = value
-        return len(values)
-
-    def self_kernel(self) -> float:
-        """Kernel between the point and itself."""
-        return finite_self_kernel(self.kernel, self.point[1])
 
     def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None:
         """Append the score of each row."""
@@ -278,19 +259,79 @@ class ColumnStore:
             or model._would_adopt(y)  # noqa: SLF001
         )
 
-    # --- changing the supports -----------------------------------------------------------------
+    def scan_classes(
+        self,
+        rows: Rows | list[Any],
+        predictions: list[Any],
+        labels: list[Any] | None,
+        classes: ClassHypotheses,
+    ) -> None:
+        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
+        index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes
+        if labels is None:
+            margin, rivals, supports_may_update = 0.0, True, False
+        class_labels = list(index_of)
+        scores, errors = [0.0] * len(factors), [0.0] * len(factors)
+        for i in range(len(predictions), len(rows)):
+            self.read(rows[i])
+            try:
+                self.class_scores(coefficients, scores, errors)
+            except FeatureError:
+                break  # raised again when the row is learnt
+            pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
+            best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
+            k = best if labels is None else index_of.get(labels[i], len(pairs))
+            if _may_update(pairs, k, margin, rivals=rivals):
+                break
+            if supports_may_update and self._may_be_support():
+                break
+            if labels is not None:
+                calibration.learn_classes([score for score, _ in pairs], k, 1.0)
+            predictions.append(class_labels[k])
+
+    def _may_be_support(self) -> bool:
+        norm2 = self.point[1]
+        norm = math.sqrt(norm2) if self.normalize else 1.0  # supports have unit norm then
+        pairs = zip(self._dots(), self.norm2, strict=True)
+        return any(
+            s >= 0.0 and s * norm**2 + norm2 - 2.0 * dot * norm <= SAME_SHARE * norm2
+            for dot, s in pairs
+        )
+
+    # --- the supports ----------------------------------------------------------------------------
+
+    def n_supports(self) -> int:
+        """Return the number of supports."""
+        return len(self.order)
+
+    def slot(self, i: int) -> int:
+        """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
+        return self.order[i]
+
+    def slots(self) -> list[int]:
+        """Return the supports' slots, the oldest first."""
+        return list(self.order)
+
+    def support_serials(self) -> list[int]:
+        """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
+        return list(self.serials)
+
+    def support(self, slot: int) -> dict[Hashable, float]:
+        """Return a support: of unit norm if the kernel normalises examples, else as added."""
+        self._check_slot(slot)
+        return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
 
     def add(self, x: Features, coefficient: float) -> int:
         """Add an example as the newest support; return its slot."""
         self.read(x)
         self.self_kernel()  # every score of this support would be refused if it is not finite
-        self._last = None
-        self._current = False
+        self._last_score = None
+        self._point_valid = False
         present = {name: number(value) for name, value in x.items()}
         norm2 = self.point[1]
         divisor = (math.sqrt(norm2) or 1.0) if self.normalize else _power_of_two(norm2)
         # The compiled store, which may restore this state, drops values that round to 0.
-        least = 0.0 if self.wide else VANISHES
+        least = 0.0 if self.wide else LARGEST_FLOAT32_ZERO
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
         for name in in_order([name for name in present if name not in self.vocabulary]):
             self._new_column(name)
@@ -312,17 +353,21 @@ class ColumnStore:
         self.serials.append(self.n_added)
         return slot
 
-    def evict_slot(self, slot: int) -> None:
-        """Evict the support in a slot."""
-        if slot not in self.order:
-            raise IndexError(f"no support is in slot {slot}")
-        self.evict(self.order.index(slot))
+    def _new_column(self, name: Hashable) -> None:
+        if self.free_columns:
+            j = self.free_columns.pop()
+        else:
+            j = len(self.names)
+            self.names.append(None)
+            self.columns.append({})
+        self.names[j] = name
+        self.vocabulary[name] = j
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, as `slot` counts; return its slot."""
         slot = self.order[i]
-        self._last = None
-        self._current = False
+        self._last_score = None
+        self._point_valid = False
         del self.order[i], self.serials[i]
         for j in sorted(self.features[slot], reverse=True):
             self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
@@ -336,8 +381,14 @@ class ColumnStore:
         self.free_slots.append(slot)
         return slot
 
+    def evict_slot(self, slot: int) -> None:
+        """Evict the support in a slot."""
+        if slot not in self.order:
+            raise IndexError(f"no support is in slot {slot}")
+        self.evict(self.order.index(slot))
+
     def smallest(self, sizes: Any = None) -> int:
-        """Slot of the smallest support, without the newest; of equal ones the oldest."""
+        """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
         values = self._coefficients if sizes is None else sizes
         self._check_buffer(values)
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
@@ -347,7 +398,7 @@ class ColumnStore:
         return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
-        """Read a support as the point; return its nearest neighbour, and a share to merge."""
+        """Read a support as the point; return its nearest neighbour's slot and a share to merge."""
         self.read_slot(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
         for j in chosen:
@@ -372,42 +423,12 @@ class ColumnStore:
             )
         self.evict_slot(slot)
 
-    def n_supports(self) -> int:
-        """Number of supports."""
-        return len(self.order)
-
-    def slot(self, i: int) -> int:
-        """Slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        return self.order[i]
-
-    def slots(self) -> list[int]:
-        """The supports' slots, the oldest first."""
-        return list(self.order)
-
-    def support_serials(self) -> list[int]:
-        """Serial number of each support, counting all ever added from 1; the oldest first."""
-        return list(self.serials)
-
-    def content(self) -> dict[str, Any]:
-        """Return all attributes, mutable ones copied, for the guard."""
-        copied = {
-            name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
-        }
-        calibration = copy.copy(self.calibration)
-        return vars(self) | copied | {"calibration": calibration, "_current": False}
+    # --- coefficients ----------------------------------------------------------------------------
 
     def coefficient_in(self, slot: int) -> float:
-        """Coefficient of a support."""
+        """Return the coefficient of the support in a slot."""
         self._check_slot(slot)
         return self._coefficients[slot]
-
-    def set_coefficients(self, values: Any) -> None:
-        """Set the coefficient of each slot; free slots ignore it."""
-        self._check_buffer(values)
-        self._coefficients = [float(values[slot]) for slot in range(len(self._coefficients))]
-        for slot in self.free_slots:
-            self._coefficients[slot] = 0.0
-        self._last = None
 
     def coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
@@ -416,65 +437,51 @@ class ColumnStore:
             out[slot] = coefficient
         return len(self._coefficients)
 
+    def set_coefficients(self, values: Any) -> None:
+        """Set the coefficient of each slot; free slots ignore it."""
+        self._check_buffer(values)
+        self._coefficients = [float(values[slot]) for slot in range(len(self._coefficients))]
+        for slot in self.free_slots:
+            self._coefficients[slot] = 0.0
+        self._last_score = None
+
     def add_coefficients(self, values: Any) -> None:
-        """Add a number to the coefficient of each slot; 0 if they cancel within rounding."""
+        """Add a number to the coefficient of each slot; free slots ignore it."""
         self._check_buffer(values)
         for slot, before in enumerate(self._coefficients):
             self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
             self._coefficients[slot] = 0.0
-        self._last = None
+        self._last_score = None
 
-    def scale_all(self, c: float) -> None:
-        """Multiply every coefficient by `c`."""
+    def scale_coefficients(self, c: float) -> None:
+        """Multiply every coefficient by a number."""
         self._coefficients = [c * before for before in self._coefficients]
-        self._last = None
+        self._last_score = None
 
-    def support(self, slot: int) -> dict[Hashable, float]:
-        """Return a support: of unit norm if the kernel normalises examples, else as added."""
-        self._check_slot(slot)
-        return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
+    # --- checks of arguments ---------------------------------------------------------------------
 
-    # --- internals -----------------------------------------------------------------------------
+    def _check_slot(self, slot: int) -> None:
+        if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
+            raise IndexError(f"no support is in slot {slot}")
 
     def _check_buffer(self, values: Any) -> None:
         least = len(self._coefficients)
         if len(values) < least:
             raise ValueError(f"a buffer of {len(values)} doubles, where {least} are needed")
 
-    def _check_slot(self, slot: int) -> None:
-        if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
-            raise IndexError(f"no support is in slot {slot}")
-
-    def _grown(self, norm2: float) -> float:
-        """Value k(x, x) of a kernel that grows with x."""
-        try:
-            return float(self.kernel(norm2, norm2, norm2))
-        except OverflowError:
-            return math.inf
-
-    def _new_column(self, name: Hashable) -> None:
-        if self.free_columns:
-            j = self.free_columns.pop()
-        else:
-            j = len(self.names)
-            self.names.append(None)
-            self.columns.append({})
-        self.names[j] = name
-        self.vocabulary[name] = j
-
-    # --- state, in the form of the compiled store ----------------------------------------------
+    # --- state, in the form of the compiled store ------------------------------------------------
 
     @alone
     def state(self) -> dict[str, Any]:
-        """Return the state as plain values and arrays."""
-        ids, values, scales, norms2 = array("i"), array("d"), array("d"), array("d")
+        """Return all that a store is, as plain values and arrays, with the order of sums."""
+        ids, values, divisors, norms2 = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self.features):
             norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
             divisor = 1.0 if self.normalize else _power_of_two(norm2)
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
-            scales.append(divisor)
+            divisors.append(divisor)
             norms2.append(norm2)
         serials = array("q", bytes(8 * len(self.features)))
         for slot, serial in zip(self.order, self.serials, strict=True):
@@ -497,7 +504,7 @@ class ColumnStore:
             "ids": ids,
             "values": values,
             "weight": array("d", self._coefficients),
-            "scale": scales,
+            "scale": divisors,
             "squared": norms2,
         }
 
@@ -528,6 +535,16 @@ class ColumnStore:
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
         return self
+
+    # --- rollback --------------------------------------------------------------------------------
+
+    def rollback_copy(self) -> dict[str, Any]:
+        """Return what `__dict__` is now; the guard restores it if an update fails."""
+        copied = {
+            name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
+        }
+        calibration = copy.copy(self.calibration)
+        return vars(self) | copied | {"calibration": calibration, "_point_valid": False}
 
 
 def prefix_votes(

@@ -1,7 +1,10 @@
-/* Kernel values by slot, and the scores that they give. Included once per precision of the inner products.
+/* Kernel values by slot, and the scores that they give. columns_scores.pxi calls these functions.
 
-   Each slot is computed separately. Sums over slots have a fixed number of lanes. So the vector width
-   never changes a bit of the result. */
+   They start from the inner products of stored values (`dots`, from columns.h). Arrays have an item by slot, and `n`
+   is the number of slots, a multiple of DRIFT_LANES. What starts with `point_` is the same of the point.
+
+   Each slot is computed separately. Sums over slots have a fixed number of lanes. So the vector width never changes a
+   bit of the result. Included once per precision of the inner products: what is below the guard exists twice. */
 
 #ifndef DRIFT_SCORES_H
 #define DRIFT_SCORES_H
@@ -66,24 +69,25 @@ static inline double drift_short_power(double base, int degree) {
     CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11)       \
     CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
 
-/* kernels = (kernels + c * cosine_factor) ** degree, where they are inner products before. */
-DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const double *__restrict cosine_factor, double c,
-                                         int n, int degree) {
+/* kernels = (kernels + constant * cosine_factor) ** degree, where `kernels` are inner products before. `constant` is
+   coef0 times the point's cosine factor. */
+DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const double *__restrict cosine_factor,
+                                         double constant, int n, int degree) {
 #define DRIFT_CASE(d)                                                                               \
     case d:                                                                                         \
         for (int i = 0; i < n; i++)                                                                 \
-            kernels[i] = drift_short_power(kernels[i] + c * cosine_factor[i], d);                   \
+            kernels[i] = drift_short_power(kernels[i] + constant * cosine_factor[i], d);            \
         break;
     switch (degree) {
         DRIFT_DEGREES(DRIFT_CASE)
         default:
-            for (int i = 0; i < n; i++) kernels[i] = drift_power(kernels[i] + c * cosine_factor[i], degree);
+            for (int i = 0; i < n; i++) kernels[i] = drift_power(kernels[i] + constant * cosine_factor[i], degree);
     }
 #undef DRIFT_CASE
 }
 
-/* Shares of the projections of the point onto the supports, from the supports' kernels with themselves; 0 where
-   these are not positive. */
+/* Shares of the projections of the point onto the supports: kernels / self-kernels, 0 where a self-kernel is not
+   positive. `shares` has the self-kernels before, k(x, x) of each support. */
 DRIFT_CLONES static void drift_shares(double *__restrict shares, const double *__restrict kernels, int n) {
     for (int i = 0; i < n; i++) {
         int positive = shares[i] > 0.0;
@@ -92,12 +96,14 @@ DRIFT_CLONES static void drift_shares(double *__restrict shares, const double *_
     }
 }
 
-/* exp(x) for x <= 0: 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
+/* kernels = exp(-gamma * squared distance), where `kernels` are inner products before.
+
+   exp(x) for x <= 0 is 2**n * exp(r) with |r| <= ln(2) / 2 and a Taylor polynomial of `terms` terms;
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
-#define DRIFT_EXP(terms)                                                                            \
+#define DRIFT_RBF_KERNELS(terms)                                                                    \
     for (int i = 0; i < n; i++) {                                                                   \
-        double d = norm2[i] + point_norm2 - 2.0 * kernels[i];                                       \
-        double x = -gamma * (d > 0.0 ? d : 0.0);                                                    \
+        double distance2 = norm2[i] + point_norm2 - 2.0 * kernels[i];                               \
+        double x = -gamma * (distance2 > 0.0 ? distance2 : 0.0);                                    \
         double bounded = x > -708.0 ? x : -708.0;                                                   \
         double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
         double whole = shifted - 6755399441055744.0;                                                \
@@ -115,30 +121,33 @@ static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,
 
 DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *norm2, double point_norm2, double gamma,
                                          int n) {
-    DRIFT_EXP(8)
+    DRIFT_RBF_KERNELS(8)
 }
 
 DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *norm2, double point_norm2, double gamma,
                                           int n) {
-    DRIFT_EXP(14)
+    DRIFT_RBF_KERNELS(14)
 }
 
 #endif
 
-/* kernels[slot] = <support in slot, point>, from scaled values. */
-DRIFT_CLONES static void DRIFT_NAME(drift_unscale)(double *__restrict kernels, const REAL *__restrict dots,
-                                                  const double *__restrict scale, double point, int n) {
-    for (int i = 0; i < n; i++) kernels[i] = (double)dots[i] * (scale[i] * point);
+/* kernels[slot] = <support in slot, point>, from the inner products of their stored values. */
+DRIFT_CLONES static void DRIFT_NAME(drift_inner_products)(double *__restrict kernels, const REAL *__restrict dots,
+                                                        const double *__restrict dot_factor, double point_dot_factor,
+                                                        int n) {
+    for (int i = 0; i < n; i++) kernels[i] = (double)dots[i] * (dot_factor[i] * point_dot_factor);
 }
 
-/* Score under (<a, b> + c * cosine_factor) ** degree; the linear kernel is degree 1 with c = 0. */
-DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *coefficients, const REAL *dots, const double *scale,
-                                                  double point, const double *cosine_factor, double c, int n,
-                                                  int degree, double tie, double *rounding) {
+/* Score under the kernel (<support, point> + constant * cosine_factor) ** degree, in one pass; the linear kernel is
+   degree 1 with the constant 0. */
+DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *coefficients, const REAL *dots,
+                                                  const double *dot_factor, double point_dot_factor,
+                                                  const double *cosine_factor, double constant, int n, int degree,
+                                                  double tie, double *rounding) {
 #define DRIFT_POINTERS                                                                              \
-    const REAL *__restrict a = dots + first;                                                        \
-    const double *__restrict s = scale + first, *__restrict o = cosine_factor + first
-#define DRIFT_BASE ((double)a[lane] * (s[lane] * point) + c * o[lane])
+    const REAL *__restrict dot = dots + first;                                                      \
+    const double *__restrict factor = dot_factor + first, *__restrict cosine = cosine_factor + first
+#define DRIFT_BASE ((double)dot[lane] * (factor[lane] * point_dot_factor) + constant * cosine[lane])
 #define DRIFT_CASE(d) case d: DRIFT_SUM(DRIFT_POINTERS, drift_short_power(DRIFT_BASE, d));
     switch (degree) {
         DRIFT_DEGREES(DRIFT_CASE)

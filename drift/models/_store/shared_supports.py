@@ -11,7 +11,7 @@ from drift.models._base.examples import content_of
 from drift.models._base.guard import Part
 from drift.models._store import built
 from drift.models._store.coefficients import Coefficients
-from drift.models._store.constants import LEAST_FACTOR, MOST_FACTOR
+from drift.models._store.constants import LARGEST_FACTOR, SMALLEST_FACTOR
 from drift.models._store.precision import is_wide
 from drift.models._store.refusals import NO_POINT
 
@@ -59,7 +59,7 @@ class SharedStore(Part):
 
     def _forget_example(self) -> None:
         self.n_examples += 1
-        self.n_read = -1  # `n_read` of the store when it read the example last
+        self.read_at = -1  # `n_read` of the store when it read the example last
         self.changed = False  # whether a hypothesis has changed since
         self.example: Any = None
         self.slot = -1  # of the example, once it is a support
@@ -85,9 +85,9 @@ class SharedStore(Part):
         """Read an example as the point of all hypotheses; all score it before any learns it."""
         self.example = None
         self.store.read(x)
-        if self.changed or self.store.n_read != self.n_read:
+        if self.changed or self.store.n_read != self.read_at:
             self._forget_example()
-            self.n_read = self.store.n_read
+            self.read_at = self.store.n_read
             self.example_kernel = self.store.self_kernel()
         self.example = x
 
@@ -95,9 +95,9 @@ class SharedStore(Part):
         """Have the store's point be the example, whatever was read or changed since."""
         if self.example is None:
             raise RuntimeError(NO_POINT)
-        if self.changed or self.store.n_read != self.n_read:
+        if self.changed or self.store.n_read != self.read_at:
             self.store.read(self.example)
-            self.n_read = self.store.n_read
+            self.read_at = self.store.n_read
 
     def example_scores(self) -> tuple[Any, Any]:
         """Scores of the example, without the hypotheses' factors, and their error bounds.
@@ -132,7 +132,7 @@ class SharedSupports(Part):
         self.budget = budget
         self._shared = shared
         self.index = shared.join()  # the hypothesis's row in the matrix of coefficients
-        self.factor = 1.0  # of that row
+        self.coefficient_factor = 1.0  # of that row
         self.slots_in_store = array("i")  # of the supports, the oldest first
         self._at_support = False  # whether the point is a support instead of the example
         self._forget_changes()
@@ -187,7 +187,7 @@ class SharedSupports(Part):
 
     def score(self) -> float:
         """Score f(x) of the point read last."""
-        return self.factor * self._scored()[0]
+        return self.coefficient_factor * self._scored()[0]
 
     def score_of(self, x: Features) -> float:
         """Read an example as the point and return its score."""
@@ -217,21 +217,21 @@ class SharedSupports(Part):
 
     def rounding(self) -> float:
         """Bound on the rounding error of the score."""
-        return abs(self.factor) * self._scored()[1]
+        return abs(self.coefficient_factor) * self._scored()[1]
 
     def self_kernel(self) -> float:
         """Kernel between the point and itself."""
         return self._shared.store.self_kernel() if self._at_support else self._shared.example_kernel
 
-    def scale(self, c: float) -> None:
+    def scale_coefficients(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
-        self.factor *= c
-        if not LEAST_FACTOR < abs(self.factor) < MOST_FACTOR:
+        self.coefficient_factor *= c
+        if not SMALLEST_FACTOR < abs(self.coefficient_factor) < LARGEST_FACTOR:
             row = self._shared.coefficients.matrix[self.index]
             self.guard.save(row)
-            row *= self.factor
+            row *= self.coefficient_factor
             self._note_change()
-            self.factor = 1.0
+            self.coefficient_factor = 1.0
 
     def add(self, x: Features, coefficient: float) -> int:
         """Add the example read last, which is `x`, as the newest support; return its slot."""
@@ -241,7 +241,7 @@ class SharedSupports(Part):
             shared.make_room()
         self._save(shared.slot)
         shared.users[shared.slot] += 1
-        shared.coefficients.matrix[self.index, shared.slot] = coefficient / self.factor
+        shared.coefficients.matrix[self.index, shared.slot] = coefficient / self.coefficient_factor
         self.slots_in_store.append(shared.slot)
         return shared.slot
 
@@ -290,7 +290,7 @@ class SharedSupports(Part):
 
     def coefficient(self, i: int) -> float:
         """Coefficient of the `i`-th oldest support."""
-        return self.factor * float(
+        return self.coefficient_factor * float(
             self._shared.coefficients.matrix[self.index, self.slots_in_store[i]]
         )
 
@@ -314,7 +314,7 @@ class SharedSupports(Part):
             "budget": self.budget,
             "_shared": self._shared,
             "_number": self.index,
-            "_factor": self.factor,
+            "_factor": self.coefficient_factor,
             "_order": self.slots_in_store.tolist(),
             "_at_support": False,
         }
@@ -323,7 +323,7 @@ class SharedSupports(Part):
         self.budget = state["budget"]
         self._shared = state["_shared"]
         self.index = state["_number"]
-        self.factor = state["_factor"]
+        self.coefficient_factor = state["_factor"]
         self.slots_in_store = array("i", state["_order"])
         self._at_support = False
         self._forget_changes()

@@ -1,4 +1,4 @@
-/* Sorting of keys in two halves: a column, and a position below it. */
+/* Sorting of keys of two halves: a column above, a position below. Points are sorted by column with it. */
 
 #ifndef DRIFT_SORT_H
 #define DRIFT_SORT_H

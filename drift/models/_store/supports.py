@@ -66,7 +66,7 @@ class SupportSet:
         self.n_supports = store.n_supports
         self.add = store.add
         self.evict = store.evict
-        self.scale = store.scale_all
+        self.scale_coefficients = store.scale_coefficients
         self.smallest = store.smallest
         self.nearest = store.nearest
         self.merge = store.merge

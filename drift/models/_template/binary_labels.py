@@ -82,6 +82,9 @@ class BinaryLabels:
     _kind: str
     #: The negative and the positive label, as they are predicted.
     _labels: tuple[Label, Label]
+    #: The sign of all labels learnt, while the model must know in which order its two labels come
+    #: (`TwoOrMore`); else None. It is an attribute of the object only while it is not None.
+    _only_sign: float | None = None
     _calibration: Calibration
 
     def _sign(self, y: Label) -> float:
@@ -120,4 +123,4 @@ class BinaryLabels:
         return self._labels[score > 0.0]
 
     def _probabilities(self, score: float) -> dict[Label, float]:
-        return logistic(self._labels, score * self._calibration.scale)
+        return logistic(self._labels, score * self._calibration.score_factor)

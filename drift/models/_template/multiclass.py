@@ -162,7 +162,7 @@ class MulticlassKernelClassifier(KernelModel):
         return self._prototypes.labels[int(score.argmax())] if len(score) else None
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        return softmax(self._prototypes.labels, score * self._calibration.scale)
+        return softmax(self._prototypes.labels, score * self._calibration.score_factor)
 
     def _expansion(self) -> Array:
         """Coefficients by class index and support, the oldest support first."""

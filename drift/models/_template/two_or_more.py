@@ -44,8 +44,6 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
     _score_is_sum = True
     #: None while the model is binary.
     _prototypes: Any = None
-    #: The sign of all labels learnt, an attribute of the object until the other sign comes.
-    _only_sign: float | None = None
     #: Whether the positive label came before the negative one. It is stored only if it did.
     _positive_first: bool = False
 
