@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.page import standing, verdict
-from drift.experiments.arena.standings import OWN, STRONG, Standings
+from drift.experiments.arena.standings import OWN, STRONG, Standings, tally
 from drift.experiments.arena.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -34,11 +34,15 @@ On **held-out** streams no constant of the {OWN} was chosen. The **best other** 
 the lowest error on a stream, **chosen in hindsight** among those of drift, {{sources}}. *Ahead* and
 *behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less."""
 SHOWN = ("streams", "labels", "number", "ahead", "level", "behind")
-HELDOUT = """\
-**Held-out streams**: the {} of real data, and each other on which it is behind. Labels at once."""
-BUILT = "**Streams that built the Tracker**, so expect less on your data. Labels at once."
+HELDOUT = f"""\
+**Held-out streams**, labels at once: the {{}} of real data, and each other on which the {OWN} is
+behind."""
+BUILT = f"""\
+**Streams that built the {OWN}**, labels at once: expect less on your data. Four of {{number}}. On
+all {{number}} it is ahead on {{}}, level on {{}} and behind on {{}}."""
 NOTES = """\
-- *Of*: among how many models the best other was chosen. {}{}
+- *Of*: among how many models the best other was chosen; Trackers of another size do not count.{}
+- *PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's.
 - *With deviations*: behind drift's own \
 [`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives a model the context \
 that the Tracker has.
@@ -54,6 +58,7 @@ def block(standings: Standings) -> str:
     real = [name for name in heldout if STREAMS[name].source]
     shown = [name for name in heldout if name in real or gaps.get(name, 0) >= 0.005]
     rows = list(rows_of(standings, shown)), list(rows_of(standings, DEVELOPMENT))
+    built = [name for name in standings.streams if name not in heldout]
     has_moa = any(name.startswith("MOA ") for name in standings.models)
     sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
     strong = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
@@ -62,9 +67,9 @@ def block(standings: Standings) -> str:
         filled(SUMMARY.format(sources=sources)),
         stands(standings),
         filled(f"{said} ([all tests](docs/arena-errors.md#pairs))"),
-        HELDOUT.format(len(real)),
+        filled(HELDOUT.format(len(real))),
         "\n".join([TABLE, *rows[0]]),
-        BUILT,
+        filled(BUILT.format(*tally(standings.gaps_of(built)), number=len(built))),
         "\n".join([TABLE, *rows[1]]),
         notes(standings, [*shown, *DEVELOPMENT]),
     ]
@@ -74,15 +79,15 @@ def block(standings: Standings) -> str:
 def stands(standings: Standings) -> str:
     """Return the table that says where the Tracker stands on held-out streams."""
     rows = [[str(row[name]) for name in SHOWN] for row in standing(standings, "held-out")]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [SHOWN, ["---"] * len(SHOWN), *rows])
+    heads = ["held-out streams", *SHOWN[1:]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 
 def notes(standings: Standings, streams: list[str]) -> str:
     """Say what the columns mean."""
     is_weak = len(standings.contested(streams)) < len(streams)
-    weak = f" {WEAK}: no forest, bagging or boosting ended there." if is_weak else ""
-    sizes = "Trackers of another size do not count."
-    lines = NOTES.format(sizes, weak, runs_text(standings, streams)).splitlines()
+    weak = f" {WEAK}: no forest, bagging or boosting ran there." if is_weak else ""
+    lines = NOTES.format(weak, runs_text(standings, streams)).splitlines()
     return "\n".join(filled(line, subsequent_indent="  ") for line in lines)
 
 

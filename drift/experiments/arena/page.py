@@ -136,7 +136,7 @@ _STANDING = ("streams", "labels", "number", "ahead", "by a point", "level", "beh
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
 #: Rivals whose streams are counted by themselves, where some run on a part alone.
 _RIVALS = (
-    ("where ARF, of ten trees, ran", ["ARF"]),
+    ("where River's ARF, of ten trees, ran", ["ARF"]),
     ("where MOA's ensembles, of 100 trees, ran", LARGE),
 )
 _LOSSES = "Where drift loses"
