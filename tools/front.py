@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.kept import runs_of_page
-from drift.experiments.arena.page import verdict
-from drift.experiments.arena.standings import LARGE, OWN, STRONG, Standings
+from drift.experiments.arena.page import standing, verdict
+from drift.experiments.arena.standings import OWN, STRONG, Standings, tally
 from drift.experiments.arena.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -30,20 +30,19 @@ BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
 DEVELOPMENT = ("electricity", "rcv1 shifts", "agrawal abrupt", "hyperplane")
 TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|---|---|---|---|"
 SUMMARY = f"""\
-No constant of the {OWN} was chosen on the held-out streams. *Ahead* and *behind*: the errors of the
-{OWN} and the best other model differ by half a point or more; *level*: by less. {{verdict}} ([all
-tests](docs/arena-errors.md#pairs))
-
-| held-out streams, labels at once | number | ahead | level | behind |
-|---|---|---|---|---|
-| all | {{all}} |
-| those on which River's ARF, of ten trees, ended | {{forest}} |
-| those on which MOA's ensembles, of 100 trees, ended | {{large}} |"""
-HELDOUT = "**Held-out streams**: the {} of real data, and each other on which it is behind."
-BUILT = "**Streams that built the Tracker**: expect less on your data."
+On **held-out** streams no constant of the {OWN} was chosen. The **best other** is the model with
+the lowest error on a stream, **chosen in hindsight** among those of drift, {{sources}}. *Ahead* and
+*behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less."""
+SHOWN = ("streams", "labels", "number", "ahead", "level", "behind")
+HELDOUT = f"""\
+**Held-out streams**, labels at once: the {{}} of real data, and each other on which the {OWN} is
+behind."""
+BUILT = f"""\
+**Streams that built the {OWN}**, labels at once: expect less on your data. Four of {{number}}. On
+all {{number}} it is ahead on {{}}, level on {{}} and behind on {{}}."""
 NOTES = """\
-- *Best other*: the best model of drift, {} on that stream with its defaults, **chosen in \
-hindsight** among as many as *of* says; Trackers of another size do not count.{}
+- *Of*: among how many models the best other was chosen; Trackers of another size do not count.{}
+- *PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's.
 - *With deviations*: behind drift's own \
 [`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives a model the context \
 that the Tracker has.
@@ -59,56 +58,36 @@ def block(standings: Standings) -> str:
     real = [name for name in heldout if STREAMS[name].source]
     shown = [name for name in heldout if name in real or gaps.get(name, 0) >= 0.005]
     rows = list(rows_of(standings, shown)), list(rows_of(standings, DEVELOPMENT))
+    built = [name for name in standings.streams if name not in heldout]
+    has_moa = any(name.startswith("MOA ") for name in standings.models)
+    sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
+    strong = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
+    said = verdict(strong, "forests, bagging and boosting")
     parts = [
-        summary(standings, heldout),
-        HELDOUT.format(len(real)),
+        filled(SUMMARY.format(sources=sources)),
+        stands(standings),
+        filled(f"{said} ([all tests](docs/arena-errors.md#pairs))"),
+        filled(HELDOUT.format(len(real))),
         "\n".join([TABLE, *rows[0]]),
-        BUILT,
+        filled(BUILT.format(*tally(standings.gaps_of(built)), number=len(built))),
         "\n".join([TABLE, *rows[1]]),
         notes(standings, [*shown, *DEVELOPMENT]),
     ]
     return "".join(f"\n{part}\n" for part in parts) + "\n"
 
 
-def summary(standings: Standings, heldout: list[str]) -> str:
-    """Say where the Tracker stands on all held-out streams."""
-    pairs = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
-    groups = {
-        "all": heldout,
-        "forest": standings.contested(heldout, ["ARF"]),
-        "large": standings.contested(heldout, LARGE),
-    }
-    known = {name: " | ".join(map(str, standings.counts(group))) for name, group in groups.items()}
-    about, table = SUMMARY.split("\n\n")
-    said = verdict(pairs, "forests, bagging and boosting")
-    late = filled(late_text(standings, heldout))
-    return f"{filled(about.format(verdict=said))}\n\n{table.format(**known)}\n\n{late}"
-
-
-def late_text(standings: Standings, heldout: list[str]) -> str:
-    """Say where the Tracker stands with late labels, on development streams if no other has run."""
-    delays = [delay for delay in standings.delays if delay]
-    has_run = any(standings.counts(heldout, delay)[0] for delay in delays)
-    streams = [stream for stream in standings.streams if (stream in heldout) == has_run]
-    parts = []
-    for delay in delays:
-        number, ahead, level, behind = standings.counts(streams, delay)
-        strong = len(standings.contested(streams, delay=delay))
-        parts.append(
-            f"{int(delay):,} rows late ahead on {ahead}, level on {level}, behind on {behind} of "
-            f"{number} ({strong} with a forest, bagging or boosting)"
-        )
-    which = "On held-out" if has_run else "None has run on held-out streams yet. On development"
-    return f"**Late labels.** {which} streams: {'; '.join(parts)}."
+def stands(standings: Standings) -> str:
+    """Return the table that says where the Tracker stands on held-out streams."""
+    rows = [[str(row[name]) for name in SHOWN] for row in standing(standings, "held-out")]
+    heads = ["held-out streams", *SHOWN[1:]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 
 def notes(standings: Standings, streams: list[str]) -> str:
     """Say what the columns mean."""
-    has_moa = any(name.startswith("MOA ") for name in standings.models)
-    sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
     is_weak = len(standings.contested(streams)) < len(streams)
-    weak = f" {WEAK}: no forest, bagging or boosting ended there." if is_weak else ""
-    lines = NOTES.format(sources, weak, runs_text(standings, streams)).splitlines()
+    weak = f" {WEAK}: no forest, bagging or boosting ran there." if is_weak else ""
+    lines = NOTES.format(weak, runs_text(standings, streams)).splitlines()
     return "\n".join(filled(line, subsequent_indent="  ") for line in lines)
 
 
@@ -146,8 +125,7 @@ def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
         cells = [f"{100 * error:.1f}" for error in (ours, error)]
         least = cells[error < ours]
         shown = [f"**{cell}**" if cell == least else cell for cell in cells]
-        # The first row is learnt alone: its prediction does not count.
-        rows = standings.asked[name, OWN, None]["rows"] + 1
+        rows = standings.length(name)
         mark = "" if standings.contested([name]) else f" {WEAK}"
         yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} | {len(others)}{mark} |"
 

@@ -275,7 +275,9 @@ ARENA = Kind(
     },
     # In the folder where the page looks for it.
     figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
-    shown=lambda results: Markdown(losses(results.cached(Standings.of))),
+    shown=lambda results: Markdown(
+        f"## Where drift loses\n\n{losses(results.cached(Standings.of))}"
+    ),
     texts={
         "arena.md": lambda results: page_of(
             results.cached(Standings.of), quick=results.settings["quick"]

@@ -92,7 +92,7 @@ def update(path: str | PathLike[str], results: Results) -> None:
         (path.parent / name).parent.mkdir(exist_ok=True)
         save(every.plot(name), path.parent / f"{name}.svg")
     standings = every.cached(Standings.of)
-    page = page_of(standings)
+    page = page_of(standings, kept=True)
     folder.write_text(f"{path.stem}-errors.md", errors_of(standings, kept=True))
     folder.write_text(path.name, _within(path.read_text("utf-8"), page) if path.exists() else page)
 

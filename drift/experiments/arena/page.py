@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from drift.experiments.arena.standings import (
     QUICK_FIRST,
     QUICK_ROWS,
     STRONG,
+    tally,
 )
 from drift.experiments.arena.streams import KINDS, STREAMS
 
@@ -25,105 +27,124 @@ if TYPE_CHECKING:
     from drift.experiments.arena.standings import Standings
     from drift.experiments.jobs import Record
 
-__all__ = ["errors_of", "losses", "page_of", "verdict"]
+__all__ = ["errors_of", "losses", "page_of", "standing", "verdict"]
 
 _ABOUT = f"""\
-Each model predicts an example, then learns it. An error is the percentage of wrong predictions over
-the first 20,000 rows of a stream, on Electricity over all 45,312. Models have their defaults unless
-they are called tuned; with late labels the {OWN} has `late=True`.
-
-On *development* streams constants of the {OWN} were chosen, or its results were seen. On
-*held-out* streams none was chosen: expect such leads on your data at best. Both lists were fixed
-before their first runs."""
+How much the `{OWN}` errs beside other models of drift, River, scikit-learn and MOA, each with its
+defaults."""
+_HEADLINE = f"""\
+On {{ahead}} of {{number}} streams that had no part in its making, the `{OWN}` errs at least half a
+point less than the best other model of drift, River, scikit-learn and MOA. On {{level}} it is
+level, on {{behind}} it errs more. All models have their defaults."""
+_HEADLINE_LARGE = """\
+Where MOA's ensembles of 100 trees ran, on {number}, it is ahead on {ahead}, level on {level} and
+behind on {behind}."""
+_ABOUT_WORDS = f"""\
+- **Error**: the percentage of wrong predictions, each made before its row is learnt, over the first
+  20,000 rows of a stream, on Electricity over all 45,312.
+- **Held-out** streams: no constant of the {OWN} was chosen on them. Expect leads like these on your
+  data at best. On **development** streams constants were chosen, or its results were seen. Both
+  lists were fixed before their first runs.
+- **Best other**: the model with the lowest error on a stream, chosen in hindsight. {OWN}s of
+  another size do not count. *PassiveAggressive* is a kernel model of drift's, *PA* a linear
+  one of River's.
+- **Ahead** and **behind**: the {OWN}'s error is half a point or more below or above that of the
+  best other; **level**: by less.
+- **Late** labels come 100 or 1,000 rows after their prediction. The {OWN} has `late=True` then.
+  The first {FIRST:,} rows do not count, as the longest delay lets no label come before."""
+_KEPT = """\
+Below: [where it loses](#where-drift-loses), [what it costs](#error-and-cost), [your own
+data](#on-your-own-data), [the models](#the-models) with their settings, [what was tuned on which
+stream](#what-was-tuned-on-which-stream), [how it was measured](#how-it-was-measured). The data page
+says [what each held-out stream is](../datasets/README.md#held-out-streams)."""
 _NOT_HELD_OUT = f"""\
 **No held-out stream is on this page yet.** All errors are of streams on which the {OWN} was
 developed, and flatter it."""
 _ABOUT_QUICK = f"""\
 The quick form, which shows that everything runs: some models on the first {QUICK_ROWS:,} rows of
 some streams. That is too little to tell which is better. Each model predicts an example, then
-learns it. An error is the percentage of wrong predictions."""
-_ABOUT_FIRST = """\
-Errors with late labels leave out the first {first:,} rows, in which the longest delay lets no
-label come."""
-_ABOUT_SHORT = "Few rows are left of short streams, whose late errors are rough: {}."
-_ABOUT_GAPS = f"""\
-The *best other* is the model that has the lowest error on a stream, chosen in hindsight among all
-models with their defaults, except {OWN}s of another size. The {OWN} is *ahead* or *behind* where
-their errors differ by half a point or more, *level* by less. *By a point*: ahead by a point or
-more. *Lead*: the median over the streams, in points. *Contested*: on so many of them a forest,
-bagging or boosting ended; on the others the rivals are weaker."""
-_NOT_LATE = "No held-out stream has run with late labels yet."
-_STRONG = "Against forests, bagging and boosting"
+learns it. An error is the percentage of wrong predictions; with late labels the first
+{QUICK_FIRST:,} rows do not count."""
+_ABOUT_STANDING = """\
+*Where ... ran*: slow models did not run, or did not end, on every stream. *By a point*: ahead by a
+point or more. *Lead*: by how many points, the median over the streams."""
+_ABOUT_EACH = f"""\
+Each held-out stream, labels at once, errors in percent. *Of*: among how many models the best other
+was chosen. *Lead*: in points, negative where the {OWN} is behind. [A page of its
+own](arena-errors.md) has the errors of more models, on all streams and with late labels."""
+_ABOUT_DEVELOPMENT = f"""\
+They built the {OWN}: expect less on your data."""
 _ABOUT_STRONG = f"""\
-On held-out streams, labels at once. One or more of these models ended on {{ran}} of {{n}}. There
-the {OWN} is ahead of the best other on {{ahead}}, level on {{level}} and behind on {{behind}}."""
-_ALONE = "On {} of these, ARF, of ten trees, is the only one."
-_LARGE = "MOA's ensembles of 100 trees ended on {}: ahead on {}, level on {} and behind on {}."
-_WEAKER = "On these none of them ended: {}."
-_ABOUT_TIMES = f"""\
-*Significant*: *Holm*, the corrected p-value, is below 0.05, which few streams cannot give. *Time*:
-of an example, as a multiple of the {OWN}'s; the geometric mean over the streams on which both were
-timed on one machine. [All pairs](arena-errors.md#pairs) explains the other columns."""
+The strongest rivals on tables, one by one: on held-out streams, labels at once. Errors in percent
+are means over the streams on which both ended. *Median*: of the differences, in points; negative if
+the {OWN} is better. *Holm*: the corrected p-value of [the test](arena-errors.md#pairs), significant
+below 0.05; a dash where that many streams cannot give it. *Time*: of an example, as a multiple of
+the {OWN}'s; the geometric mean over the streams on which both were timed on one machine."""
 _ABOUT_LOSSES = """\
-Here the best other is better by a tenth of a point or more:"""
+Each case in which the best other errs less by a tenth of a point or more. Errors are in percent."""
 _ABOUT_TUNED = """\
-Tuned models, whose settings are chosen in hindsight, too, on each stream, are better on these:"""
+The same of *tuned* models, whose settings, too, are chosen in hindsight on each stream."""
+_SHORT = """\
+With late labels few rows of short streams count, and errors are rough: {}."""
+_NO_LOSSES = "On none by a tenth of a point."
 _ABOUT_ERRORS = f"""\
-What [the arena](arena.md) has measured. *Of*: how many models the best other was chosen among; it
-is not the same everywhere, as some take long. Each further column shows one model of its kind. A
-dash: not run. *Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of the {OWN}
-and the best other."""
-_WHERE = """\
-[A page of their own](arena-errors.md) has the errors on each stream, their means, all pairs of
-models and the runs that did not end."""
+What each model of [the arena](arena.md), which explains the words, has come to. Errors are in
+percent. *Of*: how many models the best other was chosen among; it is not the same everywhere, as
+some take long. Each further column shows one model of its kind. A dash: not run. *Limit*: out of
+time. *Failed*: ended by an error. Bold: the lower error of the {OWN} and the best other."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
-[One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in pandas,
-in percent and without the grids, whose names have an `@`:
+[One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in percent,
+by pandas, in a clone; grids, whose names have an `@`, are left out:
 
 ```py
+import pandas
+
 runs = pandas.read_parquet("docs/arena-runs.parquet")
 runs = runs[runs["delay"].isna() & ~runs["model"].str.contains("@")]
-100 * runs.pivot_table("error", "stream", "model")
+print(100 * runs.pivot_table("error", "stream", "model"))
 ```
 
-With late labels take `runs["delay"] == "1000"` and the column `error_after_delay`.
-
-`drift arena --models NAME --page docs/arena.md` adds a model's runs to the table, and makes both
-pages of it."""
+With late labels take `runs["delay"] == "1000"` and the column `error_after_delay`."""
 _ABOUT_MEANS = """\
-Of the errors above. A table has the models that ended well on at least half of the streams at each
-delay. All its means are over the same streams, those on which each of these models ended well, and
-which stand above it. Columns do not compare: errors at once are of all rows."""
+Mean errors in percent. A table has the models that ended well on at least half of the streams at
+each delay. All its means are over the same streams, those on which each of these models ended well,
+and which stand above it. Columns do not compare: errors at once are of all rows."""
 _ABOUT_PAIRS = """\
-Real streams of one source count once, generated ones each, though some share a generator. Errors
-are means over the streams that both have run on. *Median*: of the differences of errors, in points,
-negative if the {own} is better."""
+The {own} and each other model, labels at once. Real streams of one source count once, generated
+ones each, though some share a generator. Errors in percent are means over the streams that both
+have run on. *Median*: of the differences of errors, in points, negative if the {own} is better.
+*Wins* and *losses*: on how many streams it is."""
 _ABOUT_TEST = """\
 *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. A dash: over
 so few streams it cannot be below 0.05. Development streams have no p-values, as these would prove
 nothing."""
 _ABOUT_COSTS = """\
-Mean errors, geometric mean times and memory, labels at once. A table is over the streams on which
-all its models were timed on one machine, if there are three or more."""
+What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
+and memory over the streams on which all these models were timed on one machine. Models that were
+timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
-The lowest prequential error, labels at once, on whole streams in [River's benchmarks]({SOURCE}).
+The lowest prequential error in percent, labels at once, on whole streams in [River's
+benchmarks]({SOURCE}).
 River's Electricity is not comparable, as it has two columns more."""
 _TITLES = {
     "held-out": "Held-out streams",
     "real": "Real development streams",
     "generated": "Generated development streams",
 }
-_TALLY = (
-    *("streams", "labels", "number", "contested"),
-    *("ahead", "by a point", "level", "behind", "lead"),
-)
+_STANDING = ("streams", "labels", "number", "ahead", "by a point", "level", "behind", "lead")
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
+#: Rivals whose streams are counted by themselves, where some run on a part alone.
+_RIVALS = (
+    ("where River's ARF, of ten trees, ran", ["ARF"]),
+    ("where MOA's ensembles, of 100 trees, ran", LARGE),
+)
+_LOSSES = "Where drift loses"
 _FIGURE = """\
 ![Error against time](img/arena-cost.svg)"""
 
 
-def page_of(standings: Standings, *, quick: bool = False) -> str:
+def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) -> str:
     """Return the page.
 
     Parameters
@@ -132,23 +153,26 @@ def page_of(standings: Standings, *, quick: bool = False) -> str:
         Of all streams, or of some.
     quick
         Whether they are those of the quick form.
+    kept
+        Whether it is the page of the documentation, which has sections of its own.
     """
-    about = _ABOUT_QUICK if quick else _ABOUT
-    if not quick and not standings.of_kind("held-out"):
-        about += f"\n\n{_NOT_HELD_OUT}"
-    if any(standings.delays):
-        late = _ABOUT_FIRST.format(first=QUICK_FIRST if quick else FIRST)
-        if not quick and (short := _short(standings)):
-            late += f" {_ABOUT_SHORT.format(short)}"
-        about += f"\n\n{textwrap.fill(late, 100)}"
+    heldout = standings.of_kind("held-out")
+    if quick:
+        about = [_ABOUT_QUICK]
+    elif heldout:
+        about = [*_headline(standings), *([_KEPT] if kept else []), _ABOUT_WORDS]
+    else:
+        about = [_ABOUT, _NOT_HELD_OUT, _ABOUT_WORDS]
     has_costs = any(rows for _, rows in map(standings.costs, KINDS))
     parts = [
-        f"# The arena\n\n{about}",
-        losses(standings),
+        "# The arena",
+        *about,
+        *_heldout(standings),
         *_strong(standings),
-        f"## Errors\n\n{_WHERE}",
+        *([f"## {_LOSSES}", losses(standings, KINDS[:1])] if heldout else []),
         *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if has_costs else []),
         *_costs(standings),
+        *_development(standings),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
         *([] if quick else [_published(standings)]),
     ]
@@ -205,80 +229,143 @@ def _percent(value: float | None, status: str = "") -> str:
     return "failed" if "failed" in status else "limit" if "limit" in status else "-"
 
 
+def _points(difference: float) -> str:
+    return f"{round(100 * difference, 2) + 0.0:+.2f}"  # never -0.00
+
+
+def _bold(*cells: str) -> list[str]:
+    """Return cells with the lowest of their numbers bold."""
+    known = [cell for cell in cells if cell[0].isdigit()]
+    least = min(known, key=float, default="")
+    return [f"**{cell}**" if cell == least else cell for cell in cells]
+
+
 def _when(delay: str | None) -> str:
     return "at once" if delay is None else f"{int(delay):,} rows late"
 
 
-def losses(standings: Standings) -> str:
-    """Return the section that says where drift loses.
+def losses(standings: Standings, kinds: Sequence[str] = KINDS) -> str:
+    """Return the tables that say where drift loses.
 
     Parameters
     ----------
     standings
         Of all streams, or of some.
+    kinds
+        Of the streams.
     """
-    parts = [f"## Where drift loses\n\n{_ABOUT_GAPS}"]
-    for title, kinds in (("Held-out", KINDS[:1]), ("Development", KINDS[1:])):
-        if rows := list(_tallies(standings, kinds)):
-            parts += [f"### {title} streams", _table(_TALLY, rows, texts=[1])]
-            if kinds == KINDS[:1] and {row[1] for row in rows} == {_when(None)}:
-                parts.append(_NOT_LATE)
-        for about, lost in (
-            (_ABOUT_LOSSES, standings.losses()),
-            (_ABOUT_TUNED, standings.losses(tuned=True)),
-        ):
-            some = [row for row in lost if STREAMS[row["stream"]].kind in kinds]
-            parts += [about, _lost(some)] if some else []
-    return "\n\n".join(parts)
+    parts = []
+    for about, lost in (
+        (_ABOUT_LOSSES, standings.losses()),
+        (_ABOUT_TUNED, standings.losses(tuned=True)),
+    ):
+        some = [row for row in lost if STREAMS[row["stream"]].kind in kinds]
+        parts += [about, _lost(some, kinds)] if some else []
+    short = _short(standings, kinds)
+    return "\n\n".join([*(parts or [_NO_LOSSES]), *([short] if short else [])])
 
 
-def _tallies(standings: Standings, kinds: Iterable[str]) -> Iterator[list[Any]]:
-    """Yield a row for each kind of streams and delay: on how many the Tracker is ahead."""
-    for kind in kinds:
-        streams = standings.of_kind(kind)
-        for delay in standings.delays:
-            number, ahead, level, behind = standings.counts(streams, delay)
-            if number:
-                gaps = standings.gaps_of(streams, delay)
+def standing(standings: Standings, kind: str) -> Iterator[Record]:
+    """Yield where the Tracker stands on streams of a kind, with each delay.
+
+    Of held-out streams those follow on which strong rivals have ended.
+
+    Parameters
+    ----------
+    standings
+        Of all streams, or of some.
+    kind
+        Of the streams, one of `KINDS`.
+
+    Yields
+    ------
+    dict
+        A row of a table, by its headings.
+    """
+    streams = standings.of_kind(kind)
+    for delay in standings.delays:
+        groups = {"all": streams}
+        if kind == KINDS[0]:
+            groups |= {name: standings.contested(streams, of, delay) for name, of in _RIVALS}
+        for name, group in groups.items():
+            gaps = standings.gaps_of(group, delay)
+            if gaps:
+                ahead, level, behind = tally(gaps)
                 clear, lead = sum(gap <= -0.01 for gap in gaps), f"{-100 * np.median(gaps):.2f}"
-                contested = len(standings.contested(streams, delay=delay))
-                about = [_TITLES[kind].lower(), _when(delay), number, contested]
-                yield [*about, ahead, clear, level, behind, lead]
+                values = (name, _when(delay), len(gaps), ahead, clear, level, behind, lead)
+                yield dict(zip(_STANDING, values, strict=True))
 
 
-def _short(standings: Standings) -> str:
-    """Name the streams that have fewer than 2,000 rows to count with late labels, and how many."""
+def _short(standings: Standings, kinds: Sequence[str]) -> str:
+    """Name the streams of which fewer than 1,500 rows count with late labels, and how many."""
     rows = {
-        stream: standings.asked[stream, OWN, None]["rows"] + 1 - FIRST
+        stream: standings.length(stream) - FIRST
         for stream, model, delay in standings.asked
         if model == OWN and delay is not None and (stream, OWN, None) in standings.asked
+        if STREAMS[stream].kind in kinds
     }
-    return ", ".join(f"{left:,} of {stream}" for stream, left in rows.items() if left < 2 * FIRST)
+    names = [f"{left:,} of {name}" for name, left in rows.items() if 0 < left < 1_500]
+    return textwrap.fill(_SHORT.format(", ".join(names)), 100) if names else ""
+
+
+def _headline(standings: Standings) -> Iterator[str]:
+    """Yield what the first row of `standing` says, and that of the largest rivals, if they ran."""
+    rows = [row for row in standing(standings, KINDS[0]) if row["labels"] == _when(None)]
+    if rows:
+        text = _HEADLINE.format(**rows[0])
+        if rows[-1]["streams"] == _RIVALS[-1][0]:
+            text += f" {_HEADLINE_LARGE.format(**rows[-1])}"
+        yield textwrap.fill(text, 100)
+    else:
+        yield _ABOUT
+
+
+def _heldout(standings: Standings) -> Iterator[str]:
+    """Yield where the Tracker stands on held-out streams, if there are any."""
+    if not (streams := standings.of_kind(KINDS[0])):
+        return
+    yield f"## {_TITLES[KINDS[0]]}"
+    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
+    yield _ABOUT_STANDING
+    gaps = sorted(
+        (row for row in standings.gaps() if row["stream"] in streams and row["delay"] is None),
+        key=itemgetter("gap"),
+    )
+    rows = [
+        [
+            *(row["stream"], f"{standings.length(row['stream']):,}"),
+            *_bold(_percent(row["error"]), _percent(row["theirs"])),
+            *(row["rival"], len(standings.others(row["stream"])), _points(-row["gap"])),
+        ]
+        for row in gaps
+    ]
+    yield _ABOUT_EACH
+    yield _table(["stream", "rows", OWN, "best other", "its name", "of", "lead"], rows, texts=[4])
+
+
+def _development(standings: Standings) -> Iterator[str]:
+    """Yield where the Tracker stands on development streams, if there are any."""
+    kinds = [kind for kind in KINDS[1:] if standings.of_kind(kind)]
+    if kinds:
+        rows = [
+            [kind, *list(row.values())[1:]] for kind in kinds for row in standing(standings, kind)
+        ]
+        yield "## Development streams"
+        yield _ABOUT_DEVELOPMENT
+        yield _table(_STANDING, rows, [1])
+        yield losses(standings, KINDS[1:])
 
 
 def _strong(standings: Standings) -> Iterator[str]:
     """Yield what strong rivals have come to on held-out streams, if there are any."""
-    heldout = standings.of_kind("held-out")
-    contested = standings.contested(heldout)
-    if not contested:
-        return
-    ran, ahead, level, behind = standings.counts(contested)
-    about = [_ABOUT_STRONG.format(ran=ran, n=len(heldout), ahead=ahead, level=level, behind=behind)]
-    more = standings.contested(heldout, [model for model in STRONG if model != "ARF"])
-    if len(more) < len(contested):
-        about.append(_ALONE.format(len(contested) - len(more)))
-    if large := standings.contested(heldout, LARGE):
-        about.append(_LARGE.format(*standings.counts(large)))
-    if weaker := [stream for stream in heldout if stream not in contested]:
-        about.append(_WEAKER.format(", ".join(weaker)))
-    pairs = standings.pairs("held-out")
+    pairs = standings.pairs(KINDS[0])
     rows = [row for row in pairs if row["other"] in STRONG]
     others = [row for row in pairs if row["other"] not in STRONG]
-    cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
-    yield f"## {_STRONG}\n\n{textwrap.fill(' '.join(about), 100)}"
-    yield _table([*_PAIR, "Holm", "time"], cells)
-    yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the other models')}", 100)
-    yield _ABOUT_TIMES
+    if rows:
+        cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
+        yield f"## Against forests, bagging and boosting\n\n{_ABOUT_STRONG}"
+        yield _table([*_PAIR, "Holm", "time"], cells)
+        yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the other models')}", 100)
 
 
 def verdict(pairs: Sequence[Record], whom: str) -> str:
@@ -323,17 +410,19 @@ def _times(standings: Standings, other: str) -> str:
     return f"{np.exp(np.mean(np.log(ratios))):.0f}" if ratios else "-"
 
 
-def _lost(losses: Iterable[Record]) -> str:
+def _lost(losses: Iterable[Record], kinds: Sequence[str]) -> str:
+    """Return a table of losses, with the kind of stream where there are several."""
+    several = len(kinds) > 1
     rows = [
         [
-            *(row["stream"], STREAMS[row["stream"]].kind, _when(row["delay"])),
-            *(_percent(row["error"]), row["rival"], _percent(row["theirs"])),
-            _percent(row["gap"]),
+            *(row["stream"], *([STREAMS[row["stream"]].kind] if several else [])),
+            *(_when(row["delay"]), _percent(row["error"]), row["rival"]),
+            *(_percent(row["theirs"]), _percent(row["gap"])),
         ]
         for row in losses
     ]
-    headings = ["stream", "kind", "labels", OWN, "better", "its error", "points"]
-    return _table(headings, rows, texts=[1, 2, 4])
+    headings = ["stream", *(["kind"] if several else []), "labels", OWN, "better"]
+    return _table([*headings, "its error", "points"], rows, texts=[1, 2, 4] if several else [1, 3])
 
 
 def _errors(standings: Standings, kind: str, delay: str | None) -> str:
@@ -356,14 +445,11 @@ def _errors(standings: Standings, kind: str, delay: str | None) -> str:
             _percent(standings.error(stream, OWN, delay), standings.status(stream, OWN, delay)),
             _percent(theirs),
         ]
-        known = [cell for cell in pair if cell[0].isdigit()]
-        least = min(known, key=float) if known else ""
-        ours, best = (f"**{cell}**" if cell == least else cell for cell in pair)
         rest = [
             _percent(standings.error(stream, m, delay), standings.status(stream, m, delay))
             for m in columns
         ]
-        rows.append([stream, ours, best, rival, len(others), *rest])
+        rows.append([stream, *_bold(*pair), rival, len(others), *rest])
     headings = ["stream", OWN, "best other", "its name", "of", *columns.values()]
     return _table(headings, rows, texts=[3]) if rows else ""
 
@@ -407,7 +493,7 @@ def _pairs(standings: Standings, kind: str) -> str:
 def _pair(row: Record) -> list[Any]:
     return [
         *(row["other"], row["n"], _percent(row["error"]), _percent(row["theirs"])),
-        *(f"{100 * row['median_difference']:+.2f}", row["wins"], row["losses"]),
+        *(_points(row["median_difference"]), row["wins"], row["losses"]),
     ]
 
 
@@ -430,7 +516,7 @@ def _costs(standings: Standings) -> Iterator[str]:
             ]
             for row in rows
         ]
-        if cells and len(streams) > 2:
+        if cells:
             about = f"Over {len(streams)} {_TITLES[kind].lower()}: {', '.join(streams)}."
             yield f"{about}\n\n{_table(['model', 'error %', 'µs an example', 'MB'], cells)}"
 
@@ -450,10 +536,13 @@ def _published(standings: Standings) -> str:
 
 
 def _failures(standings: Standings) -> str:
+    messages = {
+        (run["stream"], run["model"], run["delay"]): run["message"] for run in standings.runs
+    }
     rows = [
-        [row["stream"], row["model"], _when(row["delay"]), row["status"]]
-        for row in standings.rows
+        [stream, model, _when(delay), row["status"], messages[stream, model, delay]]
+        for (stream, model, delay), row in standings.asked.items()
         if row["status"] != "ok"
     ]
-    headings = ["stream", "model", "labels", "outcome"]
-    return _table(headings, rows, texts=[1, 2, 3]) if rows else "All ended."
+    headings = ["stream", "model", "labels", "outcome", "message"]
+    return _table(headings, rows, texts=[1, 2, 3, 4]) if rows else "All ended."

@@ -47,6 +47,8 @@ STRONG = (
 #: Rows before which the longest of the delays lets no label come, and the same in the quick form,
 #: which has so many rows of a stream.
 FIRST, QUICK_FIRST, QUICK_ROWS = 1_000, 100, 1_000
+#: Streams over which a mean of costs is shown, at least.
+_FEW = 3
 COLUMNS = (
     *("stream", "model", "delay", "runs", "status", "rows", "unpredicted"),
     *("error", "error_after_delay", "kappa", "log_loss", "microseconds", "memory"),
@@ -106,6 +108,11 @@ class Standings:
         """What became of a model on a stream; empty where it has not run."""
         row = self.asked.get((stream, model, delay))
         return "" if row is None else row["status"]
+
+    def length(self, stream: str) -> int:
+        """Rows of a stream on which `OWN` has run, with the first, which does not count."""
+        rows: int = self.asked[stream, OWN, None]["rows"]
+        return rows + 1
 
     @cached_property
     def asked(self) -> dict[tuple[str, str, str | None], Record]:
@@ -203,11 +210,6 @@ class Standings:
             if any(self.error(stream, model, delay) is not None for model in models)
         ]
 
-    def counts(self, streams: Collection[str], delay: str | None = None) -> tuple[int, ...]:
-        """On how many of some streams `OWN` and others ended well, and the `tally` of these."""
-        gaps = self.gaps_of(streams, delay)
-        return len(gaps), *tally(gaps)
-
     def gaps_of(self, streams: Collection[str], delay: str | None = None) -> list[float]:
         """By which the best other model is better on each of some streams."""
         rows = self.gaps()
@@ -252,11 +254,11 @@ class Standings:
     def costs(self, kind: str) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
-        A run whose time was taken on another machine has none, and is left out; no streams, where
-        only `OWN` models are left. The streams are
+        A run whose time was taken on another machine has none, and is left out. The streams are
         those on which at least half of the remaining models have run, the models those that have
         run on at least half of these, over the streams on which all of them have; see
-        `drift.experiments.comparison.tables.costs`.
+        `drift.experiments.comparison.tables.costs`. There are none if these streams are fewer than
+        three, or if no other models than `OWN` are left.
 
         Parameters
         ----------
@@ -275,9 +277,9 @@ class Standings:
         streams = {s for s, models in models_of.items() if 2 * len(models) >= len(names)}
         streams_of = _gathered((row for row in rows if row["stream"] in streams), "model", "stream")
         timed = {m: where for m, where in streams_of.items() if 2 * len(where) >= len(streams)}
-        if all(model.startswith(OWN) for model in timed):
-            return [], []  # nothing to compare
         common = streams.intersection(*timed.values())
+        if len(common) < _FEW or all(model.startswith(OWN) for model in timed):
+            return [], []  # nothing to compare
         return sorted(common), costs([row for row in rows if row["model"] in timed], common)
 
 
