@@ -21,13 +21,26 @@ PAGE = ROOT / "docs" / "metrics.md"
 HEAD = """\
 # Metrics and alerts
 
-Written by `python tools/metrics.py`. [Watch a worker](monitoring.md) says how to use them.
+All metrics of a worker and of `drift serve`, and all alerts with what to do. [Watch a
+worker](monitoring.md) says which to look at first. `python tools/metrics.py` writes this page.
+
+## Alerts
+
+Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
+metric. Each links to the paragraph on it. `runbook_url` has the same link: put the address of your
+copy of these pages there. *For* is how long the expression has to hold; without it, the alert fires
+at once.
+
+| alert | fires when | do | severity | for |
+|---|---|---|---|---|
+{alerts}
 
 ## A worker
 
-On `/metrics` at `--metrics-port`. All have the labels `group` and `topic`. Those with `model`, its
-class, also have `partition` with models of keys. `drift_lag` and `drift_lag_seconds` have rows for
-the topic of late labels, too. Exponential weights span some 10,000 examples.
+On `/metrics` at `metrics_port`, all with the labels `group` and `topic`. The label `model` is the
+model's class; with models of keys these metrics also have a label `partition`. `drift_lag` and
+`drift_lag_seconds` have rows for the topic of late labels, too. Exponential weights span some
+10,000 examples.
 
 | metric | type | more labels | meaning |
 |---|---|---|---|
@@ -40,16 +53,6 @@ On `/metrics` at its port, with the labels `group` and `topic`.
 | metric | type | meaning |
 |---|---|---|
 {serve}
-
-## Alerts
-
-Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. Each links to the paragraph on it, as does its `runbook_url`: put the address of your copy
-of these pages there. Without a time under *for* it fires once its expression holds.
-
-| alert | fires when | do | severity | for |
-|---|---|---|---|---|
-{alerts}
 """
 #: Labels of all metrics.
 COMMON = {"group", "topic"}

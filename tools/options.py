@@ -28,19 +28,21 @@ PAGE = ROOT / "docs" / "options.md"
 HEAD = """\
 # All options of a worker
 
-Written by `python tools/options.py`. A row is a key of the `--config` file. On its command line,
-which overrides the file, `drift consume` takes the tables up to `[promote]`, of `[codec]` `key`
-alone, and the four rows of `[model]`: `checkpoint_seconds` as `--checkpoint-seconds`, or as the row
-says.
+A row is a key of the file that `drift consume --config worker.toml` reads. [Begin with this
+file](operations.md#one-file-for-all-settings).
 
-`drift serve` reads the same file. `[serve]` is for it alone. On its command line it refuses what
-only a worker uses: {unused}.
+- **On the command line** an option overrides the file: `checkpoint_seconds` is
+  `--checkpoint-seconds`, unless its row names another. The tables from `[worker]` to `[promote]`
+  have such options, `[model]` for the rows below, and `[codec]` for `key`.
+- **`drift serve`** reads the same file, and `[serve]` is for it alone. On its command line it
+  refuses what only a worker uses: {unused}.
+- **Fixed** keys decide what has been learnt: beside old checkpoints, [another value is
+  refused](checkpoints.md#change-the-model). With late labels `max_jump` is fixed, too. All others
+  may change at each start. But `skip`, `allow_empty`, `on_gap` and `max_idle` change what is learnt
+  from then on, or in which order.
+- **A duration** is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
 
-Another value of a key that is *fixed* is [refused](checkpoints.md#change-the-model) beside old
-checkpoints, with late labels also of `max_jump`. All others may change at each start; `skip`,
-`allow_empty`, `on_gap` and `max_idle` then change what is learnt, or in which order.
-
-A duration is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
+`python tools/options.py` writes this page.
 
 ## On the command line alone
 
@@ -74,21 +76,22 @@ KINDS = {
 KAFKA = """
 ## `[kafka]`, `[consumer]`, `[producer]`
 
-Options of [kafka-python](https://kafka-python.readthedocs.io): for all clients, for the consumer,
-for the producer. Each is also a variable of the environment with the prefix `DRIFT_KAFKA_`, but
-for those that are refused. They are the worker's own, or take objects of Python:
+Options of [kafka-python](https://kafka-python.readthedocs.io): `[kafka]` for all clients,
+`[consumer]` and `[producer]` for one kind. Each is also a variable of the environment with the
+prefix `DRIFT_KAFKA_`, as `DRIFT_KAFKA_BOOTSTRAP_SERVERS`. `sasl_oauth_token_provider` and
+`ssl_context` take a text, `module:function`.
 
-{refused}.
+Refused are those that the worker sets itself, or that take objects of Python: {refused}.
 
-`sasl_oauth_token_provider` and `ssl_context` take a text, `module:function`. These have other
-defaults than kafka-python's, or [guarantees](production.md#what-is-guaranteed) rest on them:
+Some have other defaults than kafka-python's, or [guarantees](production.md#what-is-guaranteed) rest
+on them:
 
 | option | clients | kafka-python | drift |
 |---|---|---|---|
 {defaults}
 
-`acks` cannot be changed; -1 is `all`, too. Without `enable_idempotence`, one error that passes may
-double outputs or change their order. With `isolation_level = "read_uncommitted"`, messages of
+`acks` cannot be changed; -1 is `all`, too. With `enable_idempotence = false`, an error that passes
+may double outputs or change their order. With `isolation_level = "read_uncommitted"`, messages of
 aborted transactions are learnt; a worker that reads late labels always has `"read_committed"`.
 """
 #: Options that are shown though they are kafka-python's, or cannot be changed.

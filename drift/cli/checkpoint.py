@@ -23,7 +23,7 @@ from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan, when
-from drift.consumers.records import Position
+from drift.consumers.records import Position, written_offsets
 from drift.errors import CheckpointError, ConsumerError, ParameterError
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ def _listed(header: Mapping[str, Any]) -> str:
 
 
 def _offsets(header: Mapping[str, Any]) -> str:
-    return ", ".join(f"{topic}:{n} at {offset}" for topic, n, offset in header["offsets"])
+    return written_offsets({(topic, n): at for topic, n, at in header["offsets"]})
 
 
 def _counted(header: Mapping[str, Any], names: tuple[str, ...]) -> str:

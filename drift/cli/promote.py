@@ -14,6 +14,7 @@ from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import advice
 from drift.consumers.checkpoints.objects import place
+from drift.consumers.records import written_offsets
 from drift.errors import ParameterError
 
 __all__ = ["Promote"]
@@ -44,7 +45,7 @@ class Promote(Command):
         if not self.yes and not click.confirm(question):
             return
         made = _lazy.promote(partition, read_secret(self.key_file))
-        offsets = ", ".join(f"{topic}:{n} at {at}" for topic, n, at in made["offsets"])
+        offsets = written_offsets({(topic, n): at for topic, n, at in made["offsets"]})
         lines = (
             f"{partition.path}: {names[1]} answers from {offsets} on",
             advice(made["configuration"]),

@@ -205,7 +205,7 @@ def _lags(models: Iterable[Metrics]) -> Iterator[Metric]:
     """Yield what waits in each partition, of labels, too."""
     names = ["model", "group", "topic", "partition"]
     messages = Gauge(
-        "drift_lag", "Messages up to the end of the partition, at the last fetch", labels=names
+        "drift_lag", "Messages that are still to be learnt, at the last fetch", labels=names
     )
     seconds = Gauge(
         "drift_lag_seconds",
@@ -253,7 +253,7 @@ _HELP = {
     "examples": "Examples learnt",
     "unlabelled": "Examples predicted before they had a label",
     "mistakes": "Examples learnt whose prediction was wrong",
-    "blind": "Mistakes whose prediction was null, as no label was known; only errors count them",
+    "blind": "Mistakes before the first label, when predictions are null; in no measure but error",
     **{f"windowed_{name}": f"{text}, last 1,000 examples" for name, text in _MEASURES.items()},
     **{
         # Those of labels are faded only where one of them is positive.
@@ -266,14 +266,14 @@ _HELP = {
     "updates": "Examples that changed the model",
     "learn_seconds": "Time spent predicting and learning",
     "checkpoint_age_seconds": "Age of the newest checkpoint",
-    "jumps": "Timestamps not taken, as they jump more than max_jump forward or back",
-    "dead_letters": "Messages sent to the dead letter topic",
+    "jumps": "Timestamps left out of account, as they jump by more than max_jump",
+    "dead_letters": "Messages that could not be learnt, whether sent to a topic or lost",
     "skipped": "Messages left out by skip in [codec], and heartbeats of labels",
     "pending": "Late labels: features that wait for their label",
-    "orphans": "Late labels: labels without features",
+    "orphans": "Late labels: labels whose features did not come, or are gone",
     "duplicates": "Late labels: second labels of an id",
     "expired": "Late labels: features dropped at max_age",
-    "evicted": "Late labels: features dropped as more than pending waited",
+    "evicted": "Late labels: features dropped beyond pending or pending_bytes",
     "silent": "Late labels: features learnt with the label silence",
     "corrected": "Late labels: silent features learnt again, by a label that differs",
     "shadow_examples": "Shadow: examples that both models predicted",

@@ -22,7 +22,7 @@ from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.options import codec_settings, final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
-from drift.consumers.records import CutValue, Message, Outgoing, RawName
+from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.trouble_log import LIMITED, OncePerMinute, others
 from drift.errors import (
@@ -166,7 +166,7 @@ class Learner:
 
     Attributes
     ----------
-    claim_id : tuple
+    claim_id : ClaimName
         What it learns: topic, and partition or None for all of them.
     offsets : dict
         Next offset to learn by topic and partition.
@@ -221,7 +221,7 @@ class Learner:
         self.options = options
         self.checkpoint: str | None = None
         self.offsets: dict[TopicPartition, int] = {}
-        self.claim_id = metrics.topic, metrics.partition
+        self.claim_id = ClaimName(metrics.topic, metrics.partition)
         self.epoch = 0
         self.leader_epochs: dict[TopicPartition, int] = {}
         self.identity: dict[str, str] = {}

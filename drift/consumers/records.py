@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 __all__ = [
     "PROTOCOLS",
+    "ClaimName",
     "CutValue",
     "Gap",
     "Headers",
@@ -21,6 +22,7 @@ __all__ = [
     "headers_from_json",
     "message_as_json",
     "message_from_json",
+    "written_offsets",
 ]
 
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
@@ -30,6 +32,37 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 TopicPartition: TypeAlias = tuple[str, int]
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+
+
+class ClaimName(NamedTuple):
+    """Which model is claimed: a topic's, or that of one partition of it.
+
+    Examples
+    --------
+    >>> print(ClaimName("orders", None), ClaimName("orders", 3))
+    orders orders:3
+    """
+
+    topic: str
+    partition: int | None
+
+    def __str__(self) -> str:
+        """Return it as the log has it."""
+        return self.topic if self.partition is None else f"{self.topic}:{self.partition}"
+
+
+def written_offsets(offsets: Mapping[TopicPartition, int]) -> str:
+    """Return the next offset of each partition, as logs and commands print it.
+
+    Before the first there are none.
+
+    Examples
+    --------
+    >>> written_offsets({("orders", 0): 148, ("orders", 1): 152})
+    'orders:0 at 148, orders:1 at 152'
+    """
+    places = (f"{topic}:{number} at {at}" for (topic, number), at in offsets.items())
+    return ", ".join(places) or "no offsets yet"
 
 
 class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error

@@ -28,7 +28,7 @@ from drift.consumers.late import learner_of
 from drift.consumers.learner import answer_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.order import sort_key
-from drift.consumers.records import Gap
+from drift.consumers.records import ClaimName, Gap, written_offsets
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Replica:
         prepare_folder(folder, options, self.codec)
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None, alarm_level=0)
-        self.claim_id = options.topic, options.partition
+        self.claim_id = ClaimName(options.topic, options.partition)
         self.starts = 0
         self.trouble: str | None = None
         self.differs: str | None = None
@@ -467,7 +467,8 @@ class Replica:
             # Somebody went back to it, and wants no answers of what came after.
             self._serving = course
         log.info(
-            "%s: from checkpoint %s, offsets %s", self.claim_id, checkpoint.id, learner.offsets
+            "%s: from checkpoint %s, %s",
+            *(self.claim_id, checkpoint.id, written_offsets(learner.offsets)),
         )
 
 

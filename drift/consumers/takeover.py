@@ -63,9 +63,7 @@ class TakeOver:
 
     def __str__(self) -> str:
         """Say how long it has taken, and how far it is."""
-        topic, number = self.claim_id
-        what = topic if number is None else f"{topic}:{number}"
-        return f"{what} is being taken over for {self.seconds:.0f} s{self._at}"
+        return f"{self.claim_id} is being taken over for {self.seconds:.0f} s{self._at}"
 
     @property
     def seconds(self) -> float:

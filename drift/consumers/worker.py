@@ -24,7 +24,7 @@ from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
-from drift.consumers.records import Gap
+from drift.consumers.records import ClaimName, Gap, written_offsets
 from drift.consumers.shadow import Shadow
 from drift.consumers.takeover import TakeOver
 from drift.errors import (
@@ -421,7 +421,9 @@ class Worker:
 
     def _claim_id(self, place: TopicPartition) -> ClaimId:
         """Return what the model is claimed as that learns a partition."""
-        return place if is_keyed(self.codec) else (self.options.topic, self.options.partition)
+        if is_keyed(self.codec):
+            return ClaimName(*place)
+        return ClaimName(self.options.topic, self.options.partition)
 
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
@@ -530,8 +532,8 @@ class Worker:
         del self._taking[claim_id]
         learner = taking.learner.result()
         log.info(
-            "%s: epoch %d, checkpoint %s, offsets %s",
-            *(claim_id, learner.epoch, learner.checkpoint, learner.offsets),
+            "%s: epoch %d, from checkpoint %s, %s",
+            *(claim_id, learner.epoch, learner.checkpoint, written_offsets(learner.offsets)),
         )
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True

@@ -19,6 +19,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 #: What the official SDK for Python, 2.2.0, makes of events: a line each.
 EVENTS = Path(__file__).parent / "data" / "cloudevents.jsonl"
 
+#: When messages of the pages were sent, in milliseconds.
+_SENT = 1_795_829_819_000
+
 pytestmark = pytest.mark.sources
 
 
@@ -57,6 +60,12 @@ def test_debezium():
         Example(row, label=True, id=7, timestamp=1764255660090),
     ]
     assert outcome(codec, sent) == (expected, (1, 1, 2, 0))
+    here = [
+        Message(Position("payments", 0, n), None, one.value, (), _SENT)
+        for n, one in enumerate(sent)
+    ]
+    [shown] = blocks("debezium.md", "text")
+    assert "\n".join(DryRun(codec, here).lines()) + "\n" == shown
     # Without skip, the last two are dead letters.
     assert outcome(JsonCodec(**{**given(codec), "skip": ()}), sent) == (expected, (1, 1, 0, 2))
 
@@ -103,7 +112,7 @@ def test_cloudevents(mode):
 
 
 def test_the_event_on_the_page_is_the_one_of_the_sdk():
-    [text], [structured] = blocks("cloudevents.md", "text"), blocks("cloudevents.md", "json")
+    (text, shown), [structured] = blocks("cloudevents.md", "text"), blocks("cloudevents.md", "json")
     lines = [json.loads(line) for line in EVENTS.read_text("utf-8").splitlines()]
     [binary] = [one for one in lines if one["headers"].get("ce_id") == "p1"]
     head, value = text.split("\n\n")
@@ -111,6 +120,10 @@ def test_the_event_on_the_page_is_the_one_of_the_sdk():
     assert json.loads(value) == json.loads(binary["value"])
     [event] = [json.loads(one["value"]) for one in lines if '"id": "p1"' in one["value"]]
     assert json.loads(structured) == {k: v for k, v in event.items() if k != "datacontenttype"}
+    headers = [(name, text.encode()) for name, text in binary["headers"].items()]
+    sent = Message(Position("payments", 0, 0), None, binary["value"].encode(), headers, _SENT)
+    codec, _ = codecs("cloudevents.md")
+    assert "\n".join(DryRun(codec, [sent]).lines()) + "\n" == shown
 
 
 def test_the_page_on_messages_shows_what_a_dry_run_says():

@@ -114,6 +114,9 @@ def test_the_page_runs(broker, tmp_path, monkeypatch, capsys):
         '{"bootstrap_servers": "localhost:9092"}', repr(broker.client_args)
     )
     codes = re.findall(r"^```py\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    [model] = [code for code in codes if "def scaled" in code]
+    (tmp_path / "my_models.py").write_text(model, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     [pipeline] = [code for code in codes if "worker.run()" in code]
     [evaluation] = [code for code in codes if "read_topic" in code]
     names = {}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Group"]
 
 _ROOT = Path(__file__).parents[2]
-_CLAIMED = re.compile(r"\('.*', (None|\d+)\): epoch (\d+), checkpoint")
+_CLAIMED = re.compile(r" \S+?(?::(\d+))?: epoch (\d+), from checkpoint")
 _FEWEST, _MOST = 2, 4
 #: Faults that all workers suffer while they last.
 _LASTING = ("full", "slow", "errors")
@@ -65,7 +65,7 @@ class _Worker:
     def claims(self) -> dict[str, int]:
         """Newest epochs that it has claimed, by partition."""
         matches = [match for line in self.lines() if (match := _CLAIMED.search(line))]
-        return {match[1]: int(match[2]) for match in matches}
+        return {str(match[1]): int(match[2]) for match in matches}
 
 
 class Group:
