@@ -157,11 +157,13 @@ def offset_behind_gap(
     """
     first, end = broker.bound(place, "earliest"), broker.bound(place, "latest")
     if offset >= first:
-        what = "its log ends before that" if offset > end else "its log has other messages there"
+        what, which = "its log has other messages there", ""
+        if offset > end:
+            what, which = "its log ends before that", " --offset 0, which learns the log again"
         raise ConsumerError(
             f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint is at "
             f"{offset}: {what}, it was truncated or recreated. Start with another folder and "
-            f"group, or accept it by drift checkpoint adopt {folder}"
+            f"group, or accept it by drift checkpoint adopt {folder}{which}"
         )
     if on_gap == "stop":
         raise ConsumerError(

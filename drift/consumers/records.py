@@ -54,15 +54,12 @@ class ClaimName(NamedTuple):
 def written_offsets(offsets: Mapping[TopicPartition, int]) -> str:
     """Return the next offset of each partition, as logs and commands print it.
 
-    Before the first there are none.
-
     Examples
     --------
     >>> written_offsets({("orders", 0): 148, ("orders", 1): 152})
     'orders:0 at 148, orders:1 at 152'
     """
-    places = (f"{topic}:{number} at {at}" for (topic, number), at in offsets.items())
-    return ", ".join(places) or "no offsets yet"
+    return ", ".join(f"{topic}:{number} at {at}" for (topic, number), at in offsets.items())
 
 
 class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error

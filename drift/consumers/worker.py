@@ -531,10 +531,10 @@ class Worker:
             return False
         del self._taking[claim_id]
         learner = taking.learner.result()
-        log.info(
-            "%s: epoch %d, from checkpoint %s, %s",
-            *(claim_id, learner.epoch, learner.checkpoint, written_offsets(learner.offsets)),
-        )
+        since = "a new model"
+        if learner.checkpoint is not None:
+            since = f"from checkpoint {learner.checkpoint}, {written_offsets(learner.offsets)}"
+        log.info("%s: epoch %d, %s", claim_id, learner.epoch, since)
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
 

@@ -131,7 +131,7 @@ def test_the_page_on_messages_shows_what_a_dry_run_says():
         blocks("kafka_messages.md", "json"),
         blocks("kafka_messages.md", "text"),
     )
-    sent = [Message(Position("orders", 0, 0), None, value.encode(), (), 1_795_793_610_000)]
+    sent = [Message(Position("sales", 0, 0), None, value.encode(), (), 1_795_793_610_000)]
     _, _, expected = before.partition("\n")
     assert "\n".join(DryRun(JsonCodec(), sent).lines()) + "\n" == expected
     codec = JsonCodec(**tomllib.loads(before.rpartition("\n\n")[2])["codec"])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Group"]
 
 _ROOT = Path(__file__).parents[2]
-_CLAIMED = re.compile(r" \S+?(?::(\d+))?: epoch (\d+), from checkpoint")
+_CLAIMED = re.compile(r" \S+?(?::(\d+))?: epoch (\d+), ")
 _FEWEST, _MOST = 2, 4
 #: Faults that all workers suffer while they last.
 _LASTING = ("full", "slow", "errors")
