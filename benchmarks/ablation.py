@@ -75,7 +75,8 @@ def measure(rows: Rows, seed: int) -> dict[str, float]:
         model.learn_one(x, y)
     seconds = time.process_time() - started
     n = len(rows)
-    return {"error": 100 * wrong / n, "log_loss": loss / n, "us": 1e6 * seconds / n}
+    figures = {"error": 100 * wrong / n, "log_loss": loss / n, "us": 1e6 * seconds / n}
+    return {name: round(value, 5) for name, value in figures.items()}
 
 
 def work(names: list[str], seeds: list[int], folder: Path) -> None:
@@ -211,15 +212,18 @@ def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) ->
     return "| " + " | ".join([*cells, f"{np.median(ratios):.2f}"]) + " |"
 
 
-def noise_of(base: list[dict[str, Any]]) -> str:
-    """Return a sentence on how far seeds are apart, of single streams and of the mean."""
+def streams_of(base: list[dict[str, Any]]) -> str:
+    """Return a table of the Tracker's errors, with how far seeds are apart."""
     errors = _by_stream(base, "error")
     apart = {s: 100 * e.std(ddof=1) / e.mean() for s, e in errors.items() if len(e) > 1}
+    lines = ["| stream | error, % | deviation between seeds, % of it |", "|---|---|---|"]
+    for name, values in errors.items():
+        noise = f"{apart[name]:.1f}" if name in apart else ""
+        lines.append(f"| {name} | {values.mean():.2f} | {noise} |")
     if not apart:
-        return "With one seed nothing tells the noise."
+        return "\n".join([*lines, "", "With one seed nothing tells the noise."])
     mean = math.sqrt(sum(v * v for v in apart.values())) / len(apart)
-    each = ", ".join(f"{s} {v:.1f}" for s, v in apart.items())
-    return f"Deviation between seeds, % of the error: {each}; of the mean {mean:.1f}."
+    return "\n".join([*lines, "", f"Deviation of the mean between seeds: {mean:.1f} %."])
 
 
 HEAD = """\
@@ -229,14 +233,11 @@ HEAD = """\
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
     """Return a table for each part of the Tracker as Markdown."""
-    base = results[""]
-    errors = _by_stream(base, "error")
-    shown = ", ".join(f"{s} {e.mean():.2f}" for s, e in errors.items())
-    paragraphs = [f"As it is, error in %: {shown}.", noise_of(base)]
+    base, paragraphs = results[""], []
     for part, names in (PARTS | {"Your edit": ["your edit"]}).items():
         if rows := [row_of(name, results[name], base) for name in names if name in results]:
             paragraphs += [f"### {part}", "\n".join([HEAD, *rows])]
-    return "\n\n".join(paragraphs)
+    return "\n\n".join([*paragraphs, "### Streams", streams_of(base)])
 
 
 def main() -> None:

@@ -118,22 +118,34 @@ def test_the_table_of_the_ablation():
     base = [ran("a", 0, 9.0), ran("a", 1, 11.0), ran("b", 0, 2.0), ran("b", 1, 2.0)]
     # Beside means of 10 and 2 those of 11 and 1.9: up by 10 %, down by 5 %.
     other = [ran("a", 0, 10.0, 0.6), ran("a", 1, 12.0, 0.6), ran("b", 0, 1.9, us=30.0)]
+    head = ablation.HEAD.splitlines()
     assert ablation.table({"": base, "no trees": other, "your edit": other[:2]}).splitlines() == [
-        "As it is, error in %: a 10.00, b 2.00.",
-        "",
-        "Deviation between seeds, % of the error: a 14.1, b 0.0; of the mean 7.1.",
-        "",
         "### Members",
         "",
-        *(head := ablation.HEAD.splitlines()),
+        *head,
         "| no trees | +2.5 | -5.0 | a +10.0 | b -5.0 | +10.0 | 2.00 |",
         "",
         "### Your edit",
         "",
         *head,
         "| your edit | +10.0 |  | a +10.0 | a +10.0 | +20.0 | 1.00 |",
+        "",
+        "### Streams",
+        "",
+        "| stream | error, % | deviation between seeds, % of it |",
+        "|---|---|---|",
+        "| a | 10.00 | 14.1 |",
+        "| b | 2.00 | 0.0 |",
+        "",
+        "Deviation of the mean between seeds: 7.1 %.",
     ]
     assert "With one seed" in ablation.table({"": base[::2]})
+
+
+@pytest.mark.sources
+def test_the_page_of_the_ablation_has_its_last_tables():
+    tables = (ROOT / ".ci" / "results" / "ablation.md").read_text(encoding="utf-8").strip()
+    assert tables in (ROOT / "docs" / "tracker_ablation.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.sources
