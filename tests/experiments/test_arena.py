@@ -333,7 +333,7 @@ def test_strong_rivals_by_hand():
     text = page_of(Standings(records))
     assert "On 7 of 7 streams" in text
     assert "| all | at once | 7 | 7 | 7 | 0 | 0 | 5.00 |" in text
-    assert "| where River's ARF, of ten trees, ran | at once | 6 | 6 | 6 | 0 | 0 | 4.50 |" in text
+    assert "| with River's ARF (10 trees) | at once | 6 | 6 | 6 | 0 | 0 | 4.50 |" in text
     assert "MOA's ensembles" not in text
     section = text.split("## Against forests, bagging and boosting\n")[1].split("\n## ")[0]
     flowing = " ".join(section.split())

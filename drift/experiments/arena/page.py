@@ -65,9 +65,10 @@ The quick form, which shows that everything runs: some models on the first {QUIC
 some streams. That is too little to tell which is better. Each model predicts an example, then
 learns it. An error is the percentage of wrong predictions; with late labels the first
 {QUICK_FIRST:,} rows do not count."""
-_ABOUT_STANDING = """\
-*Where ... ran*: slow models did not run, or did not end, on every stream. *By a point*: ahead by a
-point or more. *Lead*: by how many points, the median over the streams."""
+_ABOUT_STANDING = f"""\
+On how many streams the {OWN} is ahead of the best other, level with it, or behind. *By a point*:
+ahead by a point or more. *Lead*: in points, the median over the streams. *With* a rival: the streams
+on which it ran, as slow models did not run, or did not end, on all."""
 _ABOUT_EACH = f"""\
 Each held-out stream, labels at once, errors in percent. *Of*: among how many models the best other
 was chosen. *Lead*: in points, negative where the {OWN} is behind. [A page of its
@@ -136,8 +137,8 @@ _STANDING = ("streams", "labels", "number", "ahead", "by a point", "level", "beh
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
 #: Rivals whose streams are counted by themselves, where some run on a part alone.
 _RIVALS = (
-    ("where River's ARF, of ten trees, ran", ["ARF"]),
-    ("where MOA's ensembles, of 100 trees, ran", LARGE),
+    ("with River's ARF (10 trees)", ["ARF"]),
+    ("with MOA's ensembles (100 trees)", LARGE),
 )
 _LOSSES = "Where drift loses"
 _FIGURE = """\
@@ -325,8 +326,8 @@ def _heldout(standings: Standings) -> Iterator[str]:
     if not (streams := standings.of_kind(KINDS[0])):
         return
     yield f"## {_TITLES[KINDS[0]]}"
-    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
     yield _ABOUT_STANDING
+    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
     gaps = sorted(
         (row for row in standings.gaps() if row["stream"] in streams and row["delay"] is None),
         key=itemgetter("gap"),
