@@ -67,8 +67,8 @@ learns it. An error is the percentage of wrong predictions; with late labels the
 {QUICK_FIRST:,} rows do not count."""
 _ABOUT_STANDING = f"""\
 On how many streams the {OWN} is ahead of the best other, level with it, or behind. *By a point*:
-ahead by a point or more. *Lead*: in points, the median over the streams. *With* a rival: the streams
-on which it ran, as slow models did not run, or did not end, on all."""
+ahead by a point or more. *Lead*: in points, the median over the streams. *With* a rival: the
+streams on which it ran, as slow models did not run, or did not end, on all."""
 _ABOUT_EACH = f"""\
 Each held-out stream, labels at once, errors in percent. *Of*: among how many models the best other
 was chosen. *Lead*: in points, negative where the {OWN} is behind. [A page of its
