@@ -427,6 +427,8 @@ def test_runs_whose_time_was_taken_elsewhere_have_no_cost():
         record["microseconds"] = None
     assert Standings(records).costs("real") == ([], [])
     assert "Error and cost" not in page_of(Standings(records))
+    own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
+    assert not Results(own, records, {}, {}, 1.0).figures
 
 
 def test_costs_are_of_three_streams_and_more_that_all_have_ended_on():
@@ -517,7 +519,7 @@ def test_a_page_is_brought_up_to_date(tmp_path, monkeypatch):
     assert "## What it says\n\nMuch.\n\n## Beside published results" in text
     errors = kept.with_name("arena-errors.md").read_text("utf-8")
     assert re.search(r"^\| phishing \| \S+ \| \S+ \| PA \| 3 \|$", errors, re.MULTILINE)
-    assert (kept.parent / "img" / "arena-cost.svg").exists()  # without panels
+    assert not (kept.parent / "img").exists()  # one stream has no mean costs
     assert {row["model"] for row in first} == {"Tracker", "no change", "majority"}
     assert all(row in second for row in first)  # times and all
     assert len(second) == len(first) + 6  # three delays and three settings; baselines stand once

@@ -166,14 +166,13 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
         about = [*_headline(standings), *([_KEPT] if kept else []), _ABOUT_WORDS]
     else:
         about = [_ABOUT, _NOT_HELD_OUT, _ABOUT_WORDS]
-    has_costs = any(rows for _, rows in map(standings.costs, KINDS))
     parts = [
         "# The arena",
         *about,
         *_heldout(standings),
         *_strong(standings),
         *([f"## {_LOSSES}", losses(standings, KINDS[:1])] if heldout else []),
-        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if has_costs else []),
+        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if standings.has_costs else []),
         *_costs(standings),
         *_development(standings),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
