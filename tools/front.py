@@ -32,7 +32,8 @@ TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|--
 SUMMARY = f"""\
 On **held-out** streams no constant of the {OWN} was chosen. The **best other** is the model with
 the lowest error on a stream, **chosen in hindsight** among those of drift, {{sources}}. *Ahead* and
-*behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less."""
+*behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less. *With* a
+rival: the streams on which it ran."""
 SHOWN = ("streams", "labels", "number", "ahead", "level", "behind")
 HELDOUT = f"""\
 **Held-out streams**, labels at once: the {{}} of real data, and each other on which the {OWN} is

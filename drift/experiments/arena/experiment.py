@@ -274,7 +274,11 @@ ARENA = Kind(
         "runs": Table(_all_runs, _RUN_COLUMNS),
     },
     # In the folder where the page looks for it.
-    figures=lambda _: {"img/arena-cost": "drift.experiments.figures:arena_cost"},
+    figures=lambda results: (
+        {"img/arena-cost": "drift.experiments.figures:arena_cost"}
+        if results.cached(Standings.of).has_costs
+        else {}
+    ),
     shown=lambda results: Markdown(
         f"## Where drift loses\n\n{losses(results.cached(Standings.of))}"
     ),

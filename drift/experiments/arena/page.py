@@ -65,9 +65,10 @@ The quick form, which shows that everything runs: some models on the first {QUIC
 some streams. That is too little to tell which is better. Each model predicts an example, then
 learns it. An error is the percentage of wrong predictions; with late labels the first
 {QUICK_FIRST:,} rows do not count."""
-_ABOUT_STANDING = """\
-*Where ... ran*: slow models did not run, or did not end, on every stream. *By a point*: ahead by a
-point or more. *Lead*: by how many points, the median over the streams."""
+_ABOUT_STANDING = f"""\
+On how many streams the {OWN} is ahead of the best other, level with it, or behind. *By a point*:
+ahead by a point or more. *Lead*: in points, the median over the streams. *With* a rival: the
+streams on which it ran, as slow models did not run, or did not end, on all."""
 _ABOUT_EACH = f"""\
 Each held-out stream, labels at once, errors in percent. *Of*: among how many models the best other
 was chosen. *Lead*: in points, negative where the {OWN} is behind. [A page of its
@@ -77,21 +78,23 @@ They built the {OWN}: expect less on your data."""
 _ABOUT_STRONG = f"""\
 The strongest rivals on tables, one by one: on held-out streams, labels at once. Errors in percent
 are means over the streams on which both ended. *Median*: of the differences, in points; negative if
-the {OWN} is better. *Holm*: the corrected p-value of [the test](arena-errors.md#pairs), significant
+the {OWN} is better. *Holm*: the corrected p-value of [a test](arena-errors.md#pairs), significant
 below 0.05; a dash where that many streams cannot give it. *Time*: of an example, as a multiple of
 the {OWN}'s; the geometric mean over the streams on which both were timed on one machine."""
 _ABOUT_LOSSES = """\
-Each case in which the best other errs less by a tenth of a point or more. Errors are in percent."""
+Each case in which the best other errs less by a tenth of a point or more. Errors are in percent,
+*behind by* in points."""
 _ABOUT_TUNED = """\
-The same of *tuned* models, whose settings, too, are chosen in hindsight on each stream."""
+The same for *tuned* models, whose settings are chosen on each stream, in hindsight, too:"""
 _SHORT = """\
 With late labels few rows of short streams count, and errors are rough: {}."""
 _NO_LOSSES = "On none by a tenth of a point."
 _ABOUT_ERRORS = f"""\
-What each model of [the arena](arena.md), which explains the words, has come to. Errors are in
-percent. *Of*: how many models the best other was chosen among; it is not the same everywhere, as
-some take long. Each further column shows one model of its kind. A dash: not run. *Limit*: out of
-time. *Failed*: ended by an error. Bold: the lower error of the {OWN} and the best other."""
+All errors of [the arena](arena.md), which explains the words: by stream, in the mean, and for pairs
+of models. They are in percent. *Of*: how many models the best other was chosen among; it is not the
+same everywhere, as some take long. Each further column shows one model of its kind. A dash: not
+run. *Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of the {OWN} and the
+best other."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
 [One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in percent,
@@ -114,7 +117,7 @@ _ABOUT_PAIRS = """\
 The {own} and each other model, labels at once. Real streams of one source count once, generated
 ones each, though some share a generator. Errors in percent are means over the streams that both
 have run on. *Median*: of the differences of errors, in points, negative if the {own} is better.
-*Wins* and *losses*: on how many streams it is."""
+*Wins*: on how many streams it is better."""
 _ABOUT_TEST = """\
 *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. A dash: over
 so few streams it cannot be below 0.05. Development streams have no p-values, as these would prove
@@ -122,7 +125,7 @@ nothing."""
 _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
 and memory over the streams on which all these models were timed on one machine. Models that were
-timed on fewer than half of the streams are left out."""
+timed on fewer than half of the streams are left out, MOA's among them."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
@@ -136,12 +139,12 @@ _STANDING = ("streams", "labels", "number", "ahead", "by a point", "level", "beh
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
 #: Rivals whose streams are counted by themselves, where some run on a part alone.
 _RIVALS = (
-    ("where River's ARF, of ten trees, ran", ["ARF"]),
-    ("where MOA's ensembles, of 100 trees, ran", LARGE),
+    ("with River's ARF (10 trees)", ["ARF"]),
+    ("with MOA's ensembles (100 trees)", LARGE),
 )
 _LOSSES = "Where drift loses"
 _FIGURE = """\
-![Error against time](img/arena-cost.svg)"""
+![Errors against microseconds an example: the tables below have the figures](img/arena-cost.svg)"""
 
 
 def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) -> str:
@@ -163,14 +166,13 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
         about = [*_headline(standings), *([_KEPT] if kept else []), _ABOUT_WORDS]
     else:
         about = [_ABOUT, _NOT_HELD_OUT, _ABOUT_WORDS]
-    has_costs = any(rows for _, rows in map(standings.costs, KINDS))
     parts = [
         "# The arena",
         *about,
         *_heldout(standings),
         *_strong(standings),
         *([f"## {_LOSSES}", losses(standings, KINDS[:1])] if heldout else []),
-        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if has_costs else []),
+        *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if standings.has_costs else []),
         *_costs(standings),
         *_development(standings),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
@@ -325,8 +327,8 @@ def _heldout(standings: Standings) -> Iterator[str]:
     if not (streams := standings.of_kind(KINDS[0])):
         return
     yield f"## {_TITLES[KINDS[0]]}"
-    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
     yield _ABOUT_STANDING
+    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
     gaps = sorted(
         (row for row in standings.gaps() if row["stream"] in streams and row["delay"] is None),
         key=itemgetter("gap"),
@@ -365,7 +367,7 @@ def _strong(standings: Standings) -> Iterator[str]:
         cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
         yield f"## Against forests, bagging and boosting\n\n{_ABOUT_STRONG}"
         yield _table([*_PAIR, "Holm", "time"], cells)
-        yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the other models')}", 100)
+        yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the rest')}", 100)
 
 
 def verdict(pairs: Sequence[Record], whom: str) -> str:
@@ -381,12 +383,14 @@ def verdict(pairs: Sequence[Record], whom: str) -> str:
     known = [row for row in pairs if _is_tested(row) and row["holm"] < 0.05]
     better = [row["other"] for row in known if row["median_difference"] < 0]
     worse = [row["other"] for row in known if row["median_difference"] > 0]
-    rest = [row["other"] for row in pairs if row["other"] not in better]
+    rest = [row for row in pairs if row["other"] not in better]
     if not known:
         return f"No difference from {whom} is significant."
     names, others = ", ".join(better), ""
     if len(rest) < len(better):
-        names = f"{whom}, except {', '.join(rest)}" if rest else whom
+        names = f"{whom}, with exceptions" if rest else whom
+        numbers = ", ".join(f"{row['other']} ({row['n']})" for row in rest)
+        others = f" The exceptions, with their numbers of streams: {numbers}." if rest else ""
     elif len(rest) > len(worse):
         others = f" Other differences from {whom} are not significant."
     parts = [f"better than {names}"] * bool(better) + [f"worse than {', '.join(worse)}"] * bool(
@@ -416,13 +420,13 @@ def _lost(losses: Iterable[Record], kinds: Sequence[str]) -> str:
     rows = [
         [
             *(row["stream"], *([STREAMS[row["stream"]].kind] if several else [])),
-            *(_when(row["delay"]), _percent(row["error"]), row["rival"]),
-            *(_percent(row["theirs"]), _percent(row["gap"])),
+            *(_when(row["delay"]), _percent(row["error"]), _percent(row["theirs"])),
+            *(row["rival"], _percent(row["gap"])),
         ]
         for row in losses
     ]
-    headings = ["stream", *(["kind"] if several else []), "labels", OWN, "better"]
-    return _table([*headings, "its error", "points"], rows, texts=[1, 2, 4] if several else [1, 3])
+    headings = ["stream", *(["kind"] if several else []), "labels", OWN, "best other", "its name"]
+    return _table([*headings, "behind by"], rows, texts=[1, 2, 5] if several else [1, 4])
 
 
 def _errors(standings: Standings, kind: str, delay: str | None) -> str:

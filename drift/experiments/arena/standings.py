@@ -251,6 +251,11 @@ class Standings:
         """Return the `gaps` of a tenth of a point or more."""
         return [row for row in self.gaps(tuned=tuned) if row["gap"] >= 0.001]
 
+    @property
+    def has_costs(self) -> bool:
+        """Whether there are `costs` of any kind of streams."""
+        return any(rows for _, rows in map(self.costs, KINDS))
+
     def costs(self, kind: str) -> tuple[list[str], list[Record]]:
         """Return streams, and error, time and memory of the models at their defaults over those.
 
