@@ -33,8 +33,8 @@ class SupportSet:
     kernel
         Kernel between examples.
     budget
-        Largest number of supports; None: unbounded. The algorithm enforces it. Memory grows by
-        doubling, up to one support more.
+        Largest number of supports; None: unbounded. The algorithm enforces it. Memory doubles as
+        it grows, but never exceeds what ``budget + 1`` supports need, rounded up.
     wide
         Use float64 columns even if `column_type` is float32.
     """
@@ -55,7 +55,7 @@ class SupportSet:
     def _bind(self, store: ColumnStore) -> None:
         """Bind the store's methods directly: delegation would cost a tenth of a prediction.
 
-        `Hypothesis` describes the first group, `columns.pyi` the second.
+        `hypothesis.py` beside this file describes the first group, `columns.pyi` the second.
         """
         self.store = store
         self.read = store.read

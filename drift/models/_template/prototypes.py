@@ -79,7 +79,7 @@ class Prototypes(Coefficients):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    def for_store(self, calibration: Calibration, margin: float) -> ClassHypotheses:
+    def class_hypotheses(self, calibration: Calibration, margin: float) -> ClassHypotheses:
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
         return ClassHypotheses(
