@@ -4,14 +4,15 @@
 # Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
 
 cdef bint may_update(
-    const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin, bint rivals
+    const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin,
+    bint over_rival
 ) noexcept:
     """Whether an example of class `k` may cause an update; yes if rounding leaves it open. See `ClassHypotheses`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= k < n_classes:
         return True
-    if not rivals:
+    if not over_rival:
         for c in range(n_classes):
             sign = factors[c] if c == k else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
@@ -130,10 +131,10 @@ cdef class Batches(Steps):
     def scan_classes(self, rows, list predictions, list labels, classes):
         """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
-        cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.factors)
+        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.coefficient_factors)
+        cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.coefficient_factors)
         cdef double margin = 0.0 if labels is None else classes.margin
-        cdef bint rivals = labels is None or classes.rivals
+        cdef bint over_rival = labels is None or classes.over_rival
         cdef bint supports_may_update = labels is not None and classes.supports_may_update
         cdef dict index_of = classes.index_of
         cdef list class_labels = list(index_of)
@@ -148,7 +149,7 @@ cdef class Batches(Steps):
                 break
             if k < 0:
                 k = best_class(scores, factors, n_classes)
-            if may_update(scores, scores + n_classes, factors, n_classes, k, margin, rivals):
+            if may_update(scores, scores + n_classes, factors, n_classes, k, margin, over_rival):
                 break
             if supports_may_update and self.may_be_support():
                 break

@@ -83,7 +83,7 @@ class Prototypes(Coefficients):
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
         return ClassHypotheses(
-            self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, rivals=True
+            self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, over_rival=True
         )
 
     def by_label(self, scores: Array) -> dict[Label, float]:
