@@ -71,6 +71,7 @@ cdef class Batches(Steps):
     cdef int open_window(self, RowsView view, int first) except -1:
         """Sum the dense columns of the next rows, from `first` on."""
         cdef Window window = Window(view, first, self.padded_slots(), self.wide)
+        cdef Terms *point = &self.sorted_terms
         cdef int i
         self.window = None
         for i in range(first, min(first + DRIFT_WINDOW, view.size)):
@@ -80,7 +81,7 @@ cdef class Batches(Steps):
                 break  # raised again when the row is learnt
             self.sort_point()
             drift_record_row(
-                self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.n_terms
+                self.wide, window.recorded, i - first, self.columns, point.ids, point.values, self.n_terms
             )
             window.n_rows += 1
         drift_sum_rows(self.wide, window.recorded, window.sums, window.n_rows, window.n_slots)
