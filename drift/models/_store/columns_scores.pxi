@@ -6,7 +6,7 @@
 cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
 
-    cdef double point_score, point_rounding
+    cdef double point_score, point_rounding  # without `coefficient_factor`
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
     cdef double cached_norm2
 

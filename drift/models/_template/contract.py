@@ -46,6 +46,19 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     #: The columns of the last batch that was learnt. They are not stored, because a batch must
     #: leave the same state as learning its rows one by one.
     _last_columns: Columns = frozenset()
+    #: The guard excludes other threads, and undoes an update that fails.
+    _guard: Guard
+
+    # Flags that wrappers and models without a store set. `Scored` has those of algorithms.
+    #: Whether a prediction changes the model, as in a `Tracker` that keeps tickets of late labels.
+    #: Then all rows of a batch are checked before the first prediction.
+    _counts_predictions: bool = False
+    #: An example of plain numbers whose squared norm is at most this is never refused, so that
+    #: batches need not check it.
+    _safe_norm2: float = 0.0
+    #: Whether `_rows_compiled` predicts the rows that it learns. If not, `predict_learn_many` does
+    #: without it, and it appends any value for a row that is learnt. False in `Averaged`.
+    _compiled_code_predicts: bool = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -57,19 +70,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         state = super().__getstate__()
         state.pop("_last_columns", None)
         return state
-
-    # Flags of wrappers and of models without a store. `Scored` has those of algorithms.
-    #: A prediction changes the model (a `Tracker` that keeps tickets of late labels), so that all
-    #: rows of a batch are checked before the first prediction.
-    _counts_predictions: bool = False
-    #: An example of plain numbers whose squared norm is at most this is never refused, so that
-    #: batches need not check it.
-    _safe_norm2: float = 0.0
-    #: `_rows_compiled` predicts the rows that it learns. Else `predict_learn_many` does without it,
-    #: and it appends any value for a row that is learnt. `Averaged` sets this to False.
-    _compiled_code_predicts: bool = True
-    #: The guard excludes other threads, and undoes an update that fails.
-    _guard: Guard
 
     # --- hooks that each model has -------------------------------------------------------------
 

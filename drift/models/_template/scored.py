@@ -1,4 +1,4 @@
-"""Models that predict by scores, and the flags that their classes may set."""
+"""Models that predict by scores, and the flags that an algorithm may set."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Scored(OnlineClassifier):
     The templates set the others:
 
     ==========================  ====================================================================
-    ``_multiclass``             The model learns more than two classes. River reads this.
+    ``_multiclass``             The model learns more than two classes. It is River's.
     ``_has_binary_hooks``       The model has the hooks of `KernelClassifier`, so that `OneVsRest`
                                 accepts it.
     ``_score_is_sum``           With two classes, the score is ``sum_i coefficient_i k(x_i, x)``, so
