@@ -340,7 +340,7 @@ class Explainer:
         X
             DataFrame, list of dicts, 2-d numpy array or scipy sparse matrix.
         """
-        rows = _batch.batches.Table(X).rows
+        rows = _batch.batches.Batch(X).rows
         return [self.explain_one(dict(rows[i])) for i in range(len(rows))]
 
     def _predicted(self, x: Features) -> tuple[Label, list[Label]]:

@@ -128,8 +128,8 @@ class ALMA2(KernelClassifier):
         return math.sqrt(max(self._supports.self_kernel(), 0.0))
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        scale = 1.0 / self.alpha if self.B is None else self.B
-        margin = (1.0 - self.alpha) * scale / math.sqrt(self.n_updates + 1)
+        factor = 1.0 / self.alpha if self.B is None else self.B
+        margin = (1.0 - self.alpha) * factor / math.sqrt(self.n_updates + 1)
         return sign * score <= margin * self._length() + self._supports.rounding()
 
     def _update(self, x: Features, sign: float, score: float) -> None:

@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Averaged"]
 
+#: The names that attributes have in stored models.
+_STORED_NAMES = {
+    "_total_weight": "_n_examples",
+    "_weight_since_update": "_since",
+    "_coefficients": "_held",
+    "_coefficient_sums": "_sums",
+    "_mean_coefficients": "_weights",
+}
+_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
+
 
 class Averaged(Calibrated, ModelWrapper, Scored):
     """The average of a model: it learns as the model does, and scores with the mean hypothesis.
@@ -78,7 +88,9 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Accuracy: 89.36%
     """
 
-    _not_copied = frozenset({"_held", "_serials", "_sums", "_weights"})
+    _not_copied = frozenset(
+        {"_coefficients", "_serials", "_coefficient_sums", "_mean_coefficients"}
+    )
     _compiled_code_predicts = False
 
     def __init__(self, model: KernelModel) -> None:
@@ -92,14 +104,14 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         super().__init__()
         self.model: KernelModel = model
         self._n_learnt = 0
-        self._n_examples = 0.0  # sum of the weights of all examples
-        self._since = 0.0  # sum of the weights of examples that the current hypothesis predicted
+        self._total_weight = 0.0  # of all examples
+        self._weight_since_update = 0.0  # of the examples that the current hypothesis predicted
         # By class index (0 in a binary model) and support, the oldest first: coefficients of the
         # current hypothesis, and the weighted sum of the coefficients of all earlier ones.
-        self._held = model._expansion()
-        self._sums = 0.0 * self._held
+        self._coefficients = model._expansion()
+        self._coefficient_sums = 0.0 * self._coefficients
         self._serials = list(model._supports.serials)
-        self._weights: Any = None  # coefficients of the average, by class index and slot
+        self._mean_coefficients: Any = None  # coefficients of the average, by class index and slot
         self._binary = self._prototypes is None  # whether the sums are of one hypothesis
 
     @property
@@ -213,33 +225,34 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         self._count_example()
         classes = self._prototypes
         # An example of a new class need not be an update.
-        if self.model.n_updates != updates or (classes and len(classes) != len(self._held)):
-            self._sums = self._sums + self._since * self._held
-            self._since = 0
+        before = self._coefficients
+        if self.model.n_updates != updates or (classes and len(classes) != len(before)):
+            self._coefficient_sums = self._coefficient_sums + self._weight_since_update * before
+            self._weight_since_update = 0
             self._carry_sums_over()
         return result
 
     def _count_example(self) -> None:
         """Count the hypothesis that predicted an example."""
         self._n_learnt += 1
-        self._n_examples += self._weight
-        self._since += self._weight
-        self._weights = None
+        self._total_weight += self._weight
+        self._weight_since_update += self._weight
+        self._mean_coefficients = None
 
     def _carry_sums_over(self) -> None:
         """Give each support of the model's new hypothesis its sum so far, 0 for new ones."""
         before, now = self._serials, list(self.model._supports.serials)
-        self._held = self.model._expansion()
-        sums = self._sums
+        self._coefficients = self.model._expansion()
+        sums = self._coefficient_sums
         if self._binary and isinstance(self.model, TwoOrMore):
             self._binary = self.model._prototypes is None
             if not self._binary:  # two classes no longer share a hypothesis
-                sums = np.zeros((len(self._held), len(before)))
+                sums = np.zeros((len(self._coefficients), len(before)))
                 for k, share in self.model._halves.items():
-                    sums[k] = share * self._sums[0]
-        self._sums, self._serials = np.zeros(self._held.shape), now
+                    sums[k] = share * self._coefficient_sums[0]
+        self._coefficient_sums, self._serials = np.zeros(self._coefficients.shape), now
         _, old, new = np.intersect1d(before, now, assume_unique=True, return_indices=True)
-        self._sums[: len(sums), new] = sums[:, old]
+        self._coefficient_sums[: len(sums), new] = sums[:, old]
 
     @property
     def _safe_norm2(self) -> float:  # type: ignore[override]
@@ -250,14 +263,14 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def _score(self) -> Any:
         supports = self.model._supports
-        if self._weights is None:
-            weights = np.zeros((len(self._held), supports.capacity))
-            total = self._sums + self._since * self._held
-            weights[:, supports.slots] = total / (self._n_examples or 1.0)
-            self._weights = weights
-        scores, roundings = np.zeros((2, len(self._weights)))
+        if self._mean_coefficients is None:
+            mean = np.zeros((len(self._coefficients), supports.capacity))
+            total = self._coefficient_sums + self._weight_since_update * self._coefficients
+            mean[:, supports.slots] = total / (self._total_weight or 1.0)
+            self._mean_coefficients = mean
+        scores, roundings = np.zeros((2, len(self._mean_coefficients)))
         if len(supports):
-            supports.class_scores(self._weights, scores, roundings)
+            supports.class_scores(self._mean_coefficients, scores, roundings)
         return scores if self._prototypes is not None else float(scores[0])
 
     @property
@@ -266,12 +279,13 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return model._prototypes if isinstance(model, MulticlassKernelClassifier) else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_weights": None}
+        state = super().__getstate__() | {"_mean_coefficients": None}
+        return {_STORED_NAMES.get(name, name): value for name, value in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({_NAMES.get(name, name): value for name, value in state.items()})
         # A model stored before examples were counted has only the sum of their weights.
-        super().__setstate__(state)
-        self.__dict__.setdefault("_n_learnt", int(state["_n_examples"]))
+        self.__dict__.setdefault("_n_learnt", int(self._total_weight))
 
     # --- what labels and scores mean -----------------------------------------------------------
 

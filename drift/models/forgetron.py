@@ -107,16 +107,16 @@ class Forgetron(KernelClassifier):
 
     def _fade_and_evict(self) -> None:
         supports = self._supports
-        scale = self._scale or 1.0
+        largest = self._scale or 1.0
         alpha = supports.coefficient(0)
         supports.read_support(0)
         score = supports.score()
         if self.shrinking == "basic":
-            phi = self._basic_factor(self._norm2 / scale)
+            phi = self._basic_factor(self._norm2 / largest)
             without = self._norm2 - 2.0 * alpha * score + alpha**2 * supports.self_kernel()
             self._norm2 = phi**2 * without
         else:
-            phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / scale)
+            phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / largest)
         supports.scale_coefficients(phi)
         supports.evict(0)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from drift.models._store.hypothesis import Hypothesis
     from drift.models._store.supports import SupportSet
     from drift.models._template.binary import KernelClassifier
+    from drift.models._template.binary_model import BinaryModel
     from drift.types import Features, Label
 
 __all__ = ["OneVsRest"]
@@ -81,7 +82,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
 
     _multiclass = True
 
-    def __init__(self, model: KernelClassifier) -> None:
+    def __init__(self, model: BinaryModel) -> None:
         check_instance("model", model)
         # Not `isinstance`, which a River pipeline passes for the class of its last step.
         if not issubclass(type(model), Scored) or not model._has_binary_hooks:
@@ -91,8 +92,8 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
                 "and for other models there is river.multiclass.OneVsRestClassifier"
             )
         super().__init__()
-        self.model: KernelClassifier = model
-        self.models: dict[Label, KernelClassifier] = {}
+        self.model: BinaryModel = model
+        self.models: dict[Label, BinaryModel] = {}
         self.n_mistakes = 0
         self._shared: SharedStore | None = None
 
@@ -168,7 +169,7 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
     def _update_models(
         self,
         x: Features,
-        changing: list[tuple[KernelClassifier, float]],
+        changing: list[tuple[BinaryModel, float]],
         scores: Any,
         k: int,
         n_mistakes: int,
@@ -179,12 +180,13 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
         for model, sign in changing:
             model._with_weight(self._weight, model._learn_sign, x, sign)
 
-    def _new_model(self) -> KernelClassifier:
+    def _new_model(self) -> BinaryModel:
         """Make the model of a new class, over the shared store if its hooks allow that."""
-        model = self.model.clone()
-        model._share_guard(self._guard)
-        if not model._shares_supports:
-            return model
+        new_model = self.model.clone()
+        new_model._share_guard(self._guard)
+        if not new_model._shares_supports:
+            return new_model
+        model = cast("KernelClassifier", new_model)  # no other one sets that flag
         supports = model._supports
         if self._shared is None:
             self._shared = SharedStore(supports.kernel, wide=model._wide)

@@ -349,6 +349,16 @@ def test_a_bad_row_of_a_prediction_is_named(form):
             predict(bad)
 
 
+def test_no_rows_have_the_shape_of_the_decisions_of_many():
+    binary, classes, untrained = LBP(3), MIRA(), MIRA()
+    binary.learn_one({0: 1.0}, True)
+    for label in "abc":
+        classes.learn_one({0: 1.0}, label)
+    for model, shape in ((binary, (0,)), (classes, (0, 3)), (untrained, (0, 0))):
+        assert model.decision_function_many([]).shape == shape
+        assert model.decision_function_many(np.empty((0, 2))).shape == shape
+
+
 @pytest.mark.usefixtures("tolerance")
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_and_dicts_agree_on_every_store(case):

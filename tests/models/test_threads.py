@@ -122,7 +122,7 @@ def test_many_parts_join_an_update_once_each():
             compared.append(self)
             return 0
 
-        def content(self):
+        def rollback_copy(self):
             return dict(vars(self))
 
         def start(self):

@@ -1,4 +1,5 @@
-# The compiled form of the guard in guard.py: one thread at a time in a model, and rollback of a failed update.
+# The compiled form of the guard in guard.py, which says what is rolled back: one thread at a time in a model, and
+# rollback of a failed update. The store's steps call `enter`, `join`, then `finish` or `undo`; Python calls `update`.
 #
 # The including file includes memory.pxi, imports guard.py's names, and cimports what is used here of cpython and libc.
 

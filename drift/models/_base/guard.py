@@ -1,8 +1,9 @@
 """The guard of a model: one thread at a time, and rollback of an update that fails.
 
 A guard saves the attributes of a model, and of the parts that it contains, before an update, and
-restores them if the update raises. `kind_of` says how it saves a value of each type. This guard is
-in plain Python; the compiled one is `guard.pxi`.
+restores them if the update raises. `kind_of` says how it saves a value of each type: containers
+are copied one level deep, so a rollback does not reach what is changed inside their items (`Part`).
+This guard is in plain Python; the compiled one is `guard.pxi`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Kind(IntEnum):
 
     VALUE = 0  # immutable, or not changed by an update
     PART = 1
-    CONTAINER = 2  # of values, or a list of parts
+    CONTAINER = 2  # of values, or a list of parts; copied one level deep
     SELF_UNDOING = 3  # undoes its own changes
 
 
@@ -172,7 +173,8 @@ class Guard:
     def update(self, part: Part, change: Callable[..., Any], *args: Any) -> Any:
         """Call a function that changes a part, under the lock; roll back if it raises.
 
-        A nested update is part of the outermost one.
+        `Part` says what a change may be, to be rolled back. A nested update is part of the
+        outermost one.
         """
         return self.run(self._update, part, change, *args)
 

@@ -1,13 +1,14 @@
 """Batches of examples as users pass them. Nothing here knows a model.
 
-============  =====================================================================================
-``columns``   Whether a batch has the same kind of columns as the last one.
-``distinct``  What is computed once for each distinct label of a batch.
-``frames``    Data frames of any library.
-``batches``   Rows, labels and weights of a call, and results in the form that came in.
-============  =====================================================================================
+================  =================================================================================
+``column_kinds``  Whether a batch has the same kind of columns as the last one.
+``distinct``      What is computed once for each distinct label of a batch.
+``frames``        Data frames of any library.
+``batches``       Rows, labels and weights of a call, and results in the form that came in.
+================  =================================================================================
 
-A file uses only files above it.
+A file uses only files above it. Why a batch equals the loop over its rows stands above
+`_learn_batch` in `drift/models/_template/contract.py`.
 """
 
 import sys

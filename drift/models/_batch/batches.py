@@ -19,10 +19,10 @@ from drift.models._store import built
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from drift.models._batch.columns import Columns
+    from drift.models._batch.column_kinds import Columns
     from drift.types import Features, Label
 
-__all__ = ["Table", "labels_of", "rows_of", "weights_of"]
+__all__ = ["Batch", "labels_of", "rows_of", "weights_of"]
 
 #: `Rows` numbers columns by int32. Those of a wider sparse matrix, such as hashes of 64 bits, get
 #: their numbers as names.
@@ -64,7 +64,7 @@ def _ascend(indices: Any, ends: Any) -> bool:
     return bool(ascends.all())
 
 
-class Table:
+class Batch:
     """A batch of examples.
 
     Parameters
@@ -122,14 +122,14 @@ class Table:
             for i in built.rows_to_check(self.rows, largest):
                 read(self.rows[i])
 
-    def series(self, values: Sequence[Label], name: str | None = None) -> Any:
+    def make_series(self, values: Sequence[Label], name: str | None = None) -> Any:
         """Return one value per row, as a Series of the library that came in or as an array."""
-        return column_of(values) if self._frame is None else self._frame.series(values, name)
+        return column_of(values) if self._frame is None else self._frame.make_series(values, name)
 
-    def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
+    def make_frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
         """Return several values per row, as a DataFrame of the library that came in or an array."""
         if self._frame is not None:
-            return self._frame.frame(columns)
+            return self._frame.make_frame(columns)
         scores = np.array(list(columns.values()), dtype=np.float64)
         return scores.reshape(len(columns), len(self)).T
 

@@ -135,7 +135,7 @@ class Frame:
         """Return the rows as dicts."""
         return [dict(zip(self.names, row, strict=True)) for row in self.wrapped.iter_rows()]
 
-    def series(self, values: Sequence[Label], name: str | None) -> Any:
+    def make_series(self, values: Sequence[Label], name: str | None) -> Any:
         """Return one value per row as a Series; an array where Arrow has no type for them."""
         column: Any = column_of(values)
         if is_pandas_dataframe(self._X):
@@ -155,7 +155,7 @@ class Frame:
                 return column  # labels of several kinds, for which Arrow has no type
         return dataframe.to_native_series(column, name=name, like=frame)
 
-    def frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
+    def make_frame(self, columns: Mapping[Label, Sequence[float]]) -> Any:
         """Return several values per row as a data frame."""
         frame, names = self.wrapped, dict[str, "Label"]()
         if not frame.implementation.is_pandas_like():  # pandas columns may have any names

@@ -16,23 +16,23 @@ class ClassHypotheses(NamedTuple):
         Index of each class by its label, in order.
     coefficients
         A row for each class, as for `ColumnStore.class_scores`.
-    factors
-        Factor of each class's score; doubles.
+    coefficient_factors
+        Factor of each class's coefficients, and so of its score; doubles.
     calibration
         Calibration of these scores.
     margin
         At least 0. An example whose margin exceeds this by more than rounding causes no update.
-    rivals
-        What the margin of an example is. True: the score of its class minus the best other score.
-        False: the least of that score and the other scores with their signs reversed.
+    over_rival
+        Whether an example's margin is the score of its class minus the best other score, the
+        rival's. Else it is the least of that score and the other scores with their signs reversed.
     supports_may_update
         Whether an example that equals a support may cause an update, whatever its score.
     """
 
     index_of: dict[Any, int]
     coefficients: Any
-    factors: Any
+    coefficient_factors: Any
     calibration: Any
     margin: float
-    rivals: bool = False
+    over_rival: bool = False
     supports_may_update: bool = False

@@ -12,6 +12,8 @@ from drift.types import Features
 
 __version__: str
 
+# The plain forms of these have the docstrings: `_base/rows.py`, `_base/guard.py`, `calibration.py`.
+
 def numbered_objects(values: list[Any]) -> tuple[list[Any], bytearray] | None: ...
 def rows_to_check(rows: Rows | list[Any], largest: float) -> list[int]: ...
 

@@ -4,14 +4,15 @@
 # Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
 
 cdef bint may_update(
-    const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin, bint rivals
+    const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin,
+    bint over_rival
 ) noexcept:
     """Whether an example of class `k` may cause an update; yes if rounding leaves it open. See `ClassHypotheses`."""
     cdef int c
     cdef double sign, least, largest = 0.0
     if not 0 <= k < n_classes:
         return True
-    if not rivals:
+    if not over_rival:
         for c in range(n_classes):
             sign = factors[c] if c == k else -factors[c]
             if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
@@ -70,6 +71,7 @@ cdef class Batches(Steps):
     cdef int open_window(self, RowsView view, int first) except -1:
         """Sum the dense columns of the next rows, from `first` on."""
         cdef Window window = Window(view, first, self.padded_slots(), self.wide)
+        cdef Terms *point = &self.sorted_terms
         cdef int i
         self.window = None
         for i in range(first, min(first + DRIFT_WINDOW, view.size)):
@@ -79,7 +81,7 @@ cdef class Batches(Steps):
                 break  # raised again when the row is learnt
             self.sort_point()
             drift_record_row(
-                self.wide, window.recorded, i - first, self.columns, self.sorted.ids, self.sorted.values, self.n_terms
+                self.wide, window.recorded, i - first, self.columns, point.ids, point.values, self.n_terms
             )
             window.n_rows += 1
         drift_sum_rows(self.wide, window.recorded, window.sums, window.n_rows, window.n_slots)
@@ -130,10 +132,10 @@ cdef class Batches(Steps):
     def scan_classes(self, rows, list predictions, list labels, classes):
         """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.factors)
-        cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.factors)
+        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.coefficient_factors)
+        cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.coefficient_factors)
         cdef double margin = 0.0 if labels is None else classes.margin
-        cdef bint rivals = labels is None or classes.rivals
+        cdef bint over_rival = labels is None or classes.over_rival
         cdef bint supports_may_update = labels is not None and classes.supports_may_update
         cdef dict index_of = classes.index_of
         cdef list class_labels = list(index_of)
@@ -148,7 +150,7 @@ cdef class Batches(Steps):
                 break
             if k < 0:
                 k = best_class(scores, factors, n_classes)
-            if may_update(scores, scores + n_classes, factors, n_classes, k, margin, rivals):
+            if may_update(scores, scores + n_classes, factors, n_classes, k, margin, over_rival):
                 break
             if supports_may_update and self.may_be_support():
                 break

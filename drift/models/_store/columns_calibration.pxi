@@ -16,29 +16,32 @@ cdef class Calibration:
     def __init__(self, double slope=1.0, double mean_square=0.0, double total_weight=0.0):
         self.slope, self.mean_square, self.total_weight = slope, mean_square, total_weight
 
-    cdef inline double current_score_factor(self) noexcept:
-        return self.slope / sqrt(self.mean_square) if self.mean_square else 1.0
-
     @property
     def score_factor(self):
         """Factor of a score in the logistic function or softmax."""
         return self.current_score_factor()
 
-    cdef inline void learn_square(self, double square, double w) noexcept:
-        self.total_weight = DECAY * self.total_weight + w
-        self.mean_square += (min(square, LARGEST_SQUARE) - self.mean_square) * (w / self.total_weight)
+    cdef inline double current_score_factor(self) noexcept:
+        return self.slope / sqrt(self.mean_square) if self.mean_square else 1.0
 
-    cdef inline void step(self, double gain, double w) noexcept:
-        cdef double step = 1.0 + min(RATE * w * fabs(gain), 1.0)
-        self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, LEAST_SLOPE), MOST_SLOPE)
+    def learn(self, double score, double sign, double w):
+        """Learn from the score of an example, its label's sign and weight."""
+        self.learn_score(score, sign, w)
 
     cdef inline void learn_score(self, double score, double sign, double w) noexcept:
+        """Learn from a score, as `learn` does."""
         cdef double margin
         self.learn_square(score * score, w)
         margin = sign * self.current_score_factor() * score
         self.step(margin / (1.0 + exp(min(margin, 700.0))), w)
 
+    def learn_classes(self, scores, int k, double w):
+        """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
+        cdef Buffer score = buffer_of(scores)
+        self.learn_scores(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
+
     cdef void learn_scores(self, const double *scores, int n, int k, double w) noexcept:
+        """Learn from the scores of `n` classes, as `learn_classes` does."""
         cdef int c
         cdef double mean = 0.0, square = 0.0, best = scores[0], factor, power, powers = 0.0, terms = 0.0
         if n < 2:
@@ -57,14 +60,15 @@ cdef class Calibration:
             terms += power * (scores[c] - best)
         self.step(factor * (scores[k] - best - terms / powers), w)
 
-    def learn(self, double score, double sign, double w):
-        """Learn from the score of an example, its label's sign and weight."""
-        self.learn_score(score, sign, w)
+    cdef inline void learn_square(self, double square, double w) noexcept:
+        """Add a square to the mean."""
+        self.total_weight = DECAY * self.total_weight + w
+        self.mean_square += (min(square, LARGEST_SQUARE) - self.mean_square) * (w / self.total_weight)
 
-    def learn_classes(self, scores, int k, double w):
-        """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
-        cdef Buffer score = buffer_of(scores)
-        self.learn_scores(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
+    cdef inline void step(self, double gain, double w) noexcept:
+        """Make a gradient step on the slope's logarithm. The slope at most doubles or halves."""
+        cdef double step = 1.0 + min(RATE * w * fabs(gain), 1.0)
+        self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, LEAST_SLOPE), MOST_SLOPE)
 
     def state(self):
         """Return the constructor's arguments."""

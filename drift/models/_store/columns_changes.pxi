@@ -76,7 +76,7 @@ cdef class Changes(Batches):
         self.score_valid = self.kernels_valid = self.point_valid = False
         self.sort_point()
         for k in range(self.n_terms):
-            self.put(self.sorted.ids[k], slot, self.sorted.values[k])
+            self.put(self.sorted_terms.ids[k], slot, self.sorted_terms.values[k])
         if self.n_unknown:
             self.put_unknown(slot, new_features)
         self.unscaled_coefficient[slot] = coefficient / self.coefficient_factor
@@ -186,7 +186,7 @@ cdef class Changes(Batches):
         if self.n_slots:
             memcpy(self.unscaled_coefficient, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
         self.coefficient_factor = 1.0
-        self.clear_free()
+        self.clear_free_coefficients()
         self.score_valid = False
 
     def add_coefficients(self, values):
@@ -198,10 +198,10 @@ cdef class Changes(Batches):
         self.save_coefficients()
         for slot in range(self.n_slots):
             coefficient[slot] = self.sum_or_zero(coefficient[slot], by_slot[slot] / self.coefficient_factor)
-        self.clear_free()
+        self.clear_free_coefficients()
         self.score_valid = False
 
-    cdef void clear_free(self) noexcept:
+    cdef void clear_free_coefficients(self) noexcept:
         """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):

@@ -4,20 +4,20 @@
 # `unknown`. Three flags say what is valid: `point_valid`, `kernels_valid`, `score_valid`. If the next example equals
 # the point, all of it is kept, so that predicting and then learning an example reads and scores it once.
 
-cdef struct Sum:
+cdef struct CompensatedSum:
     # A compensated sum, so that |x|^2 does not depend on the order of the features.
     double total
     double lost
 
 
-cdef inline void add_square(Sum *sum, double v) noexcept:
+cdef inline void add_square(CompensatedSum *sum, double v) noexcept:
     cdef double square = v * v, total = sum.total + square, part = total - sum.total
     sum.lost += (sum.total - (total - part)) + (square - part)
     sum.total = total
 
 
-cdef struct Given:
-    # A feature of the example. Its name and value are borrowed: invalid after the call that read them.
+cdef struct GivenFeature:
+    # A feature of the example as it was given. Its name and value are borrowed: invalid after the call that read them.
     PyObject *name
     PyObject *object
     PyObject *entered  # the equal name in the vocabulary; NULL for a new feature
@@ -35,9 +35,9 @@ cdef struct Terms:
 cdef struct Reading:
     # What an example becomes while its features are read one by one. It stays in registers, because only
     # `add_feature`, which is inlined, gets its address.
-    Sum norm2
+    CompensatedSum norm2
     Terms terms
-    int32_t *unknown
+    int32_t *unknown  # as `Point.unknown`
     int n_terms, n_unknown
 
 
@@ -57,7 +57,7 @@ cdef class Point(Slots):
     """The example read last, and the thread that read it."""
 
     # The example.
-    cdef Given *given  # all features in its order; of a row, the non-zero ones
+    cdef GivenFeature *given  # all features in its order; of a row, the non-zero ones
     cdef int n_given
     cdef int32_t *unknown  # indices in `given` of features that no support has
     cdef int n_unknown
@@ -70,14 +70,14 @@ cdef class Point(Slots):
 
     # The point: a term for each feature that a support has.
     cdef Terms terms  # in the order read
-    cdef Terms sorted  # by column, and divided by `divisor`
+    cdef Terms sorted_terms  # by column, and divided by `divisor`
     cdef int n_terms
-    cdef bint sorted_valid
+    cdef bint sorted_terms_valid
     cdef double read_norm2  # |x|^2 as read, with new features
     cdef double divisor, point_dot_factor, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
-    cdef uint64_t *keys  # to sort, like the next
+    cdef uint64_t *keys  # work space to sort in, like the next
     cdef uint64_t *spare_keys
     cdef int point_room  # of all arrays above
 
@@ -87,7 +87,7 @@ cdef class Point(Slots):
     cdef bint score_valid  # `point_score`
 
     # The previous point, to recognise it.
-    cdef Terms previous
+    cdef Terms previous_terms
     cdef int previous_n_terms
     cdef double previous_norm2
     cdef bint kernels_were_valid, score_was_valid
@@ -97,13 +97,14 @@ cdef class Point(Slots):
 
     def __dealloc__(self):
         free(self.given); free(self.unknown); free(self.keys); free(self.spare_keys)
-        free(self.terms.ids); free(self.sorted.ids); free(self.previous.ids)
-        free(self.terms.values); free(self.sorted.values); free(self.previous.values)
+        free(self.terms.ids); free(self.sorted_terms.ids); free(self.previous_terms.ids)
+        free(self.terms.values); free(self.sorted_terms.values); free(self.previous_terms.values)
 
     # --- threads -------------------------------------------------------------------------------
     # Another thread can run only during the caller's code, or between two calls.
 
     cdef int check_reader(self) except -1:
+        """Raise RuntimeError if another thread has read the point."""
         if self.reader != PyThread_get_thread_ident():
             raise RuntimeError(IN_USE)
         return 0
@@ -111,16 +112,17 @@ cdef class Point(Slots):
     # --- reading -------------------------------------------------------------------------------
 
     cdef int reserve_point(self, Py_ssize_t count) except -1:
+        """Make room for an example of `count` features."""
         if count <= self.point_room:
             return 0
         count = max(count, self.point_room + self.point_room // 4)
-        self.given = <Given *>grown(self.given, count * sizeof(Given))
+        self.given = <GivenFeature *>grown(self.given, count * sizeof(GivenFeature))
         self.unknown = <int32_t *>grown(self.unknown, count * sizeof(int32_t))
         self.keys = <uint64_t *>grown(self.keys, count * sizeof(uint64_t))
         self.spare_keys = <uint64_t *>grown(self.spare_keys, count * sizeof(uint64_t))
         self.reserve_terms(&self.terms, count)
-        self.reserve_terms(&self.sorted, count)
-        self.reserve_terms(&self.previous, count)
+        self.reserve_terms(&self.sorted_terms, count)
+        self.reserve_terms(&self.previous_terms, count)
         self.point_room = <int>count
         return 0
 
@@ -132,13 +134,13 @@ cdef class Point(Slots):
     cdef Py_ssize_t point_bytes(self) noexcept:
         """Memory from `reserve_point`."""
         cdef Py_ssize_t terms = 3 * (sizeof(int32_t) + sizeof(double)), keys = 2 * sizeof(uint64_t)
-        return self.point_room * (<Py_ssize_t>(sizeof(Given) + sizeof(int32_t)) + terms + keys)
+        return self.point_room * (<Py_ssize_t>(sizeof(GivenFeature) + sizeof(int32_t)) + terms + keys)
 
     cdef int start_point(self) except -1:
         """Save the previous point, to recognise it; there is no point until `end_point`."""
         self.guard.check()
         self.reader = PyThread_get_thread_ident()
-        self.terms, self.previous = self.previous, self.terms
+        self.terms, self.previous_terms = self.previous_terms, self.terms
         self.previous_n_terms = self.n_terms if self.score_valid or self.kernels_valid else -1
         self.score_was_valid, self.kernels_were_valid = self.score_valid, self.kernels_valid
         self.previous_norm2 = self.read_norm2
@@ -148,7 +150,7 @@ cdef class Point(Slots):
         self.row_names = None
         self.n_read += 1
         self.step_example = NULL
-        self.score_valid = self.kernels_valid = self.point_valid = self.sorted_valid = False
+        self.score_valid = self.kernels_valid = self.point_valid = self.sorted_terms_valid = False
         return 0
 
     cdef bint end_point(self, int n_terms, int n_unknown, double norm2) noexcept:
@@ -180,27 +182,27 @@ cdef class Point(Slots):
             and norm2 == self.previous_norm2
             # Equal norms: new features have the same effect, except where the RBF needs exact distances.
             and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.exact_above)
-            and memcmp(self.terms.ids, self.previous.ids, n_terms * sizeof(int32_t)) == 0
-            and memcmp(self.terms.values, self.previous.values, n_terms * sizeof(double)) == 0
+            and memcmp(self.terms.ids, self.previous_terms.ids, n_terms * sizeof(int32_t)) == 0
+            and memcmp(self.terms.values, self.previous_terms.values, n_terms * sizeof(double)) == 0
         ):
             self.score_valid, self.kernels_valid = self.score_was_valid, self.kernels_were_valid
-            self.sorted_valid = True  # as the previous point, which is equal
+            self.sorted_terms_valid = True  # as the previous point, which is equal
         self.point_valid = True
         return True
 
     cdef void sort_point(self) noexcept:
         """Sort the point by column, so that the order of its features does not matter."""
         cdef int k, largest = 0
-        if self.sorted_valid:
+        if self.sorted_terms_valid:
             return
-        self.sorted_valid = True
+        self.sorted_terms_valid = True
         for k in range(self.n_terms):
             largest = max(largest, self.terms.ids[k])
             self.keys[k] = (<uint64_t>self.terms.ids[k] << 32) | <uint64_t>k
         drift_sort(self.keys, self.spare_keys, self.n_terms, largest)
         for k in range(self.n_terms):
-            self.sorted.ids[k] = <int32_t>(self.keys[k] >> 32)
-            self.sorted.values[k] = self.terms.values[<uint32_t>self.keys[k]] / self.divisor
+            self.sorted_terms.ids[k] = <int32_t>(self.keys[k] >> 32)
+            self.sorted_terms.values[k] = self.terms.values[<uint32_t>self.keys[k]] / self.divisor
 
     cpdef read(self, x):
         """Read an example as the point."""
@@ -237,7 +239,7 @@ cdef class Point(Slots):
         cdef Py_ssize_t position = 0
         cdef PyObject *name
         cdef PyObject *value
-        cdef Given *given = self.given
+        cdef GivenFeature *given = self.given
         if not (self.point_valid and self.plain) or len(features) != self.n_given:
             return False
         while PyDict_Next(features, &position, &name, &value):
@@ -266,7 +268,7 @@ cdef class Point(Slots):
         cdef PyObject *value
         cdef int k, n = 0
         self.reserve_point(len(features))
-        cdef Given *given = self.given
+        cdef GivenFeature *given = self.given
         while PyDict_Next(features, &position, &name, &value):
             given[n].name = name
             given[n].object = value
@@ -285,8 +287,8 @@ cdef class Point(Slots):
 
     cdef bint look_up(self) except -1:
         """Make the point from the recorded features; False if a look-up may run the caller's code."""
-        cdef Reading reading = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0)
-        cdef Given *given = self.given
+        cdef Reading reading = Reading(CompensatedSum(0.0, 0.0), self.terms, self.unknown, 0, 0)
+        cdef GivenFeature *given = self.given
         cdef double v
         cdef int k, j
         for k in range(self.n_given):
@@ -318,7 +320,7 @@ cdef class Point(Slots):
             raise RuntimeError(IN_USE)
         self.reserve_point(len(owned))
         self.n_given = <int>len(owned)
-        reading = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0)
+        reading = Reading(CompensatedSum(0.0, 0.0), self.terms, self.unknown, 0, 0)
         for k in range(self.n_given):
             v = looked_up[k][0]
             self.given[k].name = <PyObject *>(<tuple>owned[k])[0]
@@ -360,7 +362,7 @@ cdef class Point(Slots):
     cdef int read_row(self, RowsView view) except -1:
         """Read the row that the view took; FeatureError if it cannot be learnt."""
         cdef Reading reading
-        cdef Given *given
+        cdef GivenFeature *given
         cdef double v
         cdef int k, j, index, n = 0
         cdef int64_t n_read
@@ -368,7 +370,7 @@ cdef class Point(Slots):
         n_read = self.n_read
         self.reserve_point(view.count)
         self.by_index, self.row_names = True, self.batch_names
-        reading, given = Reading(Sum(0.0, 0.0), self.terms, self.unknown, 0, 0), self.given
+        reading, given = Reading(CompensatedSum(0.0, 0.0), self.terms, self.unknown, 0, 0), self.given
         for k in range(view.count):
             v = view.numbers[k]
             if v != v or v == 0.0:

@@ -6,20 +6,21 @@
 cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
 
-    cdef double point_score, point_rounding
+    cdef double point_score, point_rounding  # without `coefficient_factor`
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
     cdef double cached_norm2
 
     cdef int compute_dots(self) except -1:
         """Fill `dots` with the inner products of the stored values of the point and every slot."""
         cdef int n = self.padded_slots()
+        cdef Terms *point = &self.sorted_terms
         cdef const void *sums = NULL
         if not self.point_valid:
             raise RuntimeError(NO_POINT)
         self.sort_point()
         if self.window is not None and self.window.covers(self.window_row, n):
-            sums = self.window.sums_of(self.window_row, self.columns, self.sorted.ids, self.sorted.values, self.n_terms)
-        drift_dots(self.wide, self.columns, self.sorted.ids, self.sorted.values, self.n_terms, self.dots, n, sums)
+            sums = self.window.sums_of(self.window_row, self.columns, point.ids, point.values, self.n_terms)
+        drift_dots(self.wide, self.columns, point.ids, point.values, self.n_terms, self.dots, n, sums)
         return n
 
     cdef int compute_score(self) except -1:
@@ -78,17 +79,17 @@ cdef class Scores(Point):
         """Squared distance between the point and a support, feature by feature."""
         cdef int k
         cdef double value, other, sum
-        cdef Sum unknown = Sum(0.0, 0.0)
+        cdef CompensatedSum unknown = CompensatedSum(0.0, 0.0)
         cdef set columns = set()
         for k in range(self.n_unknown):
             add_square(&unknown, self.given[self.unknown[k]].value)
         sum = (unknown.total + unknown.lost) / (self.divisor / self.point_dot_factor) ** 2
         for k in range(self.n_terms):
-            columns.add(self.sorted.ids[k])
-            value = self.sorted.values[k] * self.point_dot_factor
+            columns.add(self.sorted_terms.ids[k])
+            value = self.sorted_terms.values[k] * self.point_dot_factor
             if not self.wide:
-                value = <double><float>self.sorted.values[k] * self.point_dot_factor
-            other = self.get(&self.columns[self.sorted.ids[k]], slot) * self.dot_factor[slot]
+                value = <double><float>self.sorted_terms.values[k] * self.point_dot_factor
+            other = self.get(&self.columns[self.sorted_terms.ids[k]], slot) * self.dot_factor[slot]
             sum += (value - other) ** 2
         for k in range(self.n_features[slot]):
             if self.features[slot][k] not in columns:

@@ -21,6 +21,9 @@ class Hypothesis(Protocol):
 
     `SupportSet` has a store to itself; `SharedSupports` is one of several hypotheses over a store.
     A class may set `_shares_supports` if its hooks use nothing else of ``self._supports``.
+
+    What adds or evicts a support *ends the point*: until an example or support is read again,
+    `score` raises RuntimeError. `add` reads its example by itself.
     """
 
     budget: int | None
@@ -28,22 +31,22 @@ class Hypothesis(Protocol):
     # --- the point ------------------------------------------------------------------------------
 
     def read(self, x: Features) -> None:
-        """Read an example; FeatureError and FeatureTypeError change nothing."""
+        """Make an example the point; FeatureError and FeatureTypeError change nothing."""
 
     def read_support(self, i: int) -> None:
-        """Read the `i`-th oldest support, from 0."""
+        """Make the `i`-th oldest support the point; negative: from the newest, -1."""
 
     def score(self) -> float:
-        """Score of the point, ``sum_i coefficient_i k(x_i, x)``; 0 within rounding of 0."""
+        """Return the point's score, ``sum_i coefficient_i k(x_i, x)``; 0 within rounding of 0."""
 
     def score_of(self, x: Features) -> float:
         """Read an example and return its score."""
 
     def rounding(self) -> float:
-        """Bound on the rounding error of the score."""
+        """Return a bound on the rounding error of the score."""
 
     def self_kernel(self) -> float:
-        """Kernel between the point and itself."""
+        """Return the kernel between the point and itself."""
 
     def content(self, x: Features) -> Content:
         """Return the content of the example read last."""
@@ -51,7 +54,7 @@ class Hypothesis(Protocol):
     # --- the supports ---------------------------------------------------------------------------
 
     def n_supports(self) -> int:
-        """Number of supports, in a quarter of the time that `len` takes."""
+        """Return the number of supports, in a quarter of the time that `len` takes."""
 
     def __len__(self) -> int: ...
 
@@ -59,25 +62,31 @@ class Hypothesis(Protocol):
         """Yield each support and its coefficient, the oldest first."""
 
     def coefficient(self, i: int) -> float:
-        """Coefficient of the `i`-th oldest support, from 0."""
+        """Return the coefficient of the `i`-th oldest support; negative: from the newest, -1."""
 
     def add(self, x: Features, coefficient: float) -> int:
-        """Add the example read last, which is `x`, as the newest support; return its slot."""
+        """Add `x`, the last example, as the newest support; return its slot. Ends the point."""
 
     def evict(self, i: int) -> int:
-        """Evict the `i`-th oldest support, from 0; return its slot."""
+        """Evict the `i`-th oldest support; negative: from the newest, -1. Ends the point.
+
+        Return its slot.
+        """
 
     def scale_coefficients(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
 
     def smallest(self) -> int:
-        """Slot of the smallest coefficient, without the newest; of equal ones the oldest."""
+        """Return the slot of the smallest coefficient, without the newest; of equals the oldest."""
 
     def nearest(self, slot: int) -> tuple[int, float]:
-        """Read a support; return the slot of its nearest neighbour and the share for `merge`."""
+        """Make a support the point; return its nearest neighbour's slot and a share to merge."""
 
     def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0.
+
+        Ends the point.
+        """
 
     # --- what they belong to --------------------------------------------------------------------
 

@@ -267,9 +267,11 @@ class ColumnStore:
         classes: ClassHypotheses,
     ) -> None:
         """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
-        index_of, coefficients, factors, calibration, margin, rivals, supports_may_update = classes
+        index_of, coefficients, factors, calibration, margin, over_rival, supports_may_update = (
+            classes
+        )
         if labels is None:
-            margin, rivals, supports_may_update = 0.0, True, False
+            margin, over_rival, supports_may_update = 0.0, True, False
         class_labels = list(index_of)
         scores, errors = [0.0] * len(factors), [0.0] * len(factors)
         for i in range(len(predictions), len(rows)):
@@ -281,7 +283,7 @@ class ColumnStore:
             pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             k = best if labels is None else index_of.get(labels[i], len(pairs))
-            if _may_update(pairs, k, margin, rivals=rivals):
+            if _may_update(pairs, k, margin, over_rival=over_rival):
                 break
             if supports_may_update and self._may_be_support():
                 break
@@ -576,11 +578,13 @@ def _power_of_two(norm2: float) -> float:
     return math.ldexp(1.0, math.frexp(math.sqrt(norm2))[1])
 
 
-def _may_update(scores: list[tuple[float, float]], k: int, margin: float, *, rivals: bool) -> bool:
+def _may_update(
+    scores: list[tuple[float, float]], k: int, margin: float, *, over_rival: bool
+) -> bool:
     """Whether an example of class `k` may cause an update, from scores and error bounds."""
     if not 0 <= k < len(scores):
         return True
-    if not rivals:
+    if not over_rival:
         signed = ((s if c == k else -s, error) for c, (s, error) in enumerate(scores))
         return not all(s - error > margin for s, error in signed)
     least = scores[k][0] - margin - 4.0 * max(error for _, error in scores)

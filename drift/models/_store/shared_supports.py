@@ -1,4 +1,9 @@
-"""Supports that several hypotheses share: stored once, and one kernel row for all of them."""
+"""Supports that several hypotheses share: stored once, and one kernel row for all of them.
+
+`OneVsRest` makes a `SharedStore`, and for each class a `SharedSupports`, which becomes its model's
+``_supports``. The store reads and scores an example once for all hypotheses. A support leaves the
+store when the last hypothesis that has it evicts it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +52,7 @@ class SharedStore(Part):
         Number of hypotheses that have a slot's support.
     """
 
-    _not_copied = frozenset({"users", "example", "scores"})
+    _not_copied = frozenset({"users", "example", "_example_scores"})
 
     n_examples = 0  # read so far; an equal one counts if a hypothesis has changed
 
@@ -59,13 +64,13 @@ class SharedStore(Part):
 
     def _forget_example(self) -> None:
         self.n_examples += 1
-        self.read_at = -1  # `n_read` of the store when it read the example last
+        self.example_read_at = -1  # `n_read` of the store when it read the example last
         self.changed = False  # whether a hypothesis has changed since
         self.example: Any = None
-        self.slot = -1  # of the example, once it is a support
-        self.example_kernel = 0.0  # k(x, x)
-        self.scores: Any = None  # of the example, and their error bounds
-        self.content: Content | None = None
+        self.example_slot = -1  # of the example, once it is a support
+        self.example_self_kernel = 0.0  # k(x, x)
+        self._example_scores: Any = None  # of the example, and their error bounds
+        self.example_content: Content | None = None
 
     def make_room(self) -> None:
         """Have room in the arrays for all slots of the store."""
@@ -74,7 +79,7 @@ class SharedStore(Part):
             self.coefficients.make_room(0, self.store.capacity)
             self.users = np.pad(self.users, (0, more))
 
-    def join(self) -> int:
+    def add_hypothesis(self) -> int:
         """Make room for one more hypothesis; return its index."""
         index = len(self.coefficients.matrix)
         self.coefficients.make_room(index + 1, 0)
@@ -85,29 +90,29 @@ class SharedStore(Part):
         """Read an example as the point of all hypotheses; all score it before any learns it."""
         self.example = None
         self.store.read(x)
-        if self.changed or self.store.n_read != self.read_at:
+        if self.changed or self.store.n_read != self.example_read_at:
             self._forget_example()
-            self.read_at = self.store.n_read
-            self.example_kernel = self.store.self_kernel()
+            self.example_read_at = self.store.n_read
+            self.example_self_kernel = self.store.self_kernel()
         self.example = x
 
     def read_again(self) -> None:
         """Have the store's point be the example, whatever was read or changed since."""
         if self.example is None:
             raise RuntimeError(NO_POINT)
-        if self.changed or self.store.n_read != self.read_at:
+        if self.changed or self.store.n_read != self.example_read_at:
             self.store.read(self.example)
-            self.read_at = self.store.n_read
+            self.example_read_at = self.store.n_read
 
     def example_scores(self) -> tuple[Any, Any]:
         """Scores of the example, without the hypotheses' factors, and their error bounds.
 
         They are computed once. What a hypothesis changes later is not in them.
         """
-        if self.scores is None:
+        if self._example_scores is None:
             self.read_again()
-            self.scores = self.coefficients.score(self.store)
-        return self.scores  # type: ignore[no-any-return]
+            self._example_scores = self.coefficients.score(self.store)
+        return self._example_scores  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -126,26 +131,173 @@ class SharedStore(Part):
 
 
 class SharedSupports(Part):
-    """The supports of one hypothesis in a `SharedStore`: a `Hypothesis`, and its `factor`."""
+    """The supports of one hypothesis in a `SharedStore`: a `Hypothesis`."""
 
     def __init__(self, shared: SharedStore, budget: int | None) -> None:
         self.budget = budget
         self._shared = shared
-        self.index = shared.join()  # the hypothesis's row in the matrix of coefficients
+        self.index = shared.add_hypothesis()  # the hypothesis's row in the matrix of coefficients
         self.coefficient_factor = 1.0  # of that row
         self.slots_in_store = array("i")  # of the supports, the oldest first
-        self._at_support = False  # whether the point is a support instead of the example
+        self._support_is_point = False  # whether the point is a support instead of the example
         self._forget_changes()
 
     def _forget_changes(self) -> None:
         # Both are the number of an example, `n_examples`: 0 is none.
         self._changed_at = 0  # when this hypothesis has changed: the scores are older
-        self._ended_at = 0  # when its supports have changed: it has no point
+        self._point_ended_at = 0  # when its supports have changed: it has no point
 
     @property
     def _own(self) -> slice:
         """The hypothesis in the matrix of coefficients."""
         return slice(self.index, self.index + 1)
+
+    # --- the point --------------------------------------------------------------------------------
+
+    def read(self, x: Features) -> None:
+        """Read an example as the point, unless it is the store's point already."""
+        self._support_is_point = False
+        self._point_ended_at = 0
+        if x is not self._shared.example:
+            self._shared.read(x)
+        else:
+            self._shared.read_again()
+
+    def read_support(self, i: int) -> None:
+        """Make the `i`-th oldest support the point; negative: from the newest, -1."""
+        self._shared.store.read_slot(self.slots_in_store[i])
+        self._support_is_point = True
+        self._point_ended_at = 0
+
+    def score(self) -> float:
+        """Return the point's score, ``sum_i coefficient_i k(x_i, x)``; 0 within rounding of 0."""
+        return self.coefficient_factor * self._score_and_rounding()[0]
+
+    def score_of(self, x: Features) -> float:
+        """Read an example as the point and return its score."""
+        self.read(x)
+        return self.score()
+
+    def rounding(self) -> float:
+        """Return a bound on the rounding error of the score."""
+        return abs(self.coefficient_factor) * self._score_and_rounding()[1]
+
+    def _score_and_rounding(self) -> tuple[float, float]:
+        """Return the point's score, without the factor, and the bound on its error."""
+        shared = self._shared
+        if self._point_ended_at == shared.n_examples:
+            raise RuntimeError(NO_POINT)
+        changed = self._changed_at == shared.n_examples
+        if not self._support_is_point and (changed or shared.example is None):
+            shared.read_again()
+        if self._support_is_point or changed:
+            scores, roundings = shared.coefficients.score(shared.store, self._own)
+            return float(scores[0]), float(roundings[0])
+        scores, roundings = shared.example_scores()
+        return float(scores[self.index]), float(roundings[self.index])
+
+    def self_kernel(self) -> float:
+        """Return the kernel between the point and itself."""
+        return (
+            self._shared.store.self_kernel()
+            if self._support_is_point
+            else self._shared.example_self_kernel
+        )
+
+    def content(self, x: Features) -> Content:
+        """Return the content of the example read last, computed once for all hypotheses."""
+        shared = self._shared
+        if shared.example_content is None:
+            shared.example_content = content_of(x)
+        return shared.example_content
+
+    # --- the supports -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.slots_in_store)
+
+    n_supports = __len__
+
+    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
+        """Yield each support and its coefficient, the oldest first."""
+        for i, slot in enumerate(self.slots_in_store):
+            yield self._shared.store.support(slot), self.coefficient(i)
+
+    def coefficient(self, i: int) -> float:
+        """Return the coefficient of the `i`-th oldest support; negative: from the newest, -1."""
+        return self.coefficient_factor * float(
+            self._shared.coefficients.matrix[self.index, self.slots_in_store[i]]
+        )
+
+    def add(self, x: Features, coefficient: float) -> int:
+        """Add `x`, the last example, as the newest support; return its slot. Ends the point."""
+        shared = self._shared
+        if shared.example_slot < 0:
+            shared.example_slot = shared.store.add(x, 0.0)
+            shared.make_room()
+        self._save_slot(shared.example_slot)
+        shared.users[shared.example_slot] += 1
+        shared.coefficients.matrix[self.index, shared.example_slot] = (
+            coefficient / self.coefficient_factor
+        )
+        self.slots_in_store.append(shared.example_slot)
+        return shared.example_slot
+
+    def evict(self, i: int) -> int:
+        """Evict the `i`-th oldest support; negative: from the newest, -1. Ends the point."""
+        shared, slot = self._shared, self.slots_in_store.pop(i)
+        self._save_slot(slot)
+        shared.coefficients.matrix[self.index, slot] = 0.0
+        shared.users[slot] -= 1
+        if not shared.users[slot]:
+            shared.store.evict_slot(slot)
+            if slot == shared.example_slot:
+                shared.example_slot = -1
+        return slot
+
+    def _save_slot(self, slot: int) -> None:
+        """Save what is kept of a slot, before this hypothesis adds or evicts its support."""
+        guard = self._shared.store.guard
+        guard.save(self._shared.users, slot)
+        guard.save(self._shared.coefficients.matrix, slot)
+        self._note_change()
+        self._point_ended_at = self._changed_at
+
+    def _note_change(self) -> None:
+        self._shared.changed = True
+        self._changed_at = self._shared.n_examples
+
+    def scale_coefficients(self, c: float) -> None:
+        """Multiply every coefficient by a number, in constant time."""
+        self.coefficient_factor *= c
+        if not SMALLEST_FACTOR < abs(self.coefficient_factor) < LARGEST_FACTOR:
+            row = self._shared.coefficients.matrix[self.index]
+            self.guard.save(row)
+            row *= self.coefficient_factor
+            self._note_change()
+            self.coefficient_factor = 1.0
+
+    def smallest(self) -> int:
+        """Return the slot of the smallest coefficient, without the newest; of equals the oldest."""
+        if len(self.slots_in_store) < 2:
+            raise IndexError("no support but the newest")
+        slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]
+        sizes = np.abs(self._shared.coefficients.matrix[self.index, slots])
+        return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
+
+    def nearest(self, slot: int) -> tuple[int, float]:
+        """Make a support the point; return its nearest neighbour's slot and a share to merge."""
+        self._support_is_point = True
+        self._point_ended_at = 0
+        return self._shared.store.nearest(slot, self.slots_in_store)
+
+    def merge(self, slot: int, target: int, share: float) -> None:
+        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+        shared = self._shared
+        shared.coefficients.merge(shared.store, slot, target, share, self._own)
+        self.evict(self.slots_in_store.index(slot))
+
+    # --- what they belong to ----------------------------------------------------------------------
 
     @property
     def kernel(self) -> Kernel:
@@ -157,42 +309,10 @@ class SharedSupports(Part):
         """The column store."""
         return self._shared.store
 
-    def read(self, x: Features) -> None:
-        """Read an example as the point, unless it is the store's point already."""
-        self._at_support = False
-        self._ended_at = 0
-        if x is not self._shared.example:
-            self._shared.read(x)
-        else:
-            self._shared.read_again()
-
-    def read_support(self, i: int) -> None:
-        """Read the `i`-th oldest support as the point."""
-        self._shared.store.read_slot(self.slots_in_store[i])
-        self._at_support = True
-        self._ended_at = 0
-
-    def _scored(self) -> tuple[float, float]:
-        shared = self._shared
-        if self._ended_at == shared.n_examples:
-            raise RuntimeError(NO_POINT)
-        changed = self._changed_at == shared.n_examples
-        if not self._at_support and (changed or shared.example is None):
-            shared.read_again()
-        if self._at_support or changed:
-            scores, roundings = shared.coefficients.score(shared.store, self._own)
-            return float(scores[0]), float(roundings[0])
-        scores, roundings = shared.example_scores()
-        return float(scores[self.index]), float(roundings[self.index])
-
-    def score(self) -> float:
-        """Score f(x) of the point read last."""
-        return self.coefficient_factor * self._scored()[0]
-
-    def score_of(self, x: Features) -> float:
-        """Read an example as the point and return its score."""
-        self.read(x)
-        return self.score()
+    @property
+    def tie(self) -> float:
+        """A score below this share of its terms' magnitudes is rounding error."""
+        return self._shared.store.tie
 
     @property
     def calibration(self) -> Calibration:
@@ -208,106 +328,7 @@ class SharedSupports(Part):
     def guard(self, guard: Any) -> None:
         self._shared.store.guard = guard
 
-    def content(self, x: Features) -> Content:
-        """Return the content of the example read last, computed once for all hypotheses."""
-        shared = self._shared
-        if shared.content is None:
-            shared.content = content_of(x)
-        return shared.content
-
-    def rounding(self) -> float:
-        """Bound on the rounding error of the score."""
-        return abs(self.coefficient_factor) * self._scored()[1]
-
-    def self_kernel(self) -> float:
-        """Kernel between the point and itself."""
-        return self._shared.store.self_kernel() if self._at_support else self._shared.example_kernel
-
-    def scale_coefficients(self, c: float) -> None:
-        """Multiply every coefficient by a number, in constant time."""
-        self.coefficient_factor *= c
-        if not SMALLEST_FACTOR < abs(self.coefficient_factor) < LARGEST_FACTOR:
-            row = self._shared.coefficients.matrix[self.index]
-            self.guard.save(row)
-            row *= self.coefficient_factor
-            self._note_change()
-            self.coefficient_factor = 1.0
-
-    def add(self, x: Features, coefficient: float) -> int:
-        """Add the example read last, which is `x`, as the newest support; return its slot."""
-        shared = self._shared
-        if shared.slot < 0:
-            shared.slot = shared.store.add(x, 0.0)
-            shared.make_room()
-        self._save(shared.slot)
-        shared.users[shared.slot] += 1
-        shared.coefficients.matrix[self.index, shared.slot] = coefficient / self.coefficient_factor
-        self.slots_in_store.append(shared.slot)
-        return shared.slot
-
-    def _save(self, slot: int) -> None:
-        guard = self._shared.store.guard
-        guard.save(self._shared.users, slot)
-        guard.save(self._shared.coefficients.matrix, slot)
-        self._note_change()
-        self._ended_at = self._changed_at
-
-    def _note_change(self) -> None:
-        self._shared.changed = True
-        self._changed_at = self._shared.n_examples
-
-    def evict(self, i: int) -> int:
-        """Evict the `i`-th oldest support; return its slot."""
-        shared, slot = self._shared, self.slots_in_store.pop(i)
-        self._save(slot)
-        shared.coefficients.matrix[self.index, slot] = 0.0
-        shared.users[slot] -= 1
-        if not shared.users[slot]:
-            shared.store.evict_slot(slot)
-            if slot == shared.slot:
-                shared.slot = -1
-        return slot
-
-    def smallest(self) -> int:
-        """Slot of the smallest coefficient, without the newest; of equal ones the oldest."""
-        if len(self.slots_in_store) < 2:
-            raise IndexError("no support but the newest")
-        slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]
-        sizes = np.abs(self._shared.coefficients.matrix[self.index, slots])
-        return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
-
-    def nearest(self, slot: int) -> tuple[int, float]:
-        """Read a support as the point; slot of its nearest neighbour and the merge's share."""
-        self._at_support = True
-        self._ended_at = 0
-        return self._shared.store.nearest(slot, self.slots_in_store)
-
-    def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
-        shared = self._shared
-        shared.coefficients.merge(shared.store, slot, target, share, self._own)
-        self.evict(self.slots_in_store.index(slot))
-
-    def coefficient(self, i: int) -> float:
-        """Coefficient of the `i`-th oldest support."""
-        return self.coefficient_factor * float(
-            self._shared.coefficients.matrix[self.index, self.slots_in_store[i]]
-        )
-
-    @property
-    def tie(self) -> float:
-        """A score below this share of its terms' magnitudes is rounding error."""
-        return self._shared.store.tie
-
-    def __len__(self) -> int:
-        return len(self.slots_in_store)
-
-    n_supports = __len__
-
-    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
-        """Yield each support and its coefficient, the oldest first."""
-        for i, slot in enumerate(self.slots_in_store):
-            yield self._shared.store.support(slot), self.coefficient(i)
+    # --- state ------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         return {  # under the names that stored models have
@@ -325,5 +346,5 @@ class SharedSupports(Part):
         self.index = state["_number"]
         self.coefficient_factor = state["_factor"]
         self.slots_in_store = array("i", state["_order"])
-        self._at_support = False
+        self._support_is_point = False
         self._forget_changes()

@@ -1,4 +1,8 @@
-"""Supports of one hypothesis, numbered from the oldest to the newest."""
+"""Supports of one hypothesis in a store of its own, numbered from the oldest to the newest.
+
+A model's ``_supports`` is a `SupportSet`, unless `OneVsRest` has put a `SharedSupports` in its
+place. It adds to the store a budget, numbers instead of slots, and what is stored of both.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +37,8 @@ class SupportSet:
     kernel
         Kernel between examples.
     budget
-        Largest number of supports; None: unbounded. The algorithm enforces it. Memory grows by
-        doubling, up to one support more.
+        Largest number of supports; None: unbounded. The algorithm enforces it. Memory doubles as
+        it grows, but never exceeds what ``budget + 1`` supports need, rounded up.
     wide
         Use float64 columns even if `column_type` is float32.
     """
@@ -55,7 +59,7 @@ class SupportSet:
     def _bind(self, store: ColumnStore) -> None:
         """Bind the store's methods directly: delegation would cost a tenth of a prediction.
 
-        `Hypothesis` describes the first group, `columns.pyi` the second.
+        `hypothesis.py` beside this file describes the first group, `columns.pyi` the second.
         """
         self.store = store
         self.read = store.read
@@ -80,27 +84,21 @@ class SupportSet:
         self.set_coefficients = store.set_coefficients
         self.add_coefficients = store.add_coefficients
 
-    def __len__(self) -> int:
-        return self.n_supports()
+    # --- the point --------------------------------------------------------------------------------
 
-    @property
-    def guard(self) -> Guard:
-        """The model's lock, with rollback of failed updates."""
-        return self.store.guard
+    def read_support(self, i: int) -> None:
+        """Make the `i`-th oldest support the point; negative: from the newest, -1."""
+        self.store.read_slot(self.store.slot(i))
 
-    @guard.setter
-    def guard(self, guard: Any) -> None:
-        self.store.guard = guard
+    def content(self, x: Features) -> Content:
+        """Return the content of the example read last."""
+        return content_of(x)
 
-    @property
-    def calibration(self) -> Calibration:
-        """Calibration of the model's scores."""
-        return self.store.calibration
-
-    @property
-    def tie(self) -> float:
-        """A score below this share of its terms' magnitudes is rounding error."""
-        return self.store.tie
+    def kernels(self, n: int | None = None) -> Array:
+        """Return the point's kernel with each slot, with zeros up to `n` values or the capacity."""
+        kernels = np.zeros(self.capacity if n is None else n)
+        self.store.write_kernels(kernels)
+        return kernels
 
     @property
     def safe_norm2(self) -> float:
@@ -114,10 +112,19 @@ class SupportSet:
             )
         return 0.999 * largest
 
-    @property
-    def capacity(self) -> int:
-        """Number of allocated slots."""
-        return self.store.capacity
+    # --- the supports -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.n_supports()
+
+    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
+        """Yield each support and its coefficient, the oldest first."""
+        for slot in self.slots:
+            yield self.store.support(slot), self.store.coefficient_in(slot)
+
+    def coefficient(self, i: int) -> float:
+        """Return the coefficient of the `i`-th oldest support; negative: from the newest, -1."""
+        return self.store.coefficient_in(self.store.slot(i))
 
     @property
     def slots(self) -> list[int]:
@@ -129,28 +136,33 @@ class SupportSet:
         """Serial number of each support, counting all ever added; the oldest first."""
         return self.store.support_serials()
 
-    def kernels(self, n: int | None = None) -> Array:
-        """Kernel between the point and each slot, with zeros up to `n` values or the capacity."""
-        kernels = np.zeros(self.capacity if n is None else n)
-        self.store.write_kernels(kernels)
-        return kernels
+    @property
+    def capacity(self) -> int:
+        """Number of allocated slots."""
+        return self.store.capacity
 
-    def content(self, x: Features) -> Content:
-        """Return the content of the example read last."""
-        return content_of(x)
+    # --- what they belong to ----------------------------------------------------------------------
 
-    def coefficient(self, i: int) -> float:
-        """Coefficient of the `i`-th oldest support."""
-        return self.store.coefficient_in(self.store.slot(i))
+    @property
+    def tie(self) -> float:
+        """A score below this share of its terms' magnitudes is rounding error."""
+        return self.store.tie
 
-    def read_support(self, i: int) -> None:
-        """Read the `i`-th oldest support as the point."""
-        self.store.read_slot(self.store.slot(i))
+    @property
+    def calibration(self) -> Calibration:
+        """Calibration of the model's scores."""
+        return self.store.calibration
 
-    def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
-        """Yield each support and its coefficient, the oldest first."""
-        for slot in self.slots:
-            yield self.store.support(slot), self.store.coefficient_in(slot)
+    @property
+    def guard(self) -> Guard:
+        """The model's lock, with rollback of failed updates."""
+        return self.store.guard
+
+    @guard.setter
+    def guard(self, guard: Any) -> None:
+        self.store.guard = guard
+
+    # --- state ------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         return {

@@ -6,9 +6,10 @@
 ``contract``            `OnlineClassifier`: the public methods of every model.
 ``probabilities``       Probabilities from scores.
 ``wrapper``             How a model that wraps another is printed.
-``scored``              `Scored`: models that predict by scores; the flags that a class may set.
+``scored``              `Scored`: models that predict by scores; flags that an algorithm may set.
 ``kernel_model``        `KernelModel`: scores from one list of supports.
 ``binary_labels``       `BinaryLabels`: bool, 0/1 or -1/+1.
+``binary_model``        `BinaryModel`: what `OneVsRest` asks of the model of one class.
 ``binary``              `KernelClassifier`: two classes.
 ``prototypes``          `Prototypes`: a hypothesis for each class.
 ``multiclass``          `MulticlassKernelClassifier`: any classes.

@@ -92,7 +92,9 @@ class KernelClassifier(BinaryLabels, KernelModel):
     def _update(self, x: Features, sign: float, score: float) -> None:
         """Learn the point, of weight `_weight`, and stay within the budget.
 
-        `n_updates` already counts the example.
+        `n_updates` already counts the example. A support that is added or evicted ends the point:
+        what needs it then raises RuntimeError, until ``self._supports.read(x)`` makes `x` the point
+        again. `add` reads `x` by itself.
         """
         self._supports.add(x, self._weight * sign)
 
@@ -127,7 +129,10 @@ class KernelClassifier(BinaryLabels, KernelModel):
             self._adopt(y)
 
     def _learn_sign(self, x: Features, sign: float, y: Label = None) -> float:
-        """Learn an example by its sign. Return the score before the update."""
+        """Learn an example by its sign, and its label if there is one. Return the score before.
+
+        `BinaryModel` says what `OneVsRest` needs this for.
+        """
         self._supports.read(x)
         score = self._score()
         if y is not None or sign * score <= self._update_margin:

@@ -18,7 +18,7 @@ from drift.errors import ParameterError, naming_row
 from drift.models import _batch
 from drift.models._base.guard import alone
 from drift.models._base.labels import NO_LABEL
-from drift.models._batch.columns import refuse_other_columns
+from drift.models._batch.column_kinds import refuse_other_columns
 from drift.models._template.parameters import fix_parameters
 from drift.models._template.state import Portable
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from drift.models._base.rows import Rows
-    from drift.models._batch.batches import Table
-    from drift.models._batch.columns import Columns
+    from drift.models._batch.batches import Batch
+    from drift.models._batch.column_kinds import Columns
     from drift.models._store.built import Guard
     from drift.types import Features, Label
 
@@ -46,6 +46,19 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     #: The columns of the last batch that was learnt. They are not stored, because a batch must
     #: leave the same state as learning its rows one by one.
     _last_columns: Columns = frozenset()
+    #: The guard excludes other threads, and undoes an update that fails.
+    _guard: Guard
+
+    # Flags that wrappers and models without a store set. `Scored` has those of algorithms.
+    #: Whether a prediction changes the model, as in a `Tracker` that keeps tickets of late labels.
+    #: Then all rows of a batch are checked before the first prediction.
+    _counts_predictions: bool = False
+    #: An example of plain numbers whose squared norm is at most this is never refused, so that
+    #: batches need not check it.
+    _safe_norm2: float = 0.0
+    #: Whether `_rows_compiled` predicts the rows that it learns. If not, `predict_learn_many` does
+    #: without it, and it appends any value for a row that is learnt. False in `Averaged`.
+    _compiled_code_predicts: bool = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -57,13 +70,6 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         state = super().__getstate__()
         state.pop("_last_columns", None)
         return state
-
-    # `Scored` says what these flags mean, and the others.
-    _counts_predictions: bool = False
-    _safe_norm2: float = 0.0
-    _compiled_code_predicts: bool = True
-    #: The guard excludes other threads, and undoes an update that fails.
-    _guard: Guard
 
     # --- hooks that each model has -------------------------------------------------------------
 
@@ -101,7 +107,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
     # --- hooks that a model may have -----------------------------------------------------------
 
     def _learn(self, x: Features, y: Label) -> None:
-        """Do what `_predict_learn` does. Override this if the prediction takes extra time."""
+        """Do what `_predict_learn` does. Override this where learning needs no prediction."""
         self._predict_learn(x, y)
 
     def _decision(self, score: Any) -> Any:
@@ -363,8 +369,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         >>> Perceptron().predict_learn_many(X, [True, False, True])
         array([False,  True,  True])
         """
-        table, name, predictions = self._learn_batch(X, y, w, self._predict_learn)
-        return table.series(predictions, name)
+        batch, name, predictions = self._learn_batch(X, y, w, self._predict_learn)
+        return batch.make_series(predictions, name)
 
     @alone
     def predict_many(self, X: Any) -> Any:
@@ -380,11 +386,11 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         Series or ndarray of shape (n_rows,)
             Labels of the kind learnt.
         """
-        table, predictions = self._table(X), list[Any]()
+        batch, predictions = self._batch_to_predict(X), list[Any]()
         with naming_row(predictions.__len__):
-            compiled = partial(self._rows_compiled, table.rows, predictions, None, None)
-            self._each_row(table.rows, predictions, compiled, lambda _, x: self._predict(x))
-        return table.series(predictions)
+            compiled = partial(self._rows_compiled, batch.rows, predictions, None, None)
+            self._each_row(batch.rows, predictions, compiled, lambda _, x: self._predict(x))
+        return batch.make_series(predictions)
 
     @alone
     def predict_proba_many(self, X: Any) -> Any:
@@ -400,43 +406,44 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         DataFrame or ndarray of shape (n_rows, n_classes)
             A column for each label: the negative one first, or in the order of first examples.
         """
-        table, scores = self._table(X), list[Any]()
+        batch, scores = self._batch_to_predict(X), list[Any]()
         with naming_row(scores.__len__):
-            self._score_rows(table.rows, scores)
+            self._score_rows(batch.rows, scores)
         rows = [self._probabilities(score) for score in scores]
         labels = rows[0] if rows else self.predict_proba_one({})
-        return table.frame({label: [row[label] for row in rows] for label in labels})
+        return batch.make_frame({label: [row[label] for row in rows] for label in labels})
 
     # --- a batch, row by row -------------------------------------------------------------------
     #
     # A batch equals the loop over its rows, bit for bit, because
     # 1. all rows and labels are checked before the first is learnt,
-    # 2. a row and the dict of its values are the same point, summed in the order of the store's
-    #    columns (`sort_point` in columns_point.pxi),
+    # 2. a row and the dict of its values are the same point, as `look_up_batch` (columns_slots.pxi)
+    #    gives each column of the batch the store's column, and points are summed in the order of
+    #    the store's columns (`sort_point` in columns_point.pxi),
     # 3. new columns are created in the order of their names (`put_unknown` in columns_changes.pxi),
     # 4. compiled code takes the step of a single example, and leaves to Python what it cannot do.
 
     def _learn_batch(
         self, X: Any, y: Any, w: Any, learn: Callable[[Features, Label], Any]
-    ) -> tuple[Table, str | None, list[Label]]:
+    ) -> tuple[Batch, str | None, list[Label]]:
         """Learn a batch. Return the batch, the name of `y`, and what `learn` returned by row."""
         batches = _batch.batches
-        table, (labels, name) = batches.Table(X), batches.labels_of(y)
-        if len(labels) != len(table):
+        batch, (labels, name) = batches.Batch(X), batches.labels_of(y)
+        if len(labels) != len(batch):
             raise ParameterError(
-                f"X has {counted(len(table), 'row')} and y {counted(len(labels), 'label')}"
+                f"X has {counted(len(batch), 'row')} and y {counted(len(labels), 'label')}"
             )
-        weights = batches.weights_of(w, len(table))
+        weights = batches.weights_of(w, len(batch))
         if weights is not None:
             labels = [y if w else NO_LABEL for y, w in zip(labels, weights, strict=True)]
-        refuse_other_columns(table.columns, self._last_columns)
+        refuse_other_columns(batch.columns, self._last_columns)
         predictions: list[Label] = []
         try:
             checked = self._check_labels(labels)
-            table.check(self._read, self._safe_norm2)
+            batch.check(self._read, self._safe_norm2)
             compiled = None
             if weights is None and (self._compiled_code_predicts or learn == self._learn):
-                compiled = partial(self._rows_compiled, table.rows, predictions, labels, checked)
+                compiled = partial(self._rows_compiled, batch.rows, predictions, labels, checked)
 
             def in_python(i: int, x: Features) -> Label:
                 if weights is None:
@@ -444,12 +451,12 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
                 return self._predict_learn_weighted(x, labels[i], weights[i])
 
             with naming_row(predictions.__len__):
-                self._each_row(table.rows, predictions, compiled, in_python)
+                self._each_row(batch.rows, predictions, compiled, in_python)
         except Exception as error:
             error.rows_learnt = len(predictions)  # type: ignore[attr-defined]
             raise
-        self._last_columns = table.columns or self._last_columns
-        return table, name, predictions
+        self._last_columns = batch.columns or self._last_columns
+        return batch, name, predictions
 
     def _each_row(
         self,
@@ -472,10 +479,10 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         for i in range(len(predictions), n):
             predictions.append(in_python(i, rows[i]))  # noqa: PERF401 - rows before an error stay
 
-    def _table(self, X: Any) -> Table:
+    def _batch_to_predict(self, X: Any) -> Batch:
         """Return the examples of a batch to predict, or refuse them."""
-        table = _batch.batches.Table(X)
-        refuse_other_columns(table.columns, self._last_columns)
+        batch = _batch.batches.Batch(X)
+        refuse_other_columns(batch.columns, self._last_columns)
         if self._counts_predictions:
-            table.check(self._read, self._safe_norm2)
-        return table
+            batch.check(self._read, self._safe_norm2)
+        return batch

@@ -62,7 +62,11 @@ class Drawing(Stored):
         self._n_drawn = 0
 
     def _draw(self, bound: int) -> int:
-        """Draw an integer from 0 to ``bound - 1``, within an update."""
+        """Draw an integer from 0 to ``bound - 1``, within an update.
+
+        Each new `bound` draws a block of `_AHEAD` numbers, so keep it constant, as `RBP` does with
+        its budget.
+        """
         block, n_drawn = self._rng, self._n_drawn
         if n_drawn == len(block.results) or bound != block.bound:
             block = self._rng = _Block(block.after(n_drawn), bound)

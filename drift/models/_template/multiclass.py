@@ -82,11 +82,16 @@ class MulticlassKernelClassifier(KernelModel):
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         """Learn the point, of class `k` and weight `_weight`, and stay within the budget.
 
-        `scores` has the score of each class by index. `n_updates` already counts the example.
+        `scores` has the score of each class by index. `n_updates` already counts the example. A
+        support that is added or evicted ends the point: what needs it then raises RuntimeError,
+        until ``self._supports.read(x)`` makes `x` the point again.
         """
 
     def _add_class(self, y: Label) -> None:
-        """Add the class of an example that is its first. The example is then scored again."""
+        """Add the class of an example that is its first. The example is then scored again.
+
+        It need not cause an update, so `n_updates` need not change.
+        """
         self._prototypes.add(y)
 
     # --- what hooks call -----------------------------------------------------------------------
@@ -143,7 +148,7 @@ class MulticlassKernelClassifier(KernelModel):
     ) -> bool:
         if not self._class_scores_are_sums or self._class_update_margin == math.inf:
             return False
-        classes = self._prototypes.for_store(self._calibration, self._class_update_margin)
+        classes = self._prototypes.class_hypotheses(self._calibration, self._class_update_margin)
         self._supports.scan_classes(rows, predictions, labels, classes)
         return True
 

@@ -79,11 +79,11 @@ class Prototypes(Coefficients):
             scores[scores >= best - 2.0 * self.roundings.max()] = best
         return scores
 
-    def for_store(self, calibration: Calibration, margin: float) -> ClassHypotheses:
+    def class_hypotheses(self, calibration: Calibration, margin: float) -> ClassHypotheses:
         """Return what the store needs to scan a batch; it reads the matrix in place."""
         n = len(self.labels)
         return ClassHypotheses(
-            self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, rivals=True
+            self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, over_rival=True
         )
 
     def by_label(self, scores: Array) -> dict[Label, float]:

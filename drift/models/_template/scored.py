@@ -1,4 +1,4 @@
-"""Models that predict by scores, and the flags that their classes may set."""
+"""Models that predict by scores, and the flags that an algorithm may set."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Scored(OnlineClassifier):
     The templates set the others:
 
     ==========================  ====================================================================
-    ``_multiclass``             The model learns more than two classes. River reads this.
+    ``_multiclass``             The model learns more than two classes. It is River's.
     ``_has_binary_hooks``       The model has the hooks of `KernelClassifier`, so that `OneVsRest`
                                 accepts it.
     ``_score_is_sum``           With two classes, the score is ``sum_i coefficient_i k(x_i, x)``, so
@@ -69,17 +69,7 @@ class Scored(OnlineClassifier):
                                 coefficients. False where `_score` is overridden.
     ==========================  ====================================================================
 
-    Wrappers and models without a store set these, which every `OnlineClassifier` has:
-
-    ===========================  ===================================================================
-    ``_counts_predictions``      A prediction changes the model, so that all rows of a batch are
-                                 checked before the first prediction.
-    ``_safe_norm2``              An example of plain numbers whose squared norm is at most this is
-                                 never refused, so that batches need not check it. 0 by default.
-    ``_compiled_code_predicts``  `_rows_compiled` predicts the rows that it learns. Else
-                                 `predict_learn_many` does without, and `_rows_compiled` appends any
-                                 value for a row that is learnt. `Averaged` sets it to False.
-    ===========================  ===================================================================
+    `OnlineClassifier` has the flags of wrappers and of models without a store.
     """
 
     _update_margin: float = 0.0
@@ -116,7 +106,10 @@ class Scored(OnlineClassifier):
         return self._decision(self._score())
 
     def _decide_rows(self, rows: Rows | list[Features], decisions: list[Any]) -> None:
-        """Append a row of `decision_function_many` for each row of the batch."""
+        """Append a row of `decision_function_many` for each row of the batch.
+
+        A hook that a model may have, if the decision is not the score.
+        """
         self._score_rows(rows, decisions)
 
     @alone
@@ -133,7 +126,7 @@ class Scored(OnlineClassifier):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             Values of `decision_function_one`. Classes are in the order of their first examples.
         """
-        rows, decisions = self._table(X).rows, list[Any]()
+        rows, decisions = self._batch_to_predict(X).rows, list[Any]()
         with naming_row(decisions.__len__):
-            self._decide_rows(rows, decisions)
-        return np.array(decisions, dtype=np.float64)
+            self._decide_rows(rows or [{}], decisions)  # an example, for the number of classes
+        return np.array(decisions, dtype=np.float64)[: len(rows)]

@@ -37,7 +37,8 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         If an algorithm overrides a method that this class takes from one template or the other.
     """
 
-    # The templates would make both False, because `_score` is overridden; but it calls theirs.
+    # The templates would set this and `_score_is_sum` to False, because `_score` is overridden; but
+    # it calls theirs.
     _class_scores_are_sums = True
     #: Whether the model is binary: False from the third class on. It is not stored, as it follows
     #: from the prototypes. It is not a property, as an attribute is read faster.
@@ -76,32 +77,32 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
             self._score_is_sum = False
 
     @property
-    def _mode(self) -> type[KernelClassifier | MulticlassKernelClassifier]:
+    def _template(self) -> type[KernelClassifier | MulticlassKernelClassifier]:
         """The template that the model follows now."""
         return KernelClassifier if self._prototypes is None else MulticlassKernelClassifier
 
     # --- methods of one template or the other --------------------------------------------------
 
     def _score(self) -> Any:
-        return self._mode._score(self)
+        return self._template._score(self)
 
     def _decision(self, score: Any) -> Any:
-        return self._mode._decision(self, score)
+        return self._template._decision(self, score)
 
     def _label_of(self, score: Any) -> Label:
-        return self._mode._label_of(self, score)
+        return self._template._label_of(self, score)
 
     def _probabilities(self, score: Any) -> dict[Label, float]:
-        return self._mode._probabilities(self, score)
+        return self._template._probabilities(self, score)
 
     def _expansion(self) -> Array:
-        return self._mode._expansion(self)
+        return self._template._expansion(self)
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
-        return self._mode._pairs(self)
+        return self._template._pairs(self)
 
     def _evict_support(self, i: int) -> int:
-        return self._mode._evict_support(self, i)
+        return self._template._evict_support(self, i)
 
     def _rows_compiled(
         self,
@@ -110,7 +111,7 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         labels: list[Label] | None,
         checked: Any,
     ) -> bool:
-        return self._mode._rows_compiled(self, rows, predictions, labels, checked)
+        return self._template._rows_compiled(self, rows, predictions, labels, checked)
 
     def _check_labels(self, labels: Sequence[Label]) -> NDArray[np.int8] | None:
         """Return the labels' signs; None if the batch has more than two classes.
@@ -118,14 +119,14 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         None keeps the batch out of the compiled code for two classes.
         """
         with contextlib.suppress(LabelError):
-            signs: NDArray[np.int8] | None = self._mode._check_labels(self, labels)
+            signs: NDArray[np.int8] | None = self._template._check_labels(self, labels)
             return signs
         check_classes(labels)
         return None
 
     def _predict_learn(self, x: Features, y: Label) -> Label:
         if self._prototypes is not None or self._has_sign(y):
-            return self._mode._predict_learn(self, x, y)
+            return self._template._predict_learn(self, x, y)
         check_class(y)
         return self._guard.update(self, self._learn_third_class, x, y)
 
