@@ -1,5 +1,6 @@
 import inspect
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -8,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from river import evaluate, metrics
+from threadpoolctl import threadpool_info
 
 import drift
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, learn, run_all
-from drift.experiments.jobs import code_fingerprint
+from drift.experiments.jobs import Run, code_fingerprint
 from drift.experiments.reproduction import Part, Setting, run_of, runs
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
@@ -207,6 +209,21 @@ def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
             file.write("# mended")
         keys.add(code_fingerprint.__wrapped__())
     assert len(keys) == 4
+
+
+@pytest.mark.parametrize("given", [None, "2"])
+def test_a_run_has_one_thread_also_in_libraries_that_it_loads(monkeypatch, given):
+    def look(_model):
+        loaded = [library["num_threads"] for library in threadpool_info()]
+        return {"loaded": loaded, "to come": os.environ["OMP_NUM_THREADS"]}
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    [record] = run_all([Run({"model": "any", "parameters": {}}, Perceptron, look, (), 1)], jobs=1)
+    assert set(record["loaded"]) <= {1}
+    assert record["to come"] == "1"
+    assert os.environ.get("OMP_NUM_THREADS") == given
 
 
 def test_models_learn_in_float64(close):
