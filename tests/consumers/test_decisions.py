@@ -105,7 +105,7 @@ def test_a_checkpoint_keeps_threshold_and_baseline():
 def test_a_positive_that_never_comes_is_warned_of_once(given, caplog):
     """Also across checkpoints; whether it is only measured, or decided, too."""
     one = learner(MIRA(), **given)
-    examples = [example | {"label": "no"} for example in stream(2_500)]
+    examples = [example | {"label": "no"} for example in stream(1_300)]
     sent(one, examples[:999])
     second = learner(MIRA(), **given)
     second.restore(from_bytes(to_bytes(one.snapshot())))
