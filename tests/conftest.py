@@ -15,9 +15,7 @@ from drift.models import compiled
 # `.ci/night` has --hypothesis-profile=night, whose examples are others each time.
 # Neither minds how long drawing takes, which tells of what else the machine is doing.
 ANY_SPEED = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# Without the extension models take many times as long: there a property is tried half as often.
-examples = 20 if compiled else 10
-settings.register_profile("drift", **ANY_SPEED, derandomize=True, max_examples=examples)
+settings.register_profile("drift", **ANY_SPEED, derandomize=True, max_examples=10)
 settings.register_profile("night", **ANY_SPEED, max_examples=500, print_blob=True)
 settings.load_profile("drift")
 

@@ -13,6 +13,7 @@ import pytest
 import drift
 from drift.cli import app
 from drift.experiments.arena.models import MODELS as ARENA_MODELS
+from drift.experiments.comparison import statistics
 from drift.models import MODELS
 from tests.engines import program
 
@@ -33,11 +34,17 @@ def blocks(text, language):
             yield text[: match.start(2)].count("\n"), match[2]
 
 
+#: Of the program that takes as long as all others; the fast suite has it learn fewer numbers.
+DECODER = "def best_two"
+
+
 def python_blocks():
     for page in PAGES:
         for above, code in blocks(page.read_text(encoding="utf-8"), "python"):
             name = page.relative_to(ROOT).as_posix()
             marks = [] if name == "README.md" else [pytest.mark.compiled]
+            if DECODER in code:
+                marks.append(pytest.mark.slow)
             yield pytest.param(page, above, code, id=f"{name}:{above + 1}", marks=marks)
 
 
@@ -151,8 +158,9 @@ def rows_of(name, part):
     return rows
 
 
-def test_the_readme_has_the_errors_of_the_arena():
+def test_the_readme_has_the_errors_of_the_arena(monkeypatch):
     front = pytest.importorskip("tools.front")
+    monkeypatch.setattr(statistics, "_SAMPLES", 1)  # of the Bayesian test, which README leaves out
     errors = arena_errors(None)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert front.readme(readme) == readme
@@ -213,7 +221,7 @@ def test_the_citation_is_of_this_version_and_names_the_models_of_each_paper():
 
 def test_the_decoder_of_the_page_on_structured_outputs_is_exact():
     page = (ROOT / "docs" / "structured.md").read_text(encoding="utf-8")
-    [(above, code)] = [one for one in blocks(page, "python") if "def best_two" in one[1]]
+    [(above, code)] = [one for one in blocks(page, "python") if DECODER in one[1]]
     best_two = run("structured.md", above, code.partition("\nimages, ")[0])["best_two"]
     rng = np.random.default_rng(0)
     for length in (2, 3, 4):
@@ -224,3 +232,14 @@ def test_the_decoder_of_the_page_on_structured_outputs_is_exact():
 
         every = sorted(itertools.product(range(10), repeat=length), key=potential)
         assert best_two(nodes.tolist(), edges.tolist()) == [every[-1], every[-2]]
+
+
+def test_the_program_of_the_page_on_structured_outputs_learns(capsys):
+    page = (ROOT / "docs" / "structured.md").read_text(encoding="utf-8")
+    [(above, code)] = [one for one in blocks(page, "python") if DECODER in one[1]]
+    few = code.replace("(600,", "(60,").replace("(200,", "(20,").replace("[99::100]", "[9::10]")
+    names = run("structured.md", above, few)
+    errors = [line.partition("%")[0] for line in capsys.readouterr().out.splitlines()[:2]]
+    read, single = map(float, errors)
+    assert read < single < 60.0
+    assert names["supports"] == sorted(names["supports"])

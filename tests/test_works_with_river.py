@@ -98,9 +98,9 @@ def examples(kind):
             y = (7 * i) % 3 == 0
             yield f"{words[y][i % 4]} {a}{b} {words[y][(i + 1) % 4]} {words[not y][i % 4]}", y
     elif kind == "several classes":
-        yield from itertools.islice(datasets.ImageSegments(), 150)
+        yield from itertools.islice(datasets.ImageSegments(), 100)
     else:
-        yield from itertools.islice(datasets.Phishing(), 200)
+        yield from itertools.islice(datasets.Phishing(), 120)
 
 
 def outcome(name, kind, code):

@@ -105,7 +105,7 @@ def test_a_checkpoint_keeps_threshold_and_baseline():
 def test_a_positive_that_never_comes_is_warned_of_once(given, caplog):
     """Also across checkpoints; whether it is only measured, or decided, too."""
     one = learner(MIRA(), **given)
-    examples = [example | {"label": "no"} for example in stream(2_500)]
+    examples = [example | {"label": "no"} for example in stream(1_300)]
     sent(one, examples[:999])
     second = learner(MIRA(), **given)
     second.restore(from_bytes(to_bytes(one.snapshot())))
@@ -145,14 +145,14 @@ def test_alarms_name_the_feature_whose_contributions_moved_most():
     rng = np.random.default_rng(1)
     one = learner(linear_model.LogisticRegression(), explain=1, events="events")
     alarms = []
-    for i in range(4_000):
+    for i in range(2_500):
         x = dict(zip("abcdefgh", rng.normal(size=8).round(3).tolist(), strict=True))
-        value = json.dumps({"features": x, "label": x["a" if i < 3_000 else "b"] > 0}).encode()
+        value = json.dumps({"features": x, "label": x["a" if i < 1_500 else "b"] > 0}).encode()
         answers = one.take(Message(Position("t", 0, i), None, value))
         alarms += [json.loads(out.value) for out in answers if out.topic == "events"]
         if alarms:
             break
-    assert i > 3_000
+    assert i > 1_500
     first, *others = alarms[0]["features"]
     assert first["name"] == "a"
     assert first["distance"] > 5 * max(one["distance"] for one in others)

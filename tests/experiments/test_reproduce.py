@@ -125,7 +125,7 @@ def small(monkeypatch):
 
 #: Experiments, of which the fast suite has a few; `.ci/run` repeats each by its command.
 EACH = [
-    pytest.param(name, marks=pytest.mark.slow if i % 4 else pytest.mark.compiled)
+    pytest.param(name, marks=pytest.mark.slow if i % 7 else pytest.mark.compiled)
     for i, name in enumerate(REPRODUCTIONS)
 ]
 

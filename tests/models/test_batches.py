@@ -359,6 +359,7 @@ def test_no_rows_have_the_shape_of_the_decisions_of_many():
         assert model.decision_function_many(np.empty((0, 2))).shape == shape
 
 
+@pytest.mark.covering(1)
 @pytest.mark.usefixtures("tolerance")
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_and_dicts_agree_on_every_store(case):

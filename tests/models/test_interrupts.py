@@ -64,7 +64,7 @@ HANDLING = str(Path(SOURCES) / "_base" / "guard.py")
 
 
 ALL = [
-    *((name, 10) for name in FAST),
+    *((name, 7) for name in FAST),
     *(pytest.param(name, 10**6, marks=pytest.mark.slow) for name in MODELS),
 ]
 
@@ -265,7 +265,7 @@ def at_moments(model, learn, delay):
 @pytest.mark.parametrize(
     "name", ["LBP", "RBP", "Forgetron", "Averaged(RBP)", "MRBP, classes", *TRACKERS]
 )
-@pytest.mark.parametrize("moments", [30, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [20, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_an_example_that_a_signal_interrupts_is_learnt_or_not(name, moments):
     model, rest = learnt(name)
     copied = copier(model)
@@ -327,7 +327,7 @@ def test_an_example_that_there_is_no_memory_for_is_learnt_or_not(name, tolerance
             after = copied()
             after.learn_one(x, y)
             states, reached = [content(copied()), content(after)], set()
-            for allocations in range(0, 120, 2):  # that succeed, and none does after them
+            for allocations in range(0, 120, 3):  # that succeed, and none does after them
                 one = copied()
                 testing.set_nomemory(allocations, 0)
                 try:

@@ -15,7 +15,7 @@ from drift.models import (
 from drift.models._store import built, plain
 
 #: Stories for each model; the plain store takes a hundred times as long.
-FAST_ROWS, ROWS = 500, 5000
+FAST_ROWS, ROWS = 300, 5000
 #: GCAT, MCAT, C15 and ECAT; a story that has several counts as the first of them.
 TOPICS = ["70", "102", "4", "59"]
 REAL = {

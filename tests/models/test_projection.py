@@ -261,6 +261,7 @@ def test_a_factor_that_grows_is_that_of_the_whole_matrix():
     assert factor._lengths[:70] == pytest.approx(lengths)
 
 
+@pytest.mark.slow
 def test_as_many_supports_on_a9a_as_the_paper_has(drift_data):
     model = Projectron(0.1, kernel=RBF(0.04), squared=True)
     for x, y in read_libsvm(drift_data / "a9a" / "a9a.xz"):

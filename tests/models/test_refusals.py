@@ -61,6 +61,7 @@ BAD_FEATURES = [
 ]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.usefixtures("tolerance")
 def test_bad_features(model):
     before = pickle.dumps(model)

@@ -54,7 +54,7 @@ def test_scores_and_mistakes_are_those_of_the_exact_solution_or_the_example_is_r
     rng = np.random.default_rng(7)
     unscaled = rng.standard_normal((150, 5))
     y = np.where(unscaled @ rng.standard_normal(5) + rng.standard_normal(150) > 0, 1.0, -1.0)
-    for scale in 10.0 ** np.arange(-6, 7, 2):
+    for scale in 10.0 ** np.arange(-6, 7, 3):
         X = scale * unscaled
         Z = features_of(X, degree)
         model = make(kernel=Linear() if degree == 1 else Polynomial(2))

@@ -4,6 +4,7 @@ import math
 import pickle
 import random
 import sys
+from functools import cache
 from itertools import pairwise, product
 
 import numpy as np
@@ -12,6 +13,7 @@ from test_tracker_parts import NOTHING, arrays, changed
 from test_tracker_twin import both, compare
 
 from drift.models import Tracker, compiled
+from drift.models import tracker as module
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import room
 from drift.models._tracker import tables as c
@@ -35,12 +37,17 @@ def logistic(score):
 # --- by hand -------------------------------------------------------------------------------------
 
 
-def learnt(n, missing=()):
-    """Labels that equal the only feature, whose values are 0 and 1."""
+@cache
+def learnt_by(core, n, missing):  # noqa: ARG001 - a cache for each core
     model = tracker()
     for t in range(n):
         model.learn_one({"a": None if t in missing else float(t % 2)}, t % 2 == 1)
-    return model
+    return pickle.dumps(model)
+
+
+def learnt(n, missing=()):
+    """Labels that equal the only feature, whose values are 0 and 1."""
+    return pickle.loads(learnt_by(module.TrackerCore, n, missing))
 
 
 @CORES

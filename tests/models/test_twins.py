@@ -124,10 +124,12 @@ def test_every_model_has_a_twin():
     assert {model.__name__ for model in binary | multiclass} == set(MODELS)
 
 
-#: Topics requested in turn, so many stories each: GCAT, MCAT, C15 and ECAT.
-TARGETS, SHIFT = ["70", "102", "4", "59"], 400
-#: Rows of real data: some past the first shift, which is all that the plain store gets, and more.
-FAST_ROWS, ROWS = 500, 5000
+#: Topics requested in turn: GCAT, MCAT, C15 and ECAT.
+TARGETS = ["70", "102", "4", "59"]
+#: Rows of real data: those of the fast suite, which are all that the plain store gets, and more.
+FAST_ROWS, ROWS = 300, 5000
+#: By rows, the budget, which models reach, and the stories for each target.
+BUDGETS, SHIFTS = {FAST_ROWS: 30, ROWS: 100}, {FAST_ROWS: 200, ROWS: 400}
 
 
 @pytest.fixture(scope="module", params=[FAST_ROWS, pytest.param(ROWS, marks=pytest.mark.slow)])
@@ -155,7 +157,7 @@ def matrix_of(examples):
 def rcv1(drift_data, rows):
     """Stories with a target that shifts, and their Gram matrix under the default kernel."""
     stories = first_rows(drift_data / "rcv1" / "rcv1_topics.svm.xz", rows)
-    asked = itertools.cycle(topic for topic in TARGETS for _ in range(SHIFT))
+    asked = itertools.cycle(topic for topic in TARGETS for _ in range(SHIFTS[rows]))
     examples = [(x, topic in labels) for (x, labels), topic in zip(stories, asked, strict=False)]
     X = matrix_of(examples)
     matrix = (1.0 + (X @ X.T).toarray()) ** 4
@@ -175,14 +177,14 @@ def a9a(drift_data, rows):
 
 
 @pytest.fixture(scope="module")
-def real_steps(request, rows):  # noqa: ARG001 - computed for each number of rows
+def real_steps(request, rows):
     """Examples, kernel and the twin's steps; computed once, as they do not depend on the store."""
     cache = {}
 
     def compute(data, case):
         if (data, case) not in cache:
             examples, matrix, kernel = request.getfixturevalue(data)
-            twin = CASES[case].twin(matrix, kernel, 100)
+            twin = CASES[case].twin(matrix, kernel, BUDGETS[rows])
             cache[data, case] = examples, kernel, list(steps(twin, examples))
         return cache[data, case]
 
@@ -194,10 +196,11 @@ def real_steps(request, rows):  # noqa: ARG001 - computed for each number of row
 @pytest.mark.parametrize("case", CASES)
 def test_agrees_with_its_twin_on_real_data(data, case, rows, real_steps, tolerance):
     examples, kernel, trace = real_steps(data, case)
+    budget = BUDGETS[rows]
     if built.ColumnStore is plain.ColumnStore:
         rows = FAST_ROWS
     # A score's rounding comes back larger with each eviction.
     if CASES[case].feeds_back and (tolerance == 1e-5 or rows > FAST_ROWS):
         tolerance *= 100.0
-    model = CASES[case].model(kernel, 100)
+    model = CASES[case].model(kernel, budget)
     assert_same(model, trace[:rows], examples[:rows], tolerance)

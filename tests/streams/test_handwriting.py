@@ -175,10 +175,10 @@ def test_a_stream_without_test_part(stream):
 @pytest.mark.parametrize(
     ("stream", "shape", "n_test", "classes"),
     [
-        ("mnist", (60_000, 784), 10_000, 10),
+        pytest.param("mnist", (60_000, 784), 10_000, 10, marks=pytest.mark.slow),
         ("usps", (7_291, 256), 2_007, 10),
         ("letter", (16_000, 16), 4_000, 26),
-        ("ijcnn1", (49_990, 22), 91_701, 2),
+        pytest.param("ijcnn1", (49_990, 22), 91_701, 2, marks=pytest.mark.slow),
     ],
 )
 def test_the_real_sets_have_the_papers_shapes(data_folder, stream, shape, n_test, classes):

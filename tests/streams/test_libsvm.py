@@ -218,6 +218,7 @@ def test_n_features_widens_and_limits(write):
         read_libsvm(write("a 3:1\n"), n_features=2)
 
 
+@pytest.mark.slow
 def test_the_real_rcv1_sample(data_folder, monkeypatch):
     folder = data_folder("rcv1")
     documents = read_libsvm(folder / "rcv1_topics.svm.xz", folder / "topics.tsv")

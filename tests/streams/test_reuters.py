@@ -135,6 +135,7 @@ def test_a_damaged_file(folder, damage, line, problem):
     assert (caught.value.path, caught.value.line) == (path, line)
 
 
+@pytest.mark.slow
 def test_the_real_collection(data_folder):
     documents = read_reuters21578(data_folder("reuters21578"))
     # 21,578 stories, one of them a single number; 120 topics; earn is the most frequent.

@@ -90,10 +90,13 @@ class Standings:
         """One row a stream, model and delay."""
         groups = grouped(self.runs, "stream", "model", "delay")
         means = [_mean(group) for group in groups.values()]
+        settings: dict[tuple[str, str], list[Record]] = {}
+        for row in means:
+            settings.setdefault((row["stream"], row["model"].partition(" @ ")[0]), []).append(row)
         all_rows = []
         for row in means:
             if " @ " not in row["model"]:
-                all_rows += [row, *_tuned(row, means)]
+                all_rows += [row, *_tuned(row, settings[row["stream"], row["model"]])]
         return all_rows
 
     def error(self, stream: str, model: str, delay: str | None = None) -> float | None:
@@ -376,13 +379,11 @@ def _by_source(errors: Mapping[str, float | None]) -> float | None:
     return mean(mean(row["error"] for row in group) for group in grouped(rows, "source").values())
 
 
-def _tuned(row: Record, means: Iterable[Record]) -> list[Record]:
+def _tuned(row: Record, settings: Iterable[Record]) -> list[Record]:
     """Return the setting of a model with the smallest error; nothing where there is one alone."""
     known = [
         setting
-        for setting in means
-        if setting["stream"] == row["stream"]
-        and setting["model"].partition(" @ ")[0] == row["model"]
+        for setting in settings
         if setting["delay"] is None and setting["status"] == "ok" and setting["error"] is not None
     ]
     if row["delay"] is not None or len(known) < 2:
