@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._base.examples import LARGEST
-from drift.models._store.constants import LARGEST_FLOAT32_ZERO, SPARSE
+from drift.models._store.constants import MAX_FLOAT32_ZERO, SPARSE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 
 #: Slots and columns are 32-bit numbers.
-_LARGEST_NUMBER = 2**31 - 1
+_MAX_NUMBER = 2**31 - 1
 #: A capacity may exceed twice the slots in use by this, because it is rounded up to the lanes.
 _SLACK = 64
 #: Far above all stored values, which are 1 or less, and within float32's range.
-_TOO_LARGE = 2.0**127
+_MAX_VALUE = 2.0**127
 #: Types of the arrays of a store's state.
 _ARRAYS = {
     **dict.fromkeys(("sizes", "ids"), "i"),
@@ -56,7 +56,7 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
 def check_budget(budget: Any) -> None:
     """Raise ValueError unless it is a budget or None."""
     _check(
-        budget is None or (type(budget) is int and 1 <= budget <= _LARGEST_NUMBER),
+        budget is None or (type(budget) is int and 1 <= budget <= _MAX_NUMBER),
         "`budget` is out of range",
     )
 
@@ -90,9 +90,9 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     _check(total == len(ids) == len(values), "`sizes` does not add up to the values")
     _check(not total or ids.view(np.uint32).max() < columns, "a column is out of range")
-    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else LARGEST_FLOAT32_ZERO
+    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else MAX_FLOAT32_ZERO
     _check(magnitudes.min(initial=1.0) > least, "a value vanishes")
-    _check(magnitudes.max(initial=1.0) < _TOO_LARGE, "a value is too large")
+    _check(magnitudes.max(initial=1.0) < _MAX_VALUE, "a value is too large")
     cells = (columns * np.arange(used)).repeat(sizes) + ids
     cells.sort()
     _check((cells[1:] != cells[:-1]).all(), "a support has a feature twice")

@@ -63,15 +63,17 @@ from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of
 from drift.models._base.guard import IN_USE, Kind, check_saved, copied, kind_of, undoes_itself
-from drift.models._base.rounding import TIE
-from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
+from drift.models._base.rounding import RELATIVE_TOLERANCE
+from drift.models._base.rows import INDEXED_WIDTH, MAX_DISTINCT, Row, Rows
 from drift.models._store import calibration, constants
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
-cdef double largest_norm2 = LARGEST, same_share = constants.SAME_SHARE, zero_exponent = constants.ZERO_EXPONENT
-cdef double smallest_factor = constants.SMALLEST_FACTOR, largest_factor = constants.LARGEST_FACTOR
+cdef double max_norm2 = LARGEST, zero_exponent = constants.ZERO_EXPONENT
+cdef double same_example_tolerance = constants.SAME_EXAMPLE_TOLERANCE
+cdef double min_coefficient_factor = constants.MIN_COEFFICIENT_FACTOR
+cdef double max_coefficient_factor = constants.MAX_COEFFICIENT_FACTOR
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 

@@ -1,4 +1,4 @@
-# Many rows of a batch in one call: `score_rows`, `learn_rows` for binary models, `scan_classes` for several classes.
+# Many rows of a batch in one call: `score_rows`, `learn_rows_with` for binary models, `scan_classes` for several.
 #
 # Each row is read as the point and then scored or learnt as a single example is, so a batch has the loop's results.
 # Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
@@ -103,8 +103,8 @@ cdef class Batches(Steps):
         self.close_window(0)
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    def learn_rows(self, rows, list predictions, list labels, signs, model, *, stop=None, bint until_update=False):
-        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
+    def learn_rows_with(self, rows, list predictions, list labels, signs, model, *, stop=None, bint until_update=False):
+        """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer sign = None if labels is None else buffer_of(signs)
         cdef int i, first = <int>len(predictions), n = <int>len(rows)

@@ -160,14 +160,14 @@ cdef class Point(Slots):
         self.n_terms, self.n_unknown = n_terms, n_unknown
         self.point_cosine_factor = self.cosine_factor_of(norm2)
         self.read_norm2 = norm2
-        if not norm2 <= largest_norm2:
+        if not norm2 <= max_norm2:
             return False
-        if self.normalize:
+        if self.unit_norm:
             self.divisor = sqrt(norm2)
             self.point_dot_factor = 1.0
             self.point_norm2 = 1.0 if norm2 > 0 else 0.0
         else:
-            if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
+            if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.divides_by_norms):
                 self_kernel = drift_power(norm2 + self.coef0, self.degree)
                 if not self_kernel <= self.largest_self_kernel:
                     return False

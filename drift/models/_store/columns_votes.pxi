@@ -17,10 +17,10 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
         term = coefficient[k] * store.kernels[slot[k]]
         sum += term
         magnitude += fabs(term)
-        score = 0.0 if fabs(sum) <= store.tie * magnitude else sum
+        score = 0.0 if fabs(sum) <= store.relative_tolerance * magnitude else sum
         if not averaged:
             vote += votes[k] * ((score > 0.0) - (score < 0.0))
         else:
             vote += votes[k] * score
             vote_magnitude += votes[k] * magnitude
-    return (0.0 if averaged and fabs(vote) <= store.tie * vote_magnitude else vote), score
+    return (0.0 if averaged and fabs(vote) <= store.relative_tolerance * vote_magnitude else vote), score
