@@ -499,7 +499,7 @@ def test_buffers_shorter_than_the_slots_are_refused():
         supports.add_coefficients,
         supports.slot_of_smallest,
     ):
-        with pytest.raises(ValueError, match="a buffer of 1 doubles, where 2 are needed"):
+        with pytest.raises(ValueError, match="a buffer of 1 items, where 2 are needed"):
             call(array("d", [3.0]))
     assert [coefficient for _, coefficient in supports] == [1.0, 1.0]
 
@@ -714,7 +714,7 @@ def test_free_slots_are_not_shown_to_a_users_kernel():
     assert row.tolist() == pytest.approx([0.6, 0.0, 0.0])
 
 
-#: What is wrong with a state, each of which would have compiled code reach beyond its memory.
+#: What is wrong with a state: compiled code would reach beyond its memory, or the stores differ.
 DAMAGED = [
     {"ids": lambda ids: array("i", [-1]) + ids[1:]},
     {"ids": lambda ids: array("i", [10**6]) + ids[1:]},
@@ -733,6 +733,14 @@ DAMAGED = [
     {"serials": lambda serials: serials[1:2] + serials[1:]},
     {"serials": lambda serials: array("i", serials)},
     {"n_added": lambda n: -1},
+    {"scale": lambda scale: array("d", [0.0]) + scale[1:]},
+    {"scale": lambda scale: array("d", [math.inf]) + scale[1:]},
+    {"squared": lambda squared: array("d", [-1.0]) + squared[1:]},
+    {"squared": lambda squared: array("d", [math.nan]) + squared[1:]},
+    {"calibration": lambda calibration: calibration[1:] * 2},
+    {"calibration": lambda calibration: [*calibration, 1.0]},
+    {"calibration": lambda calibration: [0.0, *calibration[1:]]},
+    {"calibration": lambda calibration: [*calibration[:2], math.nan]},
 ]
 
 
@@ -768,6 +776,109 @@ def test_a_damaged_state_is_refused(damage):
 
 
 @BOTH
+def test_a_state_without_a_part_is_refused(make):
+    store = make(Linear())
+    store.add({"a": 1.0}, 1.0)
+    state = store.state()
+    for name in state:
+        damaged = {key: value for key, value in state.items() if key != name}
+        with pytest.raises(ValueError, match=rf"inconsistent: without \['{name}'\]"):
+            type(store).restore(Linear(), None, damaged)
+
+
+@BOTH
+def test_a_buffer_of_another_type_is_refused(make):
+    store = make(Linear())
+    for value in (1.0, 2.0):
+        store.add({"a": value}, 1.0)
+    store.read({"a": 1.0})
+    room, doubles = store.capacity, np.zeros(2)
+    votes = plain.prefix_votes if isinstance(store, plain.ColumnStore) else prefix_votes
+    for call in (
+        lambda: store.set_coefficients(np.full(room, 5)),
+        lambda: store.add_coefficients(np.ones(room, np.int64)),
+        lambda: store.write_coefficients(np.zeros(room, np.float32)),
+        lambda: store.write_kernels(np.zeros(room, np.float32)),
+        lambda: store.slot_of_smallest(np.zeros(room, np.int64)),
+        lambda: store.nearest(0, np.zeros(2)),
+        lambda: store.class_scores(np.zeros((2, room), np.float32), doubles, doubles),
+        lambda: store.class_scores(np.zeros((2, room)), np.zeros(2, np.int64), doubles),
+        lambda: store.class_scores(np.zeros((2, room)), doubles, np.zeros(2, np.int64)),
+        lambda: store.learn_rows_with([{"a": 1.0}], [], [True], np.ones(1), Perceptron()),
+        lambda: votes(store, doubles, doubles, np.zeros(3), False),
+        lambda: votes(store, None, np.ones(2, np.int64), np.zeros(3), False),
+        lambda: votes(store, None, doubles, np.ones(3, np.int64), False),
+    ):
+        with pytest.raises(ValueError, match="a buffer with items of type"):
+            call()
+    assert store.score_of({"a": 1.0}) == 3.0
+
+
+@BOTH
+def test_rows_and_signs_of_another_number_are_refused(make):
+    store = make(Linear())
+    store.add({"a": 1.0}, 1.0)
+    store.read({"a": 1.0})
+    room = store.capacity
+    for rows, width in ((3, room), (1, room), (2, room - 1)):
+        with pytest.raises(ValueError, match="another shape than 2 rows"):
+            store.class_scores(np.zeros((rows, width)), np.zeros(2), np.zeros(2))
+    with pytest.raises(ValueError, match="a buffer of 1 items, where 2 are needed"):
+        store.class_scores(np.zeros((2, room)), np.zeros(2), np.zeros(1))
+    model, predictions = Perceptron(), []
+    with pytest.raises(ValueError, match="a buffer of 1 items, where 2 are needed"):
+        store.learn_rows_with([{"a": 1.0}] * 2, predictions, [True] * 2, array("b", [1]), model)
+    assert not predictions
+
+
+@BOTH
+def test_what_needs_a_point_says_that_there_is_none(make):
+    used = make(Linear())
+    used.add({"a": 1.0}, 1.0)
+    restored = type(used).restore(Linear(), None, used.state())
+    for store in (make(Linear()), restored):
+        for call in (
+            store.score,
+            store.error_bound,
+            store.self_kernel,
+            lambda store=store: store.write_kernels(np.zeros(16)),
+            lambda store=store: store.class_scores(np.zeros((1, 16)), np.zeros(1), np.zeros(1)),
+        ):
+            with pytest.raises(RuntimeError, match="the store has no point"):
+                call()
+
+
+def test_a_hypothesis_of_a_shared_store_has_no_point_either():
+    shared = SharedStore(Linear(), wide=True)
+    supports = SharedSupports(shared, None)
+    for call in (supports.score, supports.error_bound, supports.self_kernel):
+        with pytest.raises(RuntimeError, match="the store has no point"):
+            call()
+
+
+@BOTH
+def test_the_error_bound_is_that_of_the_score(make):
+    store = make(Linear(), True)
+    store.add({"a": 3.0}, 2.0)
+    store.read({"a": 1.0})
+    assert store.error_bound() == 2.0**-40 * 6.0  # without a score before
+    store.scale_coefficients(-0.5)
+    assert store.error_bound() == 2.0**-40 * 3.0
+    store.set_coefficients(np.full(16, 4.0))
+    assert store.error_bound() == 2.0**-40 * 12.0
+    store.read({"a": 2.0})
+    assert store.error_bound() == 2.0**-40 * 24.0
+
+
+def test_rows_end():
+    rows = Rows(np.eye(3)[1:2], 3)
+    assert [dict(row) for row in rows] == [{0: 0.0, 1: 1.0, 2: 0.0}]
+    for i in (1, -1):
+        with pytest.raises(IndexError, match=f"row {i} of 1"):
+            rows[i]
+
+
+@BOTH
 @pytest.mark.parametrize("other", [{"a": 2.0}, {"b": 5.0}, {"a": 1.0, "b": 1.0}, {}])
 def test_an_example_is_added_that_is_not_the_point(make, other):
     store = make(Linear())
@@ -777,9 +888,8 @@ def test_an_example_is_added_that_is_not_the_point(make, other):
     assert store.support_in_slot(slot) == {"a": 3.0, "c": 4.0}
     assert store.score_of({"a": 1.0, "b": 7.0}) == 1.0 + 2.0 * 3.0
     store.read(other)
-    assert store.support_in_slot(store.add({"a": 3.0}, 1.0)) == {
-        "a": 3.0
-    }  # no feature of it is new
+    slot = store.add({"a": 3.0}, 1.0)  # no feature of it is new
+    assert store.support_in_slot(slot) == {"a": 3.0}
 
 
 @BOTH

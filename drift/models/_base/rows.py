@@ -57,6 +57,8 @@ class Rows:
         return len(self.values) if self.indptr is None else len(self.indptr) - 1
 
     def __getitem__(self, i: int) -> Row:
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
         return Row(self, i)
 
     def row(self, i: int) -> dict[Hashable, float]:

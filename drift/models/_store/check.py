@@ -6,6 +6,7 @@ them is checked before a store is built: a damaged pickle or checkpoint is an er
 
 from __future__ import annotations
 
+import math
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,11 @@ _ARRAYS = {
     **dict.fromkeys(("sizes", "ids"), "i"),
     **dict.fromkeys(("values", "weight", "scale", "squared"), "d"),
     "serials": "q",
+}
+_KEYS = {
+    *_ARRAYS,
+    *("wide", "most", "calibration", "factor", "capacity", "names", "n_added"),
+    *("free_columns", "free_slots", "dense"),
 }
 
 
@@ -71,6 +77,7 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     exact
         Whether the store keeps float64 values even if its columns are not `wide`.
     """
+    _check(state.keys() >= _KEYS, f"without {sorted(_KEYS - state.keys())}")
     for name, code in _ARRAYS.items():
         given = state[name]
         _check(type(given) is array and given.typecode == code, f"`{name}` has another type")
@@ -78,6 +85,7 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     capacity, largest = state["capacity"], state["most"]
     _check(type(state["wide"]) is bool, "`wide` is not a bool")
     _check(type(state["factor"]) is float, "`factor` is not a float")
+    _check_calibration(state["calibration"])
     _check(type(largest) is float and 0.0 < largest <= LARGEST, "`most` is out of range")
     for name in ("weight", "scale", "squared", "serials"):
         _check(len(state[name]) == used, f"`{name}` has another length")
@@ -99,7 +107,21 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     _check_columns(state, np.bincount(ids, minlength=columns).tolist())
     free = distinct(state["free_slots"], used)
     _check(not any(state["sizes"][slot] for slot in free), "a free slot has features")
+    for slot, (divisor, norm2) in enumerate(zip(state["scale"], state["squared"], strict=True)):
+        _check(slot in free or 0.0 < divisor < math.inf, "`scale` of a support is out of range")
+        _check(0.0 <= norm2 <= LARGEST, "`squared` is out of range")
     _check_order(state, free)
+
+
+def _check_calibration(arguments: Any) -> None:
+    """Check the arguments of a `Calibration`."""
+    _check(
+        type(arguments) is list
+        and len(arguments) == 3
+        and all(type(number) is float and 0.0 <= number < math.inf for number in arguments)
+        and arguments[0] > 0.0,
+        "`calibration` is out of range",
+    )
 
 
 def _check_order(state: dict[str, Any], free: set[int]) -> None:

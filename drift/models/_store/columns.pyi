@@ -44,7 +44,8 @@ class ColumnStore:
     was added or evicted, after an update that was undone, and after an example that was refused:
     until then what needs its features raises RuntimeError. A slot is the place of one support;
     there are `capacity` at most. What takes a slot raises IndexError if no support is there.
-    Buffers by slot, such as `out`, have a double for each slot; with fewer ValueError is raised.
+    Buffers by slot, such as `out`, have a double for each slot. A buffer of another type, or with
+    fewer items, raises ValueError.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class ColumnStore:
         """Read an example and return its score."""
 
     def error_bound(self) -> float:
-        """Return a bound on the rounding error of the last score."""
+        """Return a bound on the rounding error of `score`, which is computed if it was not."""
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself, which may have become a support.
@@ -180,7 +181,7 @@ class ColumnStore:
         labels
             Label of each row; None: predict only.
         signs
-            Signs of the labels, int8.
+            Signs of the labels, int8; ignored without labels.
         model
             The model that learns. Its margin is read once.
         stop

@@ -44,7 +44,7 @@ from cpython.bytearray cimport PyByteArray_AsString
 from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.buffer cimport PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
@@ -52,7 +52,7 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memmove, memset, strchr
+from libc.string cimport memcmp, memcpy, memmove, memset, strchr, strcmp
 
 from array import array
 from operator import itemgetter
@@ -119,7 +119,7 @@ cdef class ColumnStore(Changes):
         for slot in range(self.n_slots):
             size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
-        id_buffer, value_buffer = buffer_of(ids, PyBUF_WRITABLE), buffer_of(values, PyBUF_WRITABLE)
+        id_buffer, value_buffer = buffer_of(ids, b"i", PyBUF_WRITABLE), buffer_of(values, b"d", PyBUF_WRITABLE)
         id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
         for slot in range(self.n_slots):
             for k in range(self.n_features[slot]):
@@ -154,7 +154,7 @@ cdef class ColumnStore(Changes):
         check_store(state)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size
-        cdef Buffer id_buffer = buffer_of(state["ids"]), value_buffer = buffer_of(state["values"])
+        cdef Buffer id_buffer = buffer_of(state["ids"], b"i"), value_buffer = buffer_of(state["values"], b"d")
         cdef const int32_t *id = <int32_t *>id_buffer.view.buf
         cdef const double *value = <double *>value_buffer.view.buf
         self.largest_self_kernel = state["most"]

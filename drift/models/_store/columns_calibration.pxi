@@ -37,7 +37,7 @@ cdef class Calibration:
 
     def learn_classes(self, scores, int k, double w):
         """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
-        cdef Buffer score = buffer_of(scores)
+        cdef Buffer score = buffer_of(scores, b"d")
         self.learn_scores(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
 
     cdef void learn_scores(self, const double *scores, int n, int k, double w) noexcept:

@@ -181,7 +181,7 @@ cdef class Changes(Batches):
 
     def set_coefficients(self, values):
         """Set the coefficient of each slot; free slots ignore it."""
-        cdef Buffer buffer = buffer_of(values)
+        cdef Buffer buffer = buffer_of(values, b"d")
         self.save_coefficients()
         if self.n_slots:
             memcpy(self.unscaled_coefficient, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
@@ -191,7 +191,7 @@ cdef class Changes(Batches):
 
     def add_coefficients(self, values):
         """Add a number to the coefficient of each slot; free slots ignore it."""
-        cdef Buffer buffer = buffer_of(values)
+        cdef Buffer buffer = buffer_of(values, b"d")
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef double *coefficient = self.unscaled_coefficient
         cdef int slot

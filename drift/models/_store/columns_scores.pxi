@@ -124,7 +124,7 @@ cdef class Scores(Point):
             )
         if n_read != self.n_read or n != self.n_slots:
             raise RuntimeError(IN_USE)
-        buffer = buffer_of(result)
+        buffer = buffer_of(result, b"d")
         if n:
             memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
@@ -159,7 +159,8 @@ cdef class Scores(Point):
         return self.score()
 
     def error_bound(self):
-        """Return a bound on the rounding error of the last score."""
+        """Return a bound on the rounding error of `score`."""
+        self.score()
         return fabs(self.coefficient_factor) * self.point_error_bound
 
     def write_kernels(self, out):
@@ -167,7 +168,7 @@ cdef class Scores(Point):
         cdef Buffer buffer
         self.check_reader()
         self.compute_kernels()
-        buffer = buffer_of(out, PyBUF_WRITABLE)
+        buffer = buffer_of(out, b"d", PyBUF_WRITABLE)
         if self.n_slots:
             memcpy(doubles(buffer, self.n_slots), self.kernels, self.n_slots * sizeof(double))
         return self.n_slots
@@ -185,8 +186,9 @@ cdef class Scores(Point):
 
     def class_scores(self, coefficients, scores, error_bounds):
         """Score the point under several sets of coefficients, from the same kernel values."""
-        cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
-        cdef Buffer error_bound = buffer_of(error_bounds, PyBUF_WRITABLE)
+        cdef Buffer by_class = buffer_of(coefficients, b"d", PyBUF_ND)
+        cdef Buffer score = buffer_of(scores, b"d", PyBUF_WRITABLE)
+        cdef Buffer error_bound = buffer_of(error_bounds, b"d", PyBUF_WRITABLE)
         cdef int n_classes = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
         if not self.score_classes(by_class, n_classes, doubles(score, n_classes), doubles(error_bound, n_classes)):
@@ -196,10 +198,10 @@ cdef class Scores(Point):
         """Score the point under `n_classes` sets of coefficients; False on overflow."""
         cdef int c, n = self.compute_kernels()
         cdef const double *coefficients = <double *>by_class.view.buf
-        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(n_classes, 1)
+        cdef Py_ssize_t width = by_class.view.shape[1] if by_class.view.ndim == 2 else 0
         cdef bint finite = True
-        if n_classes and width < n:
-            raise ValueError(f"{n_classes} classes of {n} slots and room for {width}")
+        if n_classes and (width < n or by_class.view.shape[0] != n_classes):
+            raise ValueError(f"coefficients of another shape than {n_classes} rows for {n} slots")
         for c in range(n_classes):
             score[c] = drift_score_of_kernels(
                 coefficients + c * width, self.kernels, n, self.relative_tolerance, error_bound + c
@@ -209,14 +211,14 @@ cdef class Scores(Point):
 
     def nearest(self, int slot, slots=None):
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
-        cdef Buffer buffer = None if slots is None else buffer_of(slots)
+        cdef Buffer buffer = None if slots is None else buffer_of(slots, b"i")
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
         cdef double *ratios
         cdef double largest = 0.0
         cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_slot(slot)
         self.compute_kernels()
-        work = buffer_of(bytearray(self.n_slots * sizeof(double)))
+        work = buffer_of(bytearray(self.n_slots * sizeof(double)), b"B")
         ratios = doubles(work, self.n_slots)
         self.write_self_kernels(ratios)
         drift_ratios(ratios, self.kernels, self.n_slots)

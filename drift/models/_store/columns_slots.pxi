@@ -151,7 +151,7 @@ cdef class Slots:
 
     def write_coefficients(self, out):
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
+        cdef Buffer buffer = buffer_of(out, b"d", PyBUF_WRITABLE)
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
         for slot in range(self.n_slots):
@@ -160,7 +160,7 @@ cdef class Slots:
 
     def slot_of_smallest(self, sizes=None):
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
+        cdef Buffer buffer = None if sizes is None else buffer_of(sizes, b"d")
         cdef const double *size = self.unscaled_coefficient if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k

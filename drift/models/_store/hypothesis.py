@@ -43,7 +43,7 @@ class Hypothesis(Protocol):
         """Read an example and return its score."""
 
     def error_bound(self) -> float:
-        """Return a bound on the rounding error of the score."""
+        """Return a bound on the rounding error of `score`."""
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself."""

@@ -145,25 +145,35 @@ class ColumnStore:
         return self.score()
 
     def error_bound(self) -> float:
-        """Return a bound on the rounding error of the last score."""
+        """Return a bound on the rounding error of `score`."""
+        self.score()
         return self._error_bound
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself, which may have become a support."""
+        if not self.n_read:
+            raise RuntimeError(NO_POINT)
         return finite_self_kernel(self.kernel, self.point[1])
 
     def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
-        self._check_buffer(out)
         values = self._kernels()
+        _check_buffer(out, len(values))
         for slot, value in enumerate(values):
             out[slot] = value
         return len(values)
 
     def class_scores(self, coefficients: Any, scores: Any, error_bounds: Any) -> None:
         """Score the point under several sets of coefficients, from the same kernel values."""
-        kernels = self._kernels()
-        for c in range(len(scores)):
+        kernels, n = self._kernels(), len(scores)
+        for values, least in ((coefficients, 0), (scores, n), (error_bounds, n)):
+            _check_buffer(values, least)
+        shape = memoryview(coefficients).shape or ()
+        if n and (len(shape) != 2 or shape[0] != n or shape[1] < self.capacity):
+            raise ValueError(
+                f"coefficients of another shape than {n} rows for {self.capacity} slots"
+            )
+        for c in range(n):
             terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
             scores[c], error_bounds[c] = self._sum(terms)
 
@@ -242,6 +252,8 @@ class ColumnStore:
     ) -> None:
         """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on."""
         first, n = len(predictions), len(rows)
+        if labels is not None:
+            _check_buffer(signs, n, "b")
         for i in range(first, n if stop is None else min(n, stop)):
             x, pair = rows[i], model._labels  # noqa: SLF001
             if labels is None:
@@ -273,7 +285,7 @@ class ColumnStore:
         if labels is None:
             margin, over_rival, supports_may_update = 0.0, True, False
         class_labels = list(index_of)
-        scores, errors = [0.0] * len(factors), [0.0] * len(factors)
+        scores, errors = (array("d", bytes(8 * len(factors))) for _ in range(2))
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
             try:
@@ -391,8 +403,8 @@ class ColumnStore:
 
     def slot_of_smallest(self, sizes: Any = None) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        values = self._coefficients if sizes is None else sizes
-        self._check_buffer(values)
+        values = array("d", self._coefficients) if sizes is None else sizes
+        _check_buffer(values, len(self._coefficients))
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
@@ -403,6 +415,8 @@ class ColumnStore:
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
+        if slots is not None:
+            _check_buffer(slots, 0, "i")
         self.read_slot(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
         for j in chosen:
@@ -436,14 +450,14 @@ class ColumnStore:
 
     def write_coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        self._check_buffer(out)
+        _check_buffer(out, len(self._coefficients))
         for slot, coefficient in enumerate(self._coefficients):
             out[slot] = coefficient
         return len(self._coefficients)
 
     def set_coefficients(self, values: Any) -> None:
         """Set the coefficient of each slot; free slots ignore it."""
-        self._check_buffer(values)
+        _check_buffer(values, len(self._coefficients))
         self._coefficients = [float(values[slot]) for slot in range(len(self._coefficients))]
         for slot in self.free_slots:
             self._coefficients[slot] = 0.0
@@ -451,7 +465,7 @@ class ColumnStore:
 
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; free slots ignore it."""
-        self._check_buffer(values)
+        _check_buffer(values, len(self._coefficients))
         for slot, before in enumerate(self._coefficients):
             self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
@@ -463,16 +477,9 @@ class ColumnStore:
         self._coefficients = [c * before for before in self._coefficients]
         self._last_score = None
 
-    # --- checks of arguments ---------------------------------------------------------------------
-
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
             raise IndexError(f"no support is in slot {slot}")
-
-    def _check_buffer(self, values: Any) -> None:
-        least = len(self._coefficients)
-        if len(values) < least:
-            raise ValueError(f"a buffer of {len(values)} doubles, where {least} are needed")
 
     # --- state, in the form of the compiled store ------------------------------------------------
 
@@ -563,6 +570,10 @@ def prefix_votes(
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
+    if slots is not None:
+        _check_buffer(slots, 0, "i")
+    _check_buffer(coefficients, len(chosen))
+    _check_buffer(survived, len(chosen) + 1)
     for slot in chosen:
         store._check_slot(slot)  # noqa: SLF001
     for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
@@ -573,6 +584,15 @@ def prefix_votes(
         vote += votes * (score if averaged else float(score > 0.0) - float(score < 0.0))
         vote_magnitude += votes * magnitude
     return (0.0 if averaged and abs(vote) <= relative_tolerance * vote_magnitude else vote), score
+
+
+def _check_buffer(values: Any, least: int, code: str = "d") -> None:
+    """Check the items of a buffer; `code` is their type, as `struct` writes it."""
+    given = memoryview(values)
+    if given.format != code:
+        raise ValueError(f"a buffer with items of type {given.format!r}, where {code!r} is needed")
+    if len(given) < least:
+        raise ValueError(f"a buffer of {len(given)} items, where {least} are needed")
 
 
 def _power_of_two(norm2: float) -> float:

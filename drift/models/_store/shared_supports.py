@@ -179,7 +179,7 @@ class SharedSupports(Part):
         return self.score()
 
     def error_bound(self) -> float:
-        """Return a bound on the rounding error of the score."""
+        """Return a bound on the rounding error of `score`."""
         return abs(self.coefficient_factor) * self._score_and_error_bound()[1]
 
     def _score_and_error_bound(self) -> tuple[float, float]:
@@ -198,11 +198,12 @@ class SharedSupports(Part):
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself."""
-        return (
-            self._shared.store.self_kernel()
-            if self._support_is_point
-            else self._shared.example_self_kernel
-        )
+        shared = self._shared
+        if self._support_is_point:
+            return shared.store.self_kernel()
+        if shared.example is None:
+            raise RuntimeError(NO_POINT)
+        return shared.example_self_kernel
 
     def content(self, x: Features) -> Content:
         """Return the content of the example read last, computed once for all hypotheses."""
