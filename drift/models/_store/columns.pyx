@@ -17,14 +17,14 @@ derives from the one before, declares its own attributes, and calls no method of
 `columns_slots.pxi`      `Slots`      columns, their names, and the slots of supports
 `columns_point.pxi`      `Point`      the example read last, by columns
 `columns_scores.pxi`     `Scores`     the point's kernel values and scores
+`columns_changes.pxi`    `Changes`    adding, evicting, merging, coefficients; the log that undoes it
 `columns_steps.pxi`      `Steps`      the step of a model that learns the point
 `columns_batches.pxi`    `Batches`    the rows of a batch, with the sums of a window of them
-`columns_changes.pxi`    `Changes`    adding, evicting, merging, coefficients; the log that undoes it
 this file                             the state, as plain values and arrays
 =======================  ===========  =============================================================
 
 Only `Changes`, and `restore` below, change supports and coefficients, and with them attributes of
-the earlier layers. The layers between change of `Slots` only the table of the batch's columns, and
+the earlier layers. The other layers change of `Slots` only the table of the batch's columns, and
 the arrays for the point's inner products and kernel values.
 
 The other files are not layers:
@@ -89,13 +89,13 @@ include "columns_window.pxi"
 include "columns_slots.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
+include "columns_changes.pxi"
 include "columns_steps.pxi"
 include "columns_batches.pxi"
-include "columns_changes.pxi"
 include "columns_votes.pxi"
 
 
-cdef class ColumnStore(Changes):
+cdef class ColumnStore(Batches):
     """The column store: supports by feature, and the score of an example."""
 
     def __sizeof__(self):

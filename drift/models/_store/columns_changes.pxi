@@ -18,7 +18,7 @@ cdef struct Evicted:
     double dot_factor
 
 
-cdef class Changes(Batches):
+cdef class Changes(Scores):
     """The layer that changes the supports and their coefficients, and undoes that."""
 
     # The log of the update: values from before it, and what it added and evicted.

@@ -3,7 +3,7 @@
 # This is `KernelClassifier._step` (drift/models/_template/binary.py) without the calls that most examples do not need.
 # `learn_with` takes it for one example, `Batches.learn_rows_with` for the rows of a batch.
 
-cdef class Steps(Scores):
+cdef class Steps(Changes):
     """The layer that lets a model learn the point. `stepped_model.py` says what it asks of the model."""
 
     def learn_with(self, x, y, double sign, model):

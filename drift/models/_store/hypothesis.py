@@ -22,6 +22,9 @@ class Hypothesis(Protocol):
     `SupportSet` has a store to itself; `SharedSupports` is one of several hypotheses over a store.
     A class may set `_shares_supports` if its hooks use nothing else of ``self._supports``.
 
+    What takes an `i` counts the supports from the oldest, 0. A *slot* is another number, a
+    support's place in the store: the two agree only until a support is evicted.
+
     What adds or evicts a support *ends the point*: until an example or support is read again,
     `score` raises RuntimeError. `add` reads its example by itself.
     """

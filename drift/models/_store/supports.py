@@ -32,6 +32,9 @@ __all__ = ["SupportSet"]
 class SupportSet:
     """The supports of one hypothesis, in a store of their own: `Hypothesis`, and more.
 
+    It adds the store's methods for batches and for coefficients by slot, `slots` and `serials`, and
+    sizes for `slot_of_smallest`.
+
     Parameters
     ----------
     kernel
