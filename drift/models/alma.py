@@ -130,7 +130,7 @@ class ALMA2(KernelClassifier):
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         factor = 1.0 / self.alpha if self.B is None else self.B
         margin = (1.0 - self.alpha) * factor / math.sqrt(self.n_updates + 1)
-        return sign * score <= margin * self._length() + self._supports.rounding()
+        return sign * score <= margin * self._length() + self._supports.error_bound()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         length = self._length()

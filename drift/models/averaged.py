@@ -204,7 +204,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         """Learn rows up to the first that updates the model or the calibration."""
         done, model = len(predictions), self._binary_model
         stop = done + -self._n_learnt % 16
-        model._supports.learn_rows(
+        model._supports.learn_rows_with(
             rows, predictions, labels, signs, model, stop=stop, until_update=True
         )
         for _ in range(done, len(predictions)):
@@ -268,9 +268,9 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             total = self._coefficient_sums + self._weight_since_update * self._coefficients
             mean[:, supports.slots] = total / (self._total_weight or 1.0)
             self._mean_coefficients = mean
-        scores, roundings = np.zeros((2, len(self._mean_coefficients)))
+        scores, error_bounds = np.zeros((2, len(self._mean_coefficients)))
         if len(supports):
-            supports.class_scores(self._mean_coefficients, scores, roundings)
+            supports.class_scores(self._mean_coefficients, scores, error_bounds)
         return scores if self._prototypes is not None else float(scores[0])
 
     @property

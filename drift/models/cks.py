@@ -32,7 +32,7 @@ class _CachePerceptron(LeaveOneOut, KernelClassifier):
         return math.inf if self.margin else 0.0  # ties with a margin are for `_should_update`
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        return sign * score <= self.margin + self._supports.rounding()
+        return sign * score <= self.margin + self._supports.error_bound()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         kernels = self._kernels_by_slot()

@@ -129,9 +129,9 @@ class MIRA(LeaveOneOut, MulticlassKernelClassifier):
     def _class_update_margin(self) -> float:  # type: ignore[override]
         return self.margin
 
-    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
+    def _should_update_class(self, k: int, rival: int, margin: float, error_bound: float) -> bool:
         # If the margin is exactly reached, tau is 0: only the first support is stored then.
-        below = margin < self.margin - rounding or not len(self._supports)
+        below = margin < self.margin - error_bound or not len(self._supports)
         return below and self._supports.self_kernel() > 0.0
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:

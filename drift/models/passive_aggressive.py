@@ -111,17 +111,17 @@ class PassiveAggressive(TwoOrMore):
         self.budget = budget
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        return sign * score < 1.0 - self._supports.rounding()
+        return sign * score < 1.0 - self._supports.error_bound()
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         coefficient = self._coefficient(1.0 - sign * score, self._supports.self_kernel())
         self._supports.add(x, sign * coefficient)
         if self._over_budget():
-            slot = self._supports.smallest()
+            slot = self._supports.slot_of_smallest()
             self._supports.merge(slot, *self._supports.nearest(slot))
 
-    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        return margin < 1.0 - rounding
+    def _should_update_class(self, k: int, rival: int, margin: float, error_bound: float) -> bool:
+        return margin < 1.0 - error_bound
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         loss = 1.0 - float(scores[k])
@@ -130,7 +130,7 @@ class PassiveAggressive(TwoOrMore):
         coefficient = self._coefficient(loss, 2.0 * self._supports.self_kernel())
         self._add_support(x, {k: coefficient, rival: -coefficient})
         if self._over_budget():
-            slot = self._supports.smallest(self._prototypes.squared_norms())
+            slot = self._supports.slot_of_smallest(self._prototypes.squared_norms())
             self._merge_support(slot, *self._supports.nearest(slot))
 
     def _coefficient(self, loss: float, squared_norm: float) -> float:

@@ -184,23 +184,23 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         self._spans: list[ClassProjector] = []  # by class index
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        rounding = self._supports.rounding()
+        error_bound = self._supports.error_bound()
         return self._causes_update(
-            sign * score, rounding, lambda: {0: self._projector.project(self._supports)}
+            sign * score, error_bound, lambda: {0: self._projector.project(self._supports)}
         )
 
     def _causes_update(
-        self, margin: float, rounding: float, project: Callable[[], dict[int, Projection]]
+        self, margin: float, error_bound: float, project: Callable[[], dict[int, Projection]]
     ) -> bool:
         """Whether the point causes an update. Its projections, if any are made, are kept for it."""
         if margin <= 0.0:
             return True
         loss = 1.0 - margin
-        if loss <= rounding:
+        if loss <= error_bound:
             return False
         parts = project()
         tau = margin_step(
-            loss, parts.values(), self.tolerance, rounding, self._weight, squared=self.squared
+            loss, parts.values(), self.tolerance, error_bound, self._weight, squared=self.squared
         )
         if tau > 0.0:
             self._small_margin = parts, tau
@@ -230,8 +230,8 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         kernels, self_kernel = self._supports.kernels(), self._supports.self_kernel()
         return {c: self._spans[c].project(kernels, self_kernel) for c in (k, rival) if c >= 0}
 
-    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
-        return self._causes_update(margin, rounding, lambda: self._project(k, rival))
+    def _should_update_class(self, k: int, rival: int, margin: float, error_bound: float) -> bool:
+        return self._causes_update(margin, error_bound, lambda: self._project(k, rival))
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         if self._small_margin is not None:

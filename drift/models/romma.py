@@ -18,9 +18,9 @@ __all__ = ["ROMMA"]
 
 #: Smallest squared norm of an example that is learnt. The squared norm of a hypothesis is at most
 #: its inverse. So their products and quotients stay finite.
-_LEAST = 1e-150
+_MIN_SELF_KERNEL = 1e-150
 #: Largest rounding error with which an update may leave the example's margin of 1.
-_BLUR = 2.0**-10
+_MAX_BLUR = 2.0**-10
 
 
 class ROMMA(KernelClassifier):
@@ -136,31 +136,31 @@ class ROMMA(KernelClassifier):
 
     def _score_with_noise(self, x: Features, score: float) -> tuple[float, float]:
         """Score with `noise` in the kernel of equal examples, and a bound on its rounding error."""
-        rounding = self._supports.rounding()
+        error_bound = self._supports.error_bound()
         if not self._numbers:
-            return score, rounding
+            return score, error_bound
         ranks = self._numbers.get(self._supports.content(x), ())
         extra = self.noise * sum(
             self._supports.coefficient(i) / math.sqrt(self._weights.get(i, 1.0) * self._weight)
             for i in ranks
         )
-        rounding += self._supports.tie * abs(extra)
+        error_bound += self._supports.relative_tolerance * abs(extra)
         score += extra
-        return (score if abs(score) > rounding else 0.0), rounding
+        return (score if abs(score) > error_bound else 0.0), error_bound
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
-        if self._supports.self_kernel() + self.noise / self._weight < _LEAST:
+        if self._supports.self_kernel() + self.noise / self._weight < _MIN_SELF_KERNEL:
             return False
-        score, rounding = self._score_with_noise(x, score)
-        return sign * score < 1.0 - rounding if self.aggressive else sign * score <= 0.0
+        score, error_bound = self._score_with_noise(x, score)
+        return sign * score < 1.0 - error_bound if self.aggressive else sign * score <= 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
         self_kernel = supports.self_kernel() + self.noise / self._weight
-        score, rounding = self._score_with_noise(x, score)
-        c, d, norm2 = self._solve(self_kernel, sign, score, rounding)
-        blur = c * rounding + supports.tie * abs(d) * self_kernel
-        if c == 0.0 or not blur <= _BLUR or not norm2 <= 1.0 / _LEAST:
+        score, error_bound = self._score_with_noise(x, score)
+        c, d, norm2 = self._solve(self_kernel, sign, score, error_bound)
+        blur = c * error_bound + supports.relative_tolerance * abs(d) * self_kernel
+        if c == 0.0 or not blur <= _MAX_BLUR or not norm2 <= 1.0 / _MIN_SELF_KERNEL:
             while len(supports):
                 supports.evict(-1)
             self._numbers.clear()
@@ -176,12 +176,12 @@ class ROMMA(KernelClassifier):
                 self._weights[rank] = self._weight
 
     def _solve(
-        self, self_kernel: float, sign: float, score: float, rounding: float
+        self, self_kernel: float, sign: float, score: float, error_bound: float
     ) -> tuple[float, float, float]:
         """Return c, d and the new ||f||^2; c = 0 if the half-space does not bind."""
-        tie, largest = self._supports.tie, self_kernel * self._norm2
+        relative_tolerance, largest = self._supports.relative_tolerance, self_kernel * self._norm2
         determinant = largest - score * score
-        within = 2.0 * rounding * abs(score) + tie * largest
+        within = 2.0 * error_bound * abs(score) + relative_tolerance * largest
         if not determinant > within or sign * score >= largest - within:
             return 0.0, sign / self_kernel, 1.0 / self_kernel
         c = (largest - sign * score) / determinant

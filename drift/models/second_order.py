@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["LBSOP", "RBSOP", "SOP"]
 
 #: Largest k(x, x) / ridge. The terms of a score may be as large as that, and the score itself about
-#: 1: beyond it, the rounding errors of a few terms (a share `tie` of them) would hide the score.
-_LARGEST = 1e10
+#: 1: beyond it, the rounding errors of a few terms would hide the score.
+_MAX_KERNEL_TO_RIDGE = 1e10
 
 
 class _SecondOrder(KernelClassifier):
@@ -33,7 +33,7 @@ class _SecondOrder(KernelClassifier):
         check_number("ridge", ridge, above=True)
         super().__init__(kernel, budget)
         self.ridge = ridge
-        self._supports.store.largest_self_kernel = float(_LARGEST * ridge)
+        self._supports.store.largest_self_kernel = float(_MAX_KERNEL_TO_RIDGE * ridge)
         self._inverse: Any = None  # an InverseGram, from the first support on
         self._signs: Any = None  # sign of each label by slot, with the inverse's capacity
 
@@ -59,7 +59,7 @@ class _SecondOrder(KernelClassifier):
             self._signs = np.zeros(0)
         inverse, supports, w = self._inverse, self._supports, self._weight
         self_kernel = supports.self_kernel()
-        if w != 1.0 and w * self_kernel > _LARGEST * self.ridge:
+        if w != 1.0 and w * self_kernel > _MAX_KERNEL_TO_RIDGE * self.ridge:
             raise ParameterError(
                 f"weight {w:g} makes the ridge vanish beside it: give less, or use a larger ridge"
             )
@@ -71,7 +71,7 @@ class _SecondOrder(KernelClassifier):
             coefficients = inverse.times(self._signs)
         else:
             coefficients = np.zeros(inverse.capacity)
-            supports.coefficients(coefficients)
+            supports.write_coefficients(coefficients)
         if self._over_budget(coming=1):
             freed = supports.evict(self._victim())
             column = inverse.remove(freed, self._guard)

@@ -13,7 +13,7 @@ from drift._checks import check_number, weight_of
 from drift.errors import ParameterError
 from drift.models._base.guard import alone
 from drift.models._base.labels import check_class
-from drift.models._base.rounding import TIE
+from drift.models._base.rounding import RELATIVE_TOLERANCE
 from drift.models._linalg.span import ClassProjector, margin_step, within
 from drift.models._template.state import Guarded
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["StructuredProjectron"]
 
 #: Largest kernel value: sums of a few squares of it are finite.
-_LARGEST = 2.0**500
+_MAX_KERNEL = 2.0**500
 
 
 class Argmax(Protocol):
@@ -46,7 +46,7 @@ def _kernel_row(joint_kernel: JointKernel, pair: Pair, others: Sequence[Pair]) -
         row = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         row = np.full(len(others), math.nan)
-    if row.shape != (len(others),) or not (abs(row) <= _LARGEST).all():
+    if row.shape != (len(others),) or not (abs(row) <= _MAX_KERNEL).all():
         raise ParameterError(
             f"joint_kernel must return a finite number for two pairs, not {values!r:.80} for a "
             f"pair with {len(others)} others"
@@ -54,10 +54,11 @@ def _kernel_row(joint_kernel: JointKernel, pair: Pair, others: Sequence[Pair]) -
     return row
 
 
-def _weighted_sum(weights: Array, terms: Array, sizes: Array) -> tuple[float, float]:
-    """Weighted sum of terms, 0 where that is rounding error; and a bound on that error."""
-    total, rounding = float(weights @ terms), TIE * float(abs(weights) @ sizes)
-    return (0.0 if abs(total) <= rounding else total), rounding
+def _weighted_sum(coefficients: Array, terms: Array, sizes: Array) -> tuple[float, float]:
+    """Sum of coefficient * term, 0 where that is rounding error; and a bound on that error."""
+    total = float(coefficients @ terms)
+    error_bound = RELATIVE_TOLERANCE * float(abs(coefficients) @ sizes)
+    return (0.0 if abs(total) <= error_bound else total), error_bound
 
 
 class Score:
@@ -78,18 +79,18 @@ class Score:
         x: Any,
         joint_kernel: JointKernel,
         pairs: list[Pair],
-        weights: Array,
+        coefficients: Array,
     ) -> None:
         self._x = x
         self._joint_kernel = joint_kernel
         self._pairs = pairs
-        self._weights = weights
+        self._coefficients = coefficients
         self._rows: dict[Hashable, Array] = {}
 
     def __call__(self, y: Hashable) -> float:
         """Score of an output."""
         row = self.row(y)
-        return _weighted_sum(self._weights, row, abs(row))[0]
+        return _weighted_sum(self._coefficients, row, abs(row))[0]
 
     def row(self, y: Hashable) -> Array:
         """Kernel between the input with an output and each support."""
@@ -100,7 +101,7 @@ class Score:
     @property
     def supports(self) -> list[tuple[Pair, float]]:
         """The supports and their coefficients, the oldest first."""
-        return list(zip(self._pairs, self._weights.tolist(), strict=True))
+        return list(zip(self._pairs, self._coefficients.tolist(), strict=True))
 
 
 class StructuredProjectron(Guarded, base.Estimator):
@@ -272,9 +273,9 @@ class StructuredProjectron(Guarded, base.Estimator):
         if rival is None:
             return
         true, best = score.row(y), score.row(rival)
-        margin, rounding = _weighted_sum(self._weights, true - best, abs(true) + abs(best))
+        margin, error_bound = _weighted_sum(self._weights, true - best, abs(true) + abs(best))
         loss = 1.0 - margin
-        if margin > 0.0 and loss <= rounding:  # a mistake is one, however large its terms are
+        if margin > 0.0 and loss <= error_bound:  # a mistake is one, however large its terms are
             return
         kernel, pair, rivals = self.joint_kernel, (x, y), (x, rival)
         self_kernel, shared = _kernel_row(kernel, pair, [pair, rivals]).tolist()
@@ -283,7 +284,9 @@ class StructuredProjectron(Guarded, base.Estimator):
             true - best, self_kernel + rival_self - 2.0 * shared, self_kernel + rival_self
         )
         if margin > 0.0:
-            tau = margin_step(loss, [projection], self.tolerance, rounding, w, squared=self.squared)
+            tau = margin_step(
+                loss, [projection], self.tolerance, error_bound, w, squared=self.squared
+            )
             if tau > 0.0:
                 self._span.absorb(self._weights, projection, tau)
                 self.n_updates += 1
@@ -298,10 +301,10 @@ class StructuredProjectron(Guarded, base.Estimator):
 
     def _project(self, row: Array, self_kernel: float, size: float) -> Projection:
         """Project the difference of two pairs, whose self-kernels add up to `size`."""
-        if self_kernel <= TIE * size:  # the kernel does not tell the pairs apart
+        if self_kernel <= RELATIVE_TOLERANCE * size:  # the kernel does not tell the pairs apart
             row, self_kernel = 0.0 * row, 0.0
         projection = self._span.project(row, self_kernel)
-        if projection.squared_error <= TIE * size:
+        if projection.squared_error <= RELATIVE_TOLERANCE * size:
             projection = projection._replace(squared_error=0.0)
         return projection
 

@@ -109,8 +109,8 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
     for slot in model._supports.slots:
         without, size = list(margins(model))[rest.age_rank(slot)]
         kept_up = (rest.coefficients * rest.values)[slot, 0]
-        assert kept_up == pytest.approx(without, rel=0, abs=rest.tie * size)
-        assert rest.sizes[slot] == pytest.approx(size, rel=rest.tie)
+        assert kept_up == pytest.approx(without, rel=0, abs=rest.relative_tolerance * size)
+        assert rest.sizes[slot] == pytest.approx(size, rel=rest.relative_tolerance)
 
 
 def test_thousands_of_changes_make_a_sum_stale():

@@ -193,7 +193,9 @@ def test_contradictory_labels_leave_nothing():
 def inverse(model):
     """K^-1 as the model applies it."""
     factor, size = model._projector._factor, model.n_supports
-    columns = [factor.weights(factor.whiten(unit))[:size] for unit in np.eye(size, factor.capacity)]
+    columns = [
+        factor.coefficients(factor.whiten(unit))[:size] for unit in np.eye(size, factor.capacity)
+    ]
     return np.array(columns).T
 
 

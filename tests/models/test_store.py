@@ -129,7 +129,7 @@ class TwoStores(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data):
         if self.fast.slots() == self.plain.slots():  # a checkpoint without the order loses it
-            assert self.fast.smallest() == self.plain.smallest()
+            assert self.fast.slot_of_smallest() == self.plain.slot_of_smallest()
         slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         parts = []
         for store in (self.fast, self.plain):
@@ -215,11 +215,11 @@ class TwoStores(RuleBasedStateMachine):
     def cancel_every_coefficient(self):
         for store in (self.fast, self.plain):
             negative = array("d", bytes(8 * 3000))
-            used = store.coefficients(negative)
+            used = store.write_coefficients(negative)
             for slot in range(used):
                 negative[slot] *= -1.0 + 1e-15
             store.add_coefficients(negative)
-            assert store.coefficients(negative) == used
+            assert store.write_coefficients(negative) == used
             assert not any(negative[:used])
 
     @invariant()
@@ -229,13 +229,17 @@ class TwoStores(RuleBasedStateMachine):
         columns = []
         for store in (self.fast, self.plain):
             column = array("d", bytes(8 * 3000))
-            columns.append(list(column[: store.coefficients(column)]))
+            columns.append(list(column[: store.write_coefficients(column)]))
             for slot, coefficient in enumerate(columns[-1]):
                 if slot in self.live:
-                    assert coefficient == store.coefficient_in(slot)
+                    assert coefficient == store.coefficient_in_slot(slot)
                 else:
                     assert coefficient == 0.0
-                    for method in (store.coefficient_in, store.support, store.read_slot):
+                    for method in (
+                        store.coefficient_in_slot,
+                        store.support_in_slot,
+                        store.read_slot,
+                    ):
                         with pytest.raises(IndexError, match=f"no support is in slot {slot}"):
                             method(slot)
         assert columns[0] == pytest.approx(columns[1], rel=1e-9, abs=1e-9)
@@ -265,9 +269,9 @@ class TwoStores(RuleBasedStateMachine):
             coefficients = np.random.default_rng(seed).normal(size=(3, 4000))
             coefficients[:, [slot for slot in range(4000) if slot not in self.live]] = 0.0
             store.read(self.of(store, x))
-            scores, roundings = np.empty(3), np.empty(3)
-            store.class_scores(coefficients, scores, roundings)
-            results += [*scores, *roundings]
+            scores, error_bounds = np.empty(3), np.empty(3)
+            store.class_scores(coefficients, scores, error_bounds)
+            results += [*scores, *error_bounds]
         assert results[:6] == pytest.approx(results[6:], rel=1e-9, abs=1e-9)
 
     @precondition(lambda self: self.live)
@@ -288,10 +292,10 @@ class TwoStores(RuleBasedStateMachine):
         scores = []
         for store in (self.fast, self.plain):
             coefficients = array("d", bytes(8 * 3000))
-            store.coefficients(coefficients)
+            store.write_coefficients(coefficients)
             coefficients[slot] = coefficient
             store.set_coefficients(coefficients)
-            assert store.coefficient_in(slot) == pytest.approx(coefficient)
+            assert store.coefficient_in_slot(slot) == pytest.approx(coefficient)
             store.read_slot(slot)
             scores.append((store.score(), store.self_kernel()))
         assert scores[0] == pytest.approx(scores[1], rel=1e-9, abs=1e-9)
@@ -328,7 +332,7 @@ class TwoStores(RuleBasedStateMachine):
     def no_more_is_held_than_the_supports(self):
         if not hasattr(self, "live"):
             return
-        names = {name for slot in self.live for name in self.plain.support(slot)}
+        names = {name for slot in self.live for name in self.plain.support_in_slot(slot)}
         for store in (self.fast, self.plain):
             state = store.state()
             live = len(state["names"]) - len(state["free_columns"])
@@ -422,8 +426,8 @@ class TwoHypotheses(RuleBasedStateMachine):
 
     @precondition(lambda self: self.x is not None)
     @rule()
-    def rounding(self):
-        self.agree(lambda supports: supports.score() + supports.rounding())
+    def error_bound(self):
+        self.agree(lambda supports: supports.score() + supports.error_bound())
 
     @invariant()
     def supports_are_equal(self):
@@ -455,7 +459,7 @@ def test_adding_to_coefficients_by_hand():
     supports.add_coefficients(values)
     assert supports.score() == 9.5  # not the score from before
     out = array("d", bytes(32))
-    assert supports.coefficients(out) == 3
+    assert supports.write_coefficients(out) == 3
     assert out.tolist() == [0.0, 0.0, 9.5, 0.0]
     assert freed == 1
 
@@ -471,8 +475,8 @@ def test_merging_by_hand():
     ]:
         supports.read(x)
         supports.add(x, coefficient)
-    assert supports.smallest() == 1  # of two the older one, and the newest does not count
-    assert supports.smallest(array("d", [1.0, 2.0, 0.5, 0.0])) == 2
+    assert supports.slot_of_smallest() == 1  # of two the older one, and the newest does not count
+    assert supports.slot_of_smallest(array("d", [1.0, 2.0, 0.5, 0.0])) == 2
     assert supports.nearest(0) == (-1, 0.0)
     assert supports.nearest(1) == (2, 0.25)  # 4 of 16
     supports.merge(1, 2, 0.25)
@@ -490,12 +494,12 @@ def test_buffers_shorter_than_the_slots_are_refused():
     supports.read({"a": 1.0})
     for call in (
         supports.store.write_kernels,
-        supports.coefficients,
+        supports.write_coefficients,
         supports.set_coefficients,
         supports.add_coefficients,
-        supports.smallest,
+        supports.slot_of_smallest,
     ):
-        with pytest.raises(ValueError, match="a buffer of 1 doubles, where 2 are needed"):
+        with pytest.raises(ValueError, match="a buffer of 1 items, where 2 are needed"):
             call(array("d", [3.0]))
     assert [coefficient for _, coefficient in supports] == [1.0, 1.0]
 
@@ -623,7 +627,7 @@ def test_the_newest_support_is_never_the_smallest(n):
             supports.read({"a": 1.0})
             supports.add({"a": 1.0}, 2.0)
         with pytest.raises(IndexError, match="no support but the newest"):
-            supports.smallest()
+            supports.slot_of_smallest()
 
 
 @needs_compiled
@@ -710,7 +714,7 @@ def test_free_slots_are_not_shown_to_a_users_kernel():
     assert row.tolist() == pytest.approx([0.6, 0.0, 0.0])
 
 
-#: What is wrong with a state, each of which would have compiled code reach beyond its memory.
+#: What is wrong with a state: compiled code would reach beyond its memory, or the stores differ.
 DAMAGED = [
     {"ids": lambda ids: array("i", [-1]) + ids[1:]},
     {"ids": lambda ids: array("i", [10**6]) + ids[1:]},
@@ -729,6 +733,14 @@ DAMAGED = [
     {"serials": lambda serials: serials[1:2] + serials[1:]},
     {"serials": lambda serials: array("i", serials)},
     {"n_added": lambda n: -1},
+    {"scale": lambda scale: array("d", [0.0]) + scale[1:]},
+    {"scale": lambda scale: array("d", [math.inf]) + scale[1:]},
+    {"squared": lambda squared: array("d", [-1.0]) + squared[1:]},
+    {"squared": lambda squared: array("d", [math.nan]) + squared[1:]},
+    {"calibration": lambda calibration: calibration[1:] * 2},
+    {"calibration": lambda calibration: [*calibration, 1.0]},
+    {"calibration": lambda calibration: [0.0, *calibration[1:]]},
+    {"calibration": lambda calibration: [*calibration[:2], math.nan]},
 ]
 
 
@@ -764,16 +776,120 @@ def test_a_damaged_state_is_refused(damage):
 
 
 @BOTH
+def test_a_state_without_a_part_is_refused(make):
+    store = make(Linear())
+    store.add({"a": 1.0}, 1.0)
+    state = store.state()
+    for name in state:
+        damaged = {key: value for key, value in state.items() if key != name}
+        with pytest.raises(ValueError, match=rf"inconsistent: without \['{name}'\]"):
+            type(store).restore(Linear(), None, damaged)
+
+
+@BOTH
+def test_a_buffer_of_another_type_is_refused(make):
+    store = make(Linear())
+    for value in (1.0, 2.0):
+        store.add({"a": value}, 1.0)
+    store.read({"a": 1.0})
+    room, doubles = store.capacity, np.zeros(2)
+    votes = plain.prefix_votes if isinstance(store, plain.ColumnStore) else prefix_votes
+    for call in (
+        lambda: store.set_coefficients(np.full(room, 5)),
+        lambda: store.add_coefficients(np.ones(room, np.int64)),
+        lambda: store.write_coefficients(np.zeros(room, np.float32)),
+        lambda: store.write_kernels(np.zeros(room, np.float32)),
+        lambda: store.slot_of_smallest(np.zeros(room, np.int64)),
+        lambda: store.nearest(0, np.zeros(2)),
+        lambda: store.class_scores(np.zeros((2, room), np.float32), doubles, doubles),
+        lambda: store.class_scores(np.zeros((2, room)), np.zeros(2, np.int64), doubles),
+        lambda: store.class_scores(np.zeros((2, room)), doubles, np.zeros(2, np.int64)),
+        lambda: store.learn_rows_with([{"a": 1.0}], [], [True], np.ones(1), Perceptron()),
+        lambda: votes(store, doubles, doubles, np.zeros(3), False),
+        lambda: votes(store, None, np.ones(2, np.int64), np.zeros(3), False),
+        lambda: votes(store, None, doubles, np.ones(3, np.int64), False),
+    ):
+        with pytest.raises(ValueError, match="a buffer with items of type"):
+            call()
+    assert store.score_of({"a": 1.0}) == 3.0
+
+
+@BOTH
+def test_rows_and_signs_of_another_number_are_refused(make):
+    store = make(Linear())
+    store.add({"a": 1.0}, 1.0)
+    store.read({"a": 1.0})
+    room = store.capacity
+    for rows, width in ((3, room), (1, room), (2, room - 1)):
+        with pytest.raises(ValueError, match="another shape than 2 rows"):
+            store.class_scores(np.zeros((rows, width)), np.zeros(2), np.zeros(2))
+    with pytest.raises(ValueError, match="a buffer of 1 items, where 2 are needed"):
+        store.class_scores(np.zeros((2, room)), np.zeros(2), np.zeros(1))
+    model, predictions = Perceptron(), []
+    with pytest.raises(ValueError, match="a buffer of 1 items, where 2 are needed"):
+        store.learn_rows_with([{"a": 1.0}] * 2, predictions, [True] * 2, array("b", [1]), model)
+    assert not predictions
+
+
+@BOTH
+def test_what_needs_a_point_says_that_there_is_none(make):
+    used = make(Linear())
+    used.add({"a": 1.0}, 1.0)
+    restored = type(used).restore(Linear(), None, used.state())
+    for store in (make(Linear()), restored):
+        for call in (
+            store.score,
+            store.error_bound,
+            store.self_kernel,
+            lambda store=store: store.write_kernels(np.zeros(16)),
+            lambda store=store: store.class_scores(np.zeros((1, 16)), np.zeros(1), np.zeros(1)),
+        ):
+            with pytest.raises(RuntimeError, match="the store has no point"):
+                call()
+
+
+def test_a_hypothesis_of_a_shared_store_has_no_point_either():
+    shared = SharedStore(Linear(), wide=True)
+    supports = SharedSupports(shared, None)
+    for call in (supports.score, supports.error_bound, supports.self_kernel):
+        with pytest.raises(RuntimeError, match="the store has no point"):
+            call()
+
+
+@BOTH
+def test_the_error_bound_is_that_of_the_score(make):
+    store = make(Linear(), True)
+    store.add({"a": 3.0}, 2.0)
+    store.read({"a": 1.0})
+    assert store.error_bound() == 2.0**-40 * 6.0  # without a score before
+    store.scale_coefficients(-0.5)
+    assert store.error_bound() == 2.0**-40 * 3.0
+    store.set_coefficients(np.full(16, 4.0))
+    assert store.error_bound() == 2.0**-40 * 12.0
+    store.read({"a": 2.0})
+    assert store.error_bound() == 2.0**-40 * 24.0
+
+
+def test_rows_end():
+    rows = Rows(np.eye(3)[1:2], 3)
+    assert [dict(row) for row in rows] == [{0: 0.0, 1: 1.0, 2: 0.0}]
+    for i in (1, -1):
+        with pytest.raises(IndexError, match=f"row {i} of 1"):
+            rows[i]
+
+
+@BOTH
 @pytest.mark.parametrize("other", [{"a": 2.0}, {"b": 5.0}, {"a": 1.0, "b": 1.0}, {}])
 def test_an_example_is_added_that_is_not_the_point(make, other):
     store = make(Linear())
     store.add({"a": 1.0}, 1.0)
     store.read(other)
     slot = store.add({"a": 3.0, "c": 4.0}, 2.0)
-    assert store.support(slot) == {"a": 3.0, "c": 4.0}
+    assert store.support_in_slot(slot) == {"a": 3.0, "c": 4.0}
     assert store.score_of({"a": 1.0, "b": 7.0}) == 1.0 + 2.0 * 3.0
     store.read(other)
-    assert store.support(store.add({"a": 3.0}, 1.0)) == {"a": 3.0}  # no feature of it is new
+    slot = store.add({"a": 3.0}, 1.0)  # no feature of it is new
+    assert store.support_in_slot(slot) == {"a": 3.0}
 
 
 @BOTH
@@ -826,8 +942,8 @@ def test_a_slot_without_a_support_is_refused(make, slot):
     store.evict(1)
     before = store.state()
     for call in (
-        lambda: store.coefficient_in(slot),
-        lambda: store.support(slot),
+        lambda: store.coefficient_in_slot(slot),
+        lambda: store.support_in_slot(slot),
         lambda: store.read_slot(slot),
         lambda: store.nearest(slot),
         lambda: store.nearest(0, array("i", [slot])),
@@ -853,13 +969,13 @@ def test_a_support_evicted_in_an_update_has_no_slot_until_it_is_undone(make):
     def change():
         store.evict(0)
         with pytest.raises(IndexError, match="no support is in slot 0"):
-            store.coefficient_in(0)
+            store.coefficient_in_slot(0)
         raise KeyError
 
     with pytest.raises(KeyError):
         store.guard.update(Holder(store), change)
     assert store.state() == before
-    assert store.coefficient_in(0) == 3.0
+    assert store.coefficient_in_slot(0) == 3.0
 
 
 @dataclass(frozen=True)

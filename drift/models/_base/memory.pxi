@@ -1,6 +1,6 @@
 # Memory, buffers and attributes: helpers of compiled code.
 #
-# The including file cimports cython and what is used here of cpython.buffer, cpython.object and libc.stdlib.
+# The including file cimports cython and what is used here of cpython.buffer, cpython.object, libc.stdlib and libc.string.
 
 cdef str NO_MEMORY = "no memory for a model"
 
@@ -23,16 +23,21 @@ cdef class Buffer:
         PyBuffer_Release(&self.view)
 
 
-cdef inline Buffer buffer_of(values, int flags=PyBUF_SIMPLE):
+cdef inline Buffer buffer_of(values, const char *code, int flags=PyBUF_SIMPLE):
+    """The memory of a contiguous array; ValueError if its items do not have the type `code`, as `struct` writes it."""
     cdef Buffer buffer = Buffer.__new__(Buffer)
-    PyObject_GetBuffer(values, &buffer.view, flags)
+    PyObject_GetBuffer(values, &buffer.view, flags | PyBUF_FORMAT)
+    if strcmp(buffer.view.format, code) != 0:
+        raise ValueError(
+            f"a buffer with items of type {buffer.view.format.decode()!r}, where {code.decode()!r} is needed"
+        )
     return buffer
 
 
 cdef double *doubles(Buffer buffer, Py_ssize_t least) except? NULL:
     """The buffer's doubles; ValueError if there are fewer than `least`."""
     if buffer.view.len < least * <Py_ssize_t>sizeof(double):
-        raise ValueError(f"a buffer of {buffer.view.len // 8} doubles, where {least} are needed")
+        raise ValueError(f"a buffer of {buffer.view.len // 8} items, where {least} are needed")
     return <double *>buffer.view.buf
 
 

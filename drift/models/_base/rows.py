@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["INDEXED_WIDTH", "MOST_DISTINCT", "Row", "Rows", "numbered_objects", "rows_to_check"]
+__all__ = ["INDEXED_WIDTH", "MAX_DISTINCT", "Row", "Rows", "numbered_objects", "rows_to_check"]
 
 #: For arrays of at most this many columns, the store has a table from the array's columns to its
 #: own, of 4 bytes each. Columns of wider arrays, such as hashes to 2^31, are looked up by name.
 INDEXED_WIDTH = 1 << 20
 
 #: `numbered_objects` gives up if there are more distinct objects than this.
-MOST_DISTINCT = 16
+MAX_DISTINCT = 16
 
 
 class Rows:
@@ -57,6 +57,8 @@ class Rows:
         return len(self.values) if self.indptr is None else len(self.indptr) - 1
 
     def __getitem__(self, i: int) -> Row:
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
         return Row(self, i)
 
     def row(self, i: int) -> dict[Hashable, float]:
@@ -126,7 +128,7 @@ def numbered_objects(values: list[Any]) -> tuple[list[Any], bytearray] | None:
     """Return the distinct objects among values, in order, and the number of each value's object.
 
     Objects are compared by identity, so equal ones may have several numbers. None if there are more
-    than `MOST_DISTINCT`.
+    than `MAX_DISTINCT`.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def numbered_objects(values: list[Any]) -> tuple[list[Any], bytearray] | None:
     ([True, False], [0, 1, 0])
     """
     distinct = {id(value): value for value in values}
-    if len(distinct) > MOST_DISTINCT:
+    if len(distinct) > MAX_DISTINCT:
         return None
     numbers = {key: number for number, key in enumerate(distinct)}
     return list(distinct.values()), bytearray(numbers[id(value)] for value in values)

@@ -3,7 +3,7 @@
 # The including file imports rows.py's names, declares what is used here of plain_values.h, includes rows.pxi, and
 # cimports what is used here of cpython and libc.
 
-cdef int most_distinct = MOST_DISTINCT
+cdef int max_distinct = MAX_DISTINCT
 
 
 cdef inline double sum_of_squares(dict x) except? -1.0:
@@ -68,7 +68,7 @@ def numbered_objects(list values):
             while k < n and distinct[k] is not value:
                 k += 1
         if k == n:
-            if n == most_distinct:
+            if n == max_distinct:
                 return None
             distinct.append(value)
             n += 1

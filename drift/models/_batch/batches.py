@@ -26,13 +26,13 @@ __all__ = ["Batch", "labels_of", "rows_of", "weights_of"]
 
 #: `Rows` numbers columns by int32. Those of a wider sparse matrix, such as hashes of 64 bits, get
 #: their numbers as names.
-_MOST_COLUMNS = 2**31
+_MAX_COLUMNS = 2**31
 
 
 def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
     """Return a 2-d array, which is not copied if it has floats, or a sparse matrix as rows."""
     if isinstance(matrix, np.ndarray):
-        if matrix.shape[1] > _MOST_COLUMNS:
+        if matrix.shape[1] > _MAX_COLUMNS:
             raise ParameterError(
                 f"X has {matrix.shape[1]} columns, and an array may have 2^31: pass a sparse matrix"
             )
@@ -44,7 +44,7 @@ def rows_of(matrix: Any, names: Sequence[Hashable] | None = None) -> Rows:
         csr = csr.copy()  # which forgets whether scipy has ever found the arrays canonical
         csr.sum_duplicates()
     width, indices = csr.shape[1], csr.indices
-    if width > _MOST_COLUMNS:
+    if width > _MAX_COLUMNS:
         used, indices = np.unique(indices, return_inverse=True)
         names, width = used.tolist(), len(used)
     return Rows(

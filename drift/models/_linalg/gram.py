@@ -113,19 +113,19 @@ class InverseGram(Part):
             return row
         return linalg.blas.dsymv(1.0, self._inverse, row, lower=1)
 
-    def _residual(self, row: Array, weights: Array) -> Array:
+    def _residual(self, row: Array, solution: Array) -> Array:
         """Residual of a solution."""
-        return linalg.blas.dsymv(-1.0, self._gram, weights, beta=1.0, y=row, lower=1)
+        return linalg.blas.dsymv(-1.0, self._gram, solution, beta=1.0, y=row, lower=1)
 
-    def refine(self, weights: Array, row: Array) -> Array:
+    def refine(self, solution: Array, row: Array) -> Array:
         """Improve ``times(row)`` by two steps of iterative refinement, if ill-conditioned."""
         if self._ill_conditioned:
             for _ in range(2):
-                weights = weights + self.times(self._residual(row, weights))
-        return weights
+                solution = solution + self.times(self._residual(row, solution))
+        return solution
 
-    def schur(self, self_kernel: float, row: Array, weights: Array, weight: float = 1.0) -> float:
-        """``ridge / weight + self_kernel - row . weights``, bounded from below against rounding.
+    def schur(self, self_kernel: float, row: Array, solution: Array, weight: float = 1.0) -> float:
+        """``ridge / weight + self_kernel - row . solution``, bounded from below against rounding.
 
         Parameters
         ----------
@@ -133,16 +133,16 @@ class InverseGram(Part):
             Kernel between a point and itself.
         row
             Kernel between it and the supports.
-        weights
+        solution
             ``times(row)``, refined.
         weight
             Weight of the point, positive.
         """
         if self._ill_conditioned:
-            row = row + self._residual(row, weights)  # an error of the weights counts by its square
-        # Without weights it is ridge (1 + ||weights||^2) and the squared distance from the sum.
-        least = self.ridge * (1.0 / weight + float(weights @ weights) / self._heaviest)
-        return max(self.ridge / weight + self_kernel - float(row @ weights), least)
+            row = row + self._residual(row, solution)  # its error counts by its square
+        # Without weights it is ridge (1 + ||solution||^2) and the squared distance from the sum.
+        least = self.ridge * (1.0 / weight + float(solution @ solution) / self._heaviest)
+        return max(self.ridge / weight + self_kernel - float(row @ solution), least)
 
     def _do(self, guard: Guard, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Change a matrix at the end of the update; at once if it is a copy."""
@@ -151,10 +151,10 @@ class InverseGram(Part):
         else:
             guard.defer(partial(call, *args, **kwargs))
 
-    def insert(self, slot: int, row: Array, weights: Array, schur: float, guard: Guard) -> None:
+    def insert(self, slot: int, row: Array, solution: Array, schur: float, guard: Guard) -> None:
         """Add a support.
 
-        The inverse grows by ``d d' / schur`` with ``d`` the `weights`, -1 in the slot.
+        The inverse grows by ``d d' / schur`` with ``d`` the `solution`, -1 in the slot.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class InverseGram(Part):
             Its slot, free until now.
         row
             Kernel between it and the others, and itself.
-        weights
+        solution
             ``times(row)`` without itself, refined.
         schur
             `schur` of it, positive.
@@ -173,7 +173,7 @@ class InverseGram(Part):
         column[slot] = self.ridge / self._weight + row[slot]
         self._do(guard, setitem, self._gram, (slot, slice(slot)), column[:slot])
         self._do(guard, setitem, self._gram, (slice(slot, None), slot), column[slot:])
-        direction = weights.copy()
+        direction = solution.copy()
         direction[slot] = -1.0
         self._add(1.0 / schur, direction, guard)
         self._inserted += 1
@@ -254,16 +254,16 @@ class GramFactor(Part):
         """
         return linalg.blas.dtrsv(self._lower, row, lower=1, overwrite_x=1)
 
-    def weights(self, whitened: Array) -> Array:
+    def coefficients(self, whitened: Array) -> Array:
         """``L'^{-1} whitened``: coefficients of the supports in the projection, ``G^{-1} row``.
 
         Terms that are rounding error beside the projection are 0: over supports that the point has
         nothing to do with they would, alone, decide the sign of a score.
         """
-        weights = linalg.blas.dtrsv(self._lower, whitened, lower=1, trans=1)
+        values = linalg.blas.dtrsv(self._lower, whitened, lower=1, trans=1)
         least = _NEGLIGIBLE * float(np.linalg.norm(whitened))
-        weights[np.abs(weights) * self._lengths <= least] = 0.0
-        return weights
+        values[np.abs(values) * self._lengths <= least] = 0.0
+        return values
 
     def residual(self, whitened: Array, self_kernel: float) -> float:
         """Squared distance of a point from the supports' span, 0 where it is rounding error.
@@ -281,7 +281,9 @@ class GramFactor(Part):
             return 0.0
         if distance < _DOUBTFUL * self_kernel:
             # The error comes from k(x, x) and from each term of the projection, which may be long.
-            terms = math.sqrt(self_kernel) + float(np.abs(self.weights(whitened)) @ self._lengths)
+            terms = math.sqrt(self_kernel) + float(
+                np.abs(self.coefficients(whitened)) @ self._lengths
+            )
             if distance <= _UNIT * terms * terms:
                 return 0.0
         return distance

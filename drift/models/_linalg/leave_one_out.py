@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,8 +39,8 @@ class LeaveOneOutScores(Part):
     ----------
     outputs
         Number of scores of an example, and of coefficients of a support: 1 for two classes.
-    tie
-        Share of the sum of its terms' sizes within which a score is rounding error.
+    relative_tolerance
+        A score up to this times the sum of its terms' sizes is rounding error.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class LeaveOneOutScores(Part):
         Coefficients by slot; 0 in free slots.
     """
 
-    def __init__(self, outputs: int, tie: float) -> None:
-        self.tie = tie
+    def __init__(self, outputs: int, relative_tolerance: float) -> None:
+        self.relative_tolerance = relative_tolerance
         self.values = np.zeros((0, outputs))
         self.sizes = np.zeros(0)
         self.coefficients = np.zeros((0, outputs))
@@ -61,6 +61,14 @@ class LeaveOneOutScores(Part):
         self._errors = np.zeros(0)
         self._born = np.full(0, math.inf)  # grows with each insertion; inf in free slots
         self._births = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        others = {name: value for name, value in vars(self).items() if name != "relative_tolerance"}
+        return {"tie": self.relative_tolerance, **others}  # the name that stored models have
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        others = {name: value for name, value in state.items() if name != "tie"}
+        vars(self).update(relative_tolerance=state["tie"], **others)
 
     def widen(self, outputs: int) -> None:
         """Make room for more scores of an example."""
@@ -124,11 +132,11 @@ class LeaveOneOutScores(Part):
         self._errors[slot] = 0.0
 
     def stale(self) -> list[int]:
-        """Slots whose sums have to be computed afresh: rounding errors may exceed `tie`.
+        """Slots whose sums have to be computed afresh: rounding errors may be too large.
 
         That is so after some thousands of changes, or when a term has gone that dwarfed the rest.
         """
-        return np.flatnonzero(self._errors > self.tie * self.sizes).tolist()
+        return np.flatnonzero(self._errors > self.relative_tolerance * self.sizes).tolist()
 
     def age_rank(self, slot: int) -> int:
         """Return how many supports are older than the one in a slot."""
@@ -149,7 +157,7 @@ class LeaveOneOutScores(Part):
         int or None
             A slot; None where no support counts.
         """
-        slack = self.tie * self.sizes
+        slack = self.relative_tolerance * self.sizes
         slots = np.flatnonzero((self._born < math.inf) & (margins + slack >= least))
         if not len(slots):
             return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift.models._base.guard import Part
-from drift.models._base.rounding import TIE, sums_or_zeros
+from drift.models._base.rounding import RELATIVE_TOLERANCE, sums_or_zeros
 from drift.models._linalg.gram import GramFactor
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Projector(Part):
     def absorb(self, supports: SupportSet, projection: Projection, coefficient: float) -> None:
         """Add ``coefficient P k`` to the hypothesis: no new support."""
         if len(supports):
-            values = self._factor.weights(projection.whitened)
+            values = self._factor.coefficients(projection.whitened)
             values *= coefficient
             supports.add_coefficients(values)
 
@@ -106,10 +106,12 @@ class ClassProjector(Part):
         by_age[: len(self._slots)] = row[self._slots]
         return _projection(self._factor, by_age, self_kernel)
 
-    def absorb(self, weights: NDArray[Any], projection: Projection, coefficient: float) -> None:
+    def absorb(
+        self, coefficients: NDArray[Any], projection: Projection, coefficient: float
+    ) -> None:
         """Add ``coefficient P k`` to a hypothesis, its coefficients by slot."""
-        more = coefficient * self._factor.weights(projection.whitened)[: len(self._slots)]
-        weights[self._slots] = sums_or_zeros(weights[self._slots], more)
+        more = coefficient * self._factor.coefficients(projection.whitened)[: len(self._slots)]
+        coefficients[self._slots] = sums_or_zeros(coefficients[self._slots], more)
 
     def insert(self, slot: int, projection: Projection, guard: Guard) -> None:
         """Add the support in a slot; its projection error is positive."""
@@ -131,14 +133,16 @@ def within(tolerance: float, parts: Collection[Projection], *, squared: bool) ->
     """
     largest = tolerance if squared else tolerance * tolerance
     error = math.fsum(part.squared_error for part in parts)
-    return error - largest <= TIE * math.fsum((error, *(part.squared_norm for part in parts)))
+    return error - largest <= RELATIVE_TOLERANCE * math.fsum(
+        (error, *(part.squared_norm for part in parts))
+    )
 
 
 def margin_step(  # noqa: PLR0913 - the symbols of one formula
     loss: float,
     parts: Collection[Projection],
     tolerance: float,
-    rounding: float,
+    error_bound: float,
     weight: float,
     *,
     squared: bool,
@@ -153,7 +157,7 @@ def margin_step(  # noqa: PLR0913 - the symbols of one formula
         The projections of what is added to the hypothesis.
     tolerance
         ``eta``.
-    rounding
+    error_bound
         Losses up to this are rounding errors.
     weight
         The largest step.
@@ -179,7 +183,7 @@ def margin_step(  # noqa: PLR0913 - the symbols of one formula
     excess = loss
     if error > 0.0:
         excess -= error / tolerance if tolerance > 0.0 else math.inf
-    if excess <= rounding:
+    if excess <= error_bound:
         return 0.0
     step = min(loss, 2.0 * excess)
     return step / squared_norm if step < weight * squared_norm else weight

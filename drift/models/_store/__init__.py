@@ -7,7 +7,7 @@
 ``precision``        The setting for columns of float32 or float64.
 ``calibration``      Probabilities from scores.
 ``classes``          What a store needs to score several classes.
-``learner``          What a store asks of a model that learns.
+``stepped_model``    What a store asks of a model that learns.
 ``columns``          The compiled store. `columns.pyi` is the contract of both stores.
 ``plain``            The same in plain Python: the oracle of the compiled one.
 ``built``            The store in use, one of these two, and what is compiled with it.
@@ -22,6 +22,8 @@ Nothing here imports the template or an algorithm. `prefix_votes` alone serves a
 `VotedPerceptron`.
 
 Words: a *support* is a stored example. Its *slot* is its place in the arrays, its *serial* counts
-all supports ever added. A *column* has the supports' values of one feature. The *point* is the
-example or support that was read last. A *hypothesis* has a coefficient for each of its supports.
+all supports ever added. A method that takes a slot says so in its name where another counts
+supports from the oldest: `evict_slot(slot)` and `evict(i)`. A *column* has the
+supports' values of one feature. The *point* is the example or support that was read last. A
+*hypothesis* has a coefficient for each of its supports.
 """

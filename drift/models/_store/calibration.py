@@ -17,7 +17,7 @@ from drift.models._base.guard import undoes_itself
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DECAY", "LARGEST_SQUARE", "LEAST_SLOPE", "MOST_SLOPE", "RATE", "Calibration"]
+__all__ = ["DECAY", "MAX_SLOPE", "MAX_SQUARE", "MIN_SLOPE", "RATE", "Calibration"]
 
 #: Learning rate of the slope's logarithm. The choice matters little: 0.01 changes the log loss by
 #: 1 %, 0.1 by 2 %.
@@ -25,7 +25,7 @@ RATE = 0.05
 #: Decay of the running mean of squares at each example: a horizon of about a thousand examples.
 DECAY = 0.999
 #: Bounds of the slope, and of the mean square, which must stay finite.
-LEAST_SLOPE, MOST_SLOPE, LARGEST_SQUARE = 1e-3, 1e3, 1e300
+MIN_SLOPE, MAX_SLOPE, MAX_SQUARE = 1e-3, 1e3, 1e300
 
 
 @undoes_itself
@@ -81,13 +81,13 @@ class Calibration:
     def _with_square(self, square: float, w: float) -> tuple[float, float]:
         """Return weight and mean of the squares, with one more square."""
         total_weight, mean = DECAY * self.total_weight + w, self.mean_square
-        return total_weight, mean + (min(square, LARGEST_SQUARE) - mean) * (w / total_weight)
+        return total_weight, mean + (min(square, MAX_SQUARE) - mean) * (w / total_weight)
 
     def _step(self, total_weight: float, mean_square: float, gain: float, w: float) -> None:
         """Make a gradient step on the slope's logarithm. The slope at most doubles or halves."""
         step = 1.0 + min(RATE * w * abs(gain), 1.0)
         slope = self.slope * step if gain > 0.0 else self.slope / step
-        slope = min(max(slope, LEAST_SLOPE), MOST_SLOPE)
+        slope = min(max(slope, MIN_SLOPE), MAX_SLOPE)
         # One call, for interrupts.
         vars(self).update(slope=slope, mean_square=mean_square, total_weight=total_weight)
 

@@ -6,13 +6,14 @@ them is checked before a store is built: a damaged pickle or checkpoint is an er
 
 from __future__ import annotations
 
+import math
 from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drift.models._base.examples import LARGEST
-from drift.models._store.constants import LARGEST_FLOAT32_ZERO, SPARSE
+from drift.models._store.constants import MAX_FLOAT32_ZERO, SPARSE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +21,21 @@ if TYPE_CHECKING:
 __all__ = ["check_budget", "check_shared", "check_store", "distinct"]
 
 #: Slots and columns are 32-bit numbers.
-_LARGEST_NUMBER = 2**31 - 1
+_MAX_NUMBER = 2**31 - 1
 #: A capacity may exceed twice the slots in use by this, because it is rounded up to the lanes.
 _SLACK = 64
 #: Far above all stored values, which are 1 or less, and within float32's range.
-_TOO_LARGE = 2.0**127
+_MAX_VALUE = 2.0**127
 #: Types of the arrays of a store's state.
 _ARRAYS = {
     **dict.fromkeys(("sizes", "ids"), "i"),
     **dict.fromkeys(("values", "weight", "scale", "squared"), "d"),
     "serials": "q",
+}
+_KEYS = {
+    *_ARRAYS,
+    *("wide", "most", "calibration", "factor", "capacity", "names", "n_added"),
+    *("free_columns", "free_slots", "dense"),
 }
 
 
@@ -56,7 +62,7 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
 def check_budget(budget: Any) -> None:
     """Raise ValueError unless it is a budget or None."""
     _check(
-        budget is None or (type(budget) is int and 1 <= budget <= _LARGEST_NUMBER),
+        budget is None or (type(budget) is int and 1 <= budget <= _MAX_NUMBER),
         "`budget` is out of range",
     )
 
@@ -71,6 +77,7 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     exact
         Whether the store keeps float64 values even if its columns are not `wide`.
     """
+    _check(state.keys() >= _KEYS, f"without {sorted(_KEYS - state.keys())}")
     for name, code in _ARRAYS.items():
         given = state[name]
         _check(type(given) is array and given.typecode == code, f"`{name}` has another type")
@@ -78,6 +85,7 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     capacity, largest = state["capacity"], state["most"]
     _check(type(state["wide"]) is bool, "`wide` is not a bool")
     _check(type(state["factor"]) is float, "`factor` is not a float")
+    _check_calibration(state["calibration"])
     _check(type(largest) is float and 0.0 < largest <= LARGEST, "`most` is out of range")
     for name in ("weight", "scale", "squared", "serials"):
         _check(len(state[name]) == used, f"`{name}` has another length")
@@ -90,16 +98,30 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     _check(total == len(ids) == len(values), "`sizes` does not add up to the values")
     _check(not total or ids.view(np.uint32).max() < columns, "a column is out of range")
-    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else LARGEST_FLOAT32_ZERO
+    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else MAX_FLOAT32_ZERO
     _check(magnitudes.min(initial=1.0) > least, "a value vanishes")
-    _check(magnitudes.max(initial=1.0) < _TOO_LARGE, "a value is too large")
+    _check(magnitudes.max(initial=1.0) < _MAX_VALUE, "a value is too large")
     cells = (columns * np.arange(used)).repeat(sizes) + ids
     cells.sort()
     _check((cells[1:] != cells[:-1]).all(), "a support has a feature twice")
     _check_columns(state, np.bincount(ids, minlength=columns).tolist())
     free = distinct(state["free_slots"], used)
     _check(not any(state["sizes"][slot] for slot in free), "a free slot has features")
+    for slot, (divisor, norm2) in enumerate(zip(state["scale"], state["squared"], strict=True)):
+        _check(slot in free or 0.0 < divisor < math.inf, "`scale` of a support is out of range")
+        _check(0.0 <= norm2 <= LARGEST, "`squared` is out of range")
     _check_order(state, free)
+
+
+def _check_calibration(arguments: Any) -> None:
+    """Check the arguments of a `Calibration`."""
+    _check(
+        type(arguments) is list
+        and len(arguments) == 3
+        and all(type(number) is float and 0.0 <= number < math.inf for number in arguments)
+        and arguments[0] > 0.0,
+        "`calibration` is out of range",
+    )
 
 
 def _check_order(state: dict[str, Any], free: set[int]) -> None:

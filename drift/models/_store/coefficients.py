@@ -42,10 +42,10 @@ class Coefficients(Part):
     def score(self, store: ColumnStore, hypotheses: slice | None = None) -> tuple[Array, Array]:
         """Score of the store's point by hypothesis, and bounds on the rounding errors."""
         matrix = self.matrix if hypotheses is None else self.matrix[hypotheses]
-        scores, roundings = np.zeros(len(matrix)), np.zeros(len(matrix))
+        scores, error_bounds = np.zeros(len(matrix)), np.zeros(len(matrix))
         if matrix.size:
-            store.class_scores(matrix, scores, roundings)
-        return scores, roundings
+            store.class_scores(matrix, scores, error_bounds)
+        return scores, error_bounds
 
     def clear(self, store: ColumnStore, slot: int, hypotheses: slice = _ALL) -> None:
         """Set the coefficients of a support to 0."""
@@ -53,10 +53,10 @@ class Coefficients(Part):
         self.matrix[hypotheses, slot] = 0.0
 
     def merge(
-        self, store: ColumnStore, slot: int, target: int, share: float, hypotheses: slice = _ALL
+        self, store: ColumnStore, slot: int, target: int, ratio: float, hypotheses: slice = _ALL
     ) -> None:
         """Add a share of a support's coefficients to another's; 0 where they cancel."""
-        if share:
+        if ratio:
             store.guard.save(self.matrix, target)
-            before, more = self.matrix[hypotheses, target], share * self.matrix[hypotheses, slot]
-            self.matrix[hypotheses, target] = sums_or_zeros(before, more, store.tie)
+            before, more = self.matrix[hypotheses, target], ratio * self.matrix[hypotheses, slot]
+            self.matrix[hypotheses, target] = sums_or_zeros(before, more, store.relative_tolerance)

@@ -7,7 +7,7 @@ from drift.kernels import Kernel
 from drift.models._base.guard import Part
 from drift.models._base.rows import Rows
 from drift.models._store.classes import ClassHypotheses
-from drift.models._store.learner import Learner
+from drift.models._store.stepped_model import SteppedModel
 from drift.types import Features
 
 __version__: str
@@ -44,7 +44,8 @@ class ColumnStore:
     was added or evicted, after an update that was undone, and after an example that was refused:
     until then what needs its features raises RuntimeError. A slot is the place of one support;
     there are `capacity` at most. What takes a slot raises IndexError if no support is there.
-    Buffers by slot, such as `out`, have a double for each slot; with fewer ValueError is raised.
+    Buffers by slot, such as `out`, have a double for each slot. A buffer of another type, or with
+    fewer items, raises ValueError.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ class ColumnStore:
         Number of supports ever added, which is the serial number of the last one.
     n_read
         Changes with the point. Equal points in succession may count once.
-    tie
-        A score below this share of its terms' magnitudes is rounding error.
+    relative_tolerance
+        A score up to this times the sum of its terms' magnitudes is rounding error.
     largest_self_kernel
         A larger k(x, x) is refused, for kernels that grow with x.
     capacity
@@ -79,7 +80,7 @@ class ColumnStore:
     n_read: int
     kernel: Kernel
     wide: bool
-    tie: float
+    relative_tolerance: float
     largest_self_kernel: float
     capacity: int
     def __init__(self, kernel: Kernel, wide: bool = ..., limit: int | None = ...) -> None: ...
@@ -110,8 +111,8 @@ class ColumnStore:
     def score_of(self, x: Features) -> float:
         """Read an example and return its score."""
 
-    def rounding(self) -> float:
-        """Return a bound on the rounding error of the last score."""
+    def error_bound(self) -> float:
+        """Return a bound on the rounding error of `score`, which is computed if it was not."""
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself, which may have become a support.
@@ -128,7 +129,7 @@ class ColumnStore:
         A free slot gets an arbitrary value.
         """
 
-    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
+    def class_scores(self, coefficients: Any, scores: Any, error_bounds: Any) -> None:
         """Score the point under several sets of coefficients, from the same kernel values.
 
         Parameters
@@ -137,7 +138,7 @@ class ColumnStore:
             A row for each set, at least `capacity` wide, with zeros after the last slot.
         scores
             Gets the score of each set; 0 within rounding of 0.
-        roundings
+        error_bounds
             Gets the bound on each score's rounding error.
 
         Raises
@@ -148,7 +149,7 @@ class ColumnStore:
 
     # --- learning and batches -------------------------------------------------------------------
 
-    def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float:
+    def learn_with(self, x: Features, y: Any, sign: float, model: SteppedModel) -> float:
         """Read an example, let a model learn it, and return the score before the update.
 
         An example with a margin above ``model._update_margin`` changes only the calibration, unless
@@ -158,18 +159,18 @@ class ColumnStore:
     def score_rows(self, rows: Rows | list[Any], scores: list[float]) -> None:
         """Append the score of each row."""
 
-    def learn_rows(
+    def learn_rows_with(
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         signs: Any,
-        model: Learner,
+        model: SteppedModel,
         *,
         stop: int | None = ...,
         until_update: bool = ...,
     ) -> None:
-        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on.
+        """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class ColumnStore:
         labels
             Label of each row; None: predict only.
         signs
-            Signs of the labels, int8.
+            Signs of the labels, int8; ignored without labels.
         model
             The model that learns. Its margin is read once.
         stop
@@ -231,7 +232,7 @@ class ColumnStore:
     def support_serials(self) -> list[int]:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
 
-    def support(self, slot: int) -> dict[Hashable, float]:
+    def support_in_slot(self, slot: int) -> dict[Hashable, float]:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
 
     def add(self, x: Features, coefficient: float) -> int:
@@ -254,7 +255,7 @@ class ColumnStore:
     def evict_slot(self, slot: int) -> None:
         """Evict the support in a slot."""
 
-    def smallest(self, sizes: Any = ...) -> int:
+    def slot_of_smallest(self, sizes: Any = ...) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest.
 
         Parameters
@@ -269,10 +270,10 @@ class ColumnStore:
         """
 
     def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]:
-        """Read a support as the point; return its nearest neighbour's slot and a share to merge.
+        """Read a support as the point; return its nearest neighbour's slot and a ratio to merge.
 
         The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)``
-        onto ``k(x_j, .)`` gives the share ``k(x_i, x_j) / k(x_j, x_j)``. If all others are
+        onto ``k(x_j, .)`` gives the ratio ``k(x_i, x_j) / k(x_j, x_j)``. If all others are
         orthogonal, the result is -1 and 0.0.
 
         Parameters
@@ -283,18 +284,18 @@ class ColumnStore:
             Slots of the candidates, int32; by default all supports, the oldest first.
         """
 
-    def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0.
+    def merge(self, slot: int, target: int, ratio: float) -> None:
+        """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0.
 
-        A share of 0 needs no other support: what `nearest` returns can be passed on.
+        A ratio of 0 needs no other support: what `nearest` returns can be passed on.
         """
 
     # --- coefficients ---------------------------------------------------------------------------
 
-    def coefficient_in(self, slot: int) -> float:
+    def coefficient_in_slot(self, slot: int) -> float:
         """Return the coefficient of the support in a slot."""
 
-    def coefficients(self, out: Any) -> int:
+    def write_coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
 
     def set_coefficients(self, values: Any) -> None:
@@ -303,8 +304,8 @@ class ColumnStore:
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; free slots ignore it.
 
-        Terms that cancel within rounding, the share `tie`, give 0: a coefficient of 1e-16 that
-        should be 0 could decide the sign of a score.
+        Terms that cancel within the `relative_tolerance` give 0: a coefficient of 1e-16 that should
+        be 0 could decide the sign of a score.
         """
 
     def scale_coefficients(self, c: float) -> None:

@@ -17,14 +17,14 @@ derives from the one before, declares its own attributes, and calls no method of
 `columns_slots.pxi`      `Slots`      columns, their names, and the slots of supports
 `columns_point.pxi`      `Point`      the example read last, by columns
 `columns_scores.pxi`     `Scores`     the point's kernel values and scores
+`columns_changes.pxi`    `Changes`    adding, evicting, merging, coefficients; the log that undoes it
 `columns_steps.pxi`      `Steps`      the step of a model that learns the point
 `columns_batches.pxi`    `Batches`    the rows of a batch, with the sums of a window of them
-`columns_changes.pxi`    `Changes`    adding, evicting, merging, coefficients; the log that undoes it
 this file                             the state, as plain values and arrays
 =======================  ===========  =============================================================
 
 Only `Changes`, and `restore` below, change supports and coefficients, and with them attributes of
-the earlier layers. The layers between change of `Slots` only the table of the batch's columns, and
+the earlier layers. The other layers change of `Slots` only the table of the batch's columns, and
 the arrays for the point's inner products and kernel values.
 
 The other files are not layers:
@@ -44,7 +44,7 @@ from cpython.bytearray cimport PyByteArray_AsString
 from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.buffer cimport PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_Next
 from cpython.unicode cimport PyUnicode_CheckExact
@@ -52,7 +52,7 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from libc.math cimport INFINITY, exp, fabs, frexp, ldexp, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memmove, memset, strchr
+from libc.string cimport memcmp, memcpy, memmove, memset, strchr, strcmp
 
 from array import array
 from operator import itemgetter
@@ -63,15 +63,17 @@ from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, index_of, refusal_of
 from drift.models._base.guard import IN_USE, Kind, check_saved, copied, kind_of, undoes_itself
-from drift.models._base.rounding import TIE
-from drift.models._base.rows import INDEXED_WIDTH, MOST_DISTINCT, Row, Rows
+from drift.models._base.rounding import RELATIVE_TOLERANCE
+from drift.models._base.rows import INDEXED_WIDTH, MAX_DISTINCT, Row, Rows
 from drift.models._store import calibration, constants
 from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
-cdef double largest_norm2 = LARGEST, same_share = constants.SAME_SHARE, zero_exponent = constants.ZERO_EXPONENT
-cdef double smallest_factor = constants.SMALLEST_FACTOR, largest_factor = constants.LARGEST_FACTOR
+cdef double max_norm2 = LARGEST, zero_exponent = constants.ZERO_EXPONENT
+cdef double same_example_tolerance = constants.SAME_EXAMPLE_TOLERANCE
+cdef double min_coefficient_factor = constants.MIN_COEFFICIENT_FACTOR
+cdef double max_coefficient_factor = constants.MAX_COEFFICIENT_FACTOR
 cdef Py_ssize_t indexed_width = INDEXED_WIDTH
 cdef object SERIAL = itemgetter(1)
 
@@ -87,13 +89,13 @@ include "columns_window.pxi"
 include "columns_slots.pxi"
 include "columns_point.pxi"
 include "columns_scores.pxi"
+include "columns_changes.pxi"
 include "columns_steps.pxi"
 include "columns_batches.pxi"
-include "columns_changes.pxi"
 include "columns_votes.pxi"
 
 
-cdef class ColumnStore(Changes):
+cdef class ColumnStore(Batches):
     """The column store: supports by feature, and the score of an example."""
 
     def __sizeof__(self):
@@ -117,7 +119,7 @@ cdef class ColumnStore(Changes):
         for slot in range(self.n_slots):
             size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
-        id_buffer, value_buffer = buffer_of(ids, PyBUF_WRITABLE), buffer_of(values, PyBUF_WRITABLE)
+        id_buffer, value_buffer = buffer_of(ids, b"i", PyBUF_WRITABLE), buffer_of(values, b"d", PyBUF_WRITABLE)
         id, value = <int32_t *>id_buffer.view.buf, doubles(value_buffer, size)
         for slot in range(self.n_slots):
             for k in range(self.n_features[slot]):
@@ -152,7 +154,7 @@ cdef class ColumnStore(Changes):
         check_store(state)
         cdef ColumnStore self = cls(kernel, state["wide"], limit)
         cdef int slot, j, k, size
-        cdef Buffer id_buffer = buffer_of(state["ids"]), value_buffer = buffer_of(state["values"])
+        cdef Buffer id_buffer = buffer_of(state["ids"], b"i"), value_buffer = buffer_of(state["values"], b"d")
         cdef const int32_t *id = <int32_t *>id_buffer.view.buf
         cdef const double *value = <double *>value_buffer.view.buf
         self.largest_self_kernel = state["most"]

@@ -1,4 +1,4 @@
-# Many rows of a batch in one call: `score_rows`, `learn_rows` for binary models, `scan_classes` for several classes.
+# Many rows of a batch in one call: `score_rows`, `learn_rows_with` for binary models, `scan_classes` for several.
 #
 # Each row is read as the point and then scored or learnt as a single example is, so a batch has the loop's results.
 # Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
@@ -103,15 +103,17 @@ cdef class Batches(Steps):
         self.close_window(0)
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    def learn_rows(self, rows, list predictions, list labels, signs, model, *, stop=None, bint until_update=False):
-        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
+    def learn_rows_with(self, rows, list predictions, list labels, signs, model, *, stop=None, bint until_update=False):
+        """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer sign = None if labels is None else buffer_of(signs)
+        cdef Buffer sign = None if labels is None else buffer_of(signs, b"b")
         cdef int i, first = <int>len(predictions), n = <int>len(rows)
         cdef double label_sign, value, margin = model._update_margin
         cdef dict attributes = attributes_of(model)
         cdef tuple pair
         cdef object x = None
+        if sign is not None and sign.view.len < n:
+            raise ValueError(f"a buffer of {sign.view.len} items, where {n} are needed")
         for i in range(first, n if stop is None else min(n, <int>stop)):
             self.read_next(rows, view, i)
             value, pair = self.score(), attributes["_labels"]
@@ -132,7 +134,8 @@ cdef class Batches(Steps):
     def scan_classes(self, rows, list predictions, list labels, classes):
         """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
         cdef RowsView view = self.open_batch(rows)
-        cdef Buffer by_class = buffer_of(classes.coefficients), factor = buffer_of(classes.coefficient_factors)
+        cdef Buffer by_class = buffer_of(classes.coefficients, b"d", PyBUF_ND)
+        cdef Buffer factor = buffer_of(classes.coefficient_factors, b"d")
         cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.coefficient_factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint over_rival = labels is None or classes.over_rival
@@ -140,7 +143,7 @@ cdef class Batches(Steps):
         cdef dict index_of = classes.index_of
         cdef list class_labels = list(index_of)
         cdef Calibration calibration = classes.calibration
-        cdef Buffer work = buffer_of(bytearray(2 * n_classes * sizeof(double)))
+        cdef Buffer work = buffer_of(bytearray(2 * n_classes * sizeof(double)), b"B")
         cdef double *scores = doubles(work, 2 * n_classes)
         cdef double *factors = doubles(factor, n_classes)
         for i in range(<int>len(predictions), n):

@@ -3,8 +3,8 @@
 # The store's steps and batches call `learn_score` and `learn_scores`, Python the rest.
 
 cdef double RATE = calibration.RATE, DECAY = calibration.DECAY
-cdef double LEAST_SLOPE = calibration.LEAST_SLOPE, MOST_SLOPE = calibration.MOST_SLOPE
-cdef double LARGEST_SQUARE = calibration.LARGEST_SQUARE
+cdef double MIN_SLOPE = calibration.MIN_SLOPE, MAX_SLOPE = calibration.MAX_SLOPE
+cdef double MAX_SQUARE = calibration.MAX_SQUARE
 
 
 cdef class Calibration:
@@ -37,7 +37,7 @@ cdef class Calibration:
 
     def learn_classes(self, scores, int k, double w):
         """Learn from the scores of all classes, the index `k` of the label, and the weight `w`."""
-        cdef Buffer score = buffer_of(scores)
+        cdef Buffer score = buffer_of(scores, b"d")
         self.learn_scores(doubles(score, k + 1), <int>(score.view.len // <Py_ssize_t>sizeof(double)), k, w)
 
     cdef void learn_scores(self, const double *scores, int n, int k, double w) noexcept:
@@ -63,12 +63,12 @@ cdef class Calibration:
     cdef inline void learn_square(self, double square, double w) noexcept:
         """Add a square to the mean."""
         self.total_weight = DECAY * self.total_weight + w
-        self.mean_square += (min(square, LARGEST_SQUARE) - self.mean_square) * (w / self.total_weight)
+        self.mean_square += (min(square, MAX_SQUARE) - self.mean_square) * (w / self.total_weight)
 
     cdef inline void step(self, double gain, double w) noexcept:
         """Make a gradient step on the slope's logarithm. The slope at most doubles or halves."""
         cdef double step = 1.0 + min(RATE * w * fabs(gain), 1.0)
-        self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, LEAST_SLOPE), MOST_SLOPE)
+        self.slope = min(max(self.slope * step if gain > 0.0 else self.slope / step, MIN_SLOPE), MAX_SLOPE)
 
     def state(self):
         """Return the constructor's arguments."""

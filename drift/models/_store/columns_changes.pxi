@@ -14,11 +14,11 @@ cdef struct Evicted:
     int slot
     int position  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
-    double unscaled_coefficient  # its coefficient divided by the store's `factor`
+    double unscaled_coefficient  # its coefficient divided by `coefficient_factor`
     double dot_factor
 
 
-cdef class Changes(Batches):
+cdef class Changes(Scores):
     """The layer that changes the supports and their coefficients, and undoes that."""
 
     # The log of the update: values from before it, and what it added and evicted.
@@ -181,7 +181,7 @@ cdef class Changes(Batches):
 
     def set_coefficients(self, values):
         """Set the coefficient of each slot; free slots ignore it."""
-        cdef Buffer buffer = buffer_of(values)
+        cdef Buffer buffer = buffer_of(values, b"d")
         self.save_coefficients()
         if self.n_slots:
             memcpy(self.unscaled_coefficient, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
@@ -191,7 +191,7 @@ cdef class Changes(Batches):
 
     def add_coefficients(self, values):
         """Add a number to the coefficient of each slot; free slots ignore it."""
-        cdef Buffer buffer = buffer_of(values)
+        cdef Buffer buffer = buffer_of(values, b"d")
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef double *coefficient = self.unscaled_coefficient
         cdef int slot
@@ -225,13 +225,13 @@ cdef class Changes(Batches):
 
     cdef inline double sum_or_zero(self, double a, double b) noexcept:
         """Sum; 0 if the terms cancel within rounding."""
-        return 0.0 if fabs(a + b) <= self.tie * (fabs(a) + fabs(b)) else a + b
+        return 0.0 if fabs(a + b) <= self.relative_tolerance * (fabs(a) + fabs(b)) else a + b
 
     def scale_coefficients(self, double c):
         """Multiply every coefficient by a number, in constant time."""
         cdef int slot
         self.coefficient_factor *= c
-        if not smallest_factor < fabs(self.coefficient_factor) < largest_factor:
+        if not min_coefficient_factor < fabs(self.coefficient_factor) < max_coefficient_factor:
             self.save_coefficients()
             for slot in range(self.n_slots):
                 self.unscaled_coefficient[slot] *= self.coefficient_factor
@@ -240,14 +240,14 @@ cdef class Changes(Batches):
 
     # --- merging -------------------------------------------------------------------------------
 
-    def merge(self, int slot, int target, double share):
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+    def merge(self, int slot, int target, double ratio):
+        """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0."""
         cdef double *coefficient = self.unscaled_coefficient
         self.check_slot(slot)
-        if share != 0.0:
+        if ratio != 0.0:
             self.check_slot(target)
             self.save_coefficients()
-            coefficient[target] = self.sum_or_zero(coefficient[target], share * coefficient[slot])
+            coefficient[target] = self.sum_or_zero(coefficient[target], ratio * coefficient[slot])
         self.evict_slot(slot)
 
     # --- atomic updates -------------------------------------------------------------------------

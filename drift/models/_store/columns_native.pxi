@@ -67,7 +67,7 @@ cdef extern from *:
     void drift_prefetch_rest(const DriftColumn *) nogil
     double drift_score_of_kernels(const double *, const double *, int, double, double *) nogil
     double drift_power(double, int) nogil
-    void drift_shares(double *, const double *, int) nogil
+    void drift_ratios(double *, const double *, int) nogil
     void drift_polynomial(double *, const double *, double, int, int) nogil
     void drift_rbf_float(double *, const double *, double, double, int) nogil
     void drift_rbf_double(double *, const double *, double, double, int) nogil

@@ -64,7 +64,7 @@ cdef class Point(Slots):
     cdef bint plain  # reading it runs none of the caller's code
     cdef bint by_index  # it is a row of an array
     cdef object row_names  # of the array's columns; None for numbers
-    cdef unsigned long reader  # the thread that read it
+    cdef unsigned long reader  # the thread that read it; 0: none has yet
     cdef readonly int64_t n_read  # number of points read
     cdef PyObject *step_example  # the example of the current step, as long as it is the point; else NULL
 
@@ -104,9 +104,9 @@ cdef class Point(Slots):
     # Another thread can run only during the caller's code, or between two calls.
 
     cdef int check_reader(self) except -1:
-        """Raise RuntimeError if another thread has read the point."""
+        """Raise RuntimeError if no thread has read a point, or another one."""
         if self.reader != PyThread_get_thread_ident():
-            raise RuntimeError(IN_USE)
+            raise RuntimeError(IN_USE if self.reader else NO_POINT)
         return 0
 
     # --- reading -------------------------------------------------------------------------------
@@ -160,14 +160,14 @@ cdef class Point(Slots):
         self.n_terms, self.n_unknown = n_terms, n_unknown
         self.point_cosine_factor = self.cosine_factor_of(norm2)
         self.read_norm2 = norm2
-        if not norm2 <= largest_norm2:
+        if not norm2 <= max_norm2:
             return False
-        if self.normalize:
+        if self.unit_norm:
             self.divisor = sqrt(norm2)
             self.point_dot_factor = 1.0
             self.point_norm2 = 1.0 if norm2 > 0 else 0.0
         else:
-            if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.cosine):
+            if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.divides_by_norms):
                 self_kernel = drift_power(norm2 + self.coef0, self.degree)
                 if not self_kernel <= self.largest_self_kernel:
                     return False

@@ -6,7 +6,7 @@
 cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
 
-    cdef double point_score, point_rounding  # without `coefficient_factor`
+    cdef double point_score, point_error_bound  # without `coefficient_factor`
     cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
     cdef double cached_norm2
 
@@ -30,13 +30,13 @@ cdef class Scores(Point):
             n = self.compute_dots()
             self.point_score = drift_score(
                 self.wide, self.unscaled_coefficient, self.dots, self.dot_factor, self.point_dot_factor,
-                self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.tie,
-                &self.point_rounding
+                self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.relative_tolerance,
+                &self.point_error_bound
             )
         else:
             n = self.compute_kernels()
             self.point_score = drift_score_of_kernels(
-                self.unscaled_coefficient, self.kernels, n, self.tie, &self.point_rounding
+                self.unscaled_coefficient, self.kernels, n, self.relative_tolerance, &self.point_error_bound
             )
         return 0
 
@@ -124,7 +124,7 @@ cdef class Scores(Point):
             )
         if n_read != self.n_read or n != self.n_slots:
             raise RuntimeError(IN_USE)
-        buffer = buffer_of(result)
+        buffer = buffer_of(result, b"d")
         if n:
             memcpy(out, doubles(buffer, n), n * sizeof(double))
         return 0
@@ -137,7 +137,7 @@ cdef class Scores(Point):
             norms = self.squared_norms()
             return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.n_slots):
-            if self.cosine or self.kernel_kind == DRIFT_RBF:
+            if self.divides_by_norms or self.kernel_kind == DRIFT_RBF:
                 kernels[slot] = alike
             else:
                 kernels[slot] = drift_power(self.norm2[slot] + self.coef0, self.degree)
@@ -148,7 +148,7 @@ cdef class Scores(Point):
         self.check_reader()
         if not self.score_valid:
             self.compute_score()
-            if self.point_rounding - self.point_rounding != 0.0:  # infinite or NaN: an overflow, not a tie
+            if self.point_error_bound - self.point_error_bound != 0.0:  # infinite or NaN: an overflow, not a tie
                 raise no_finite_value(self.kernel)
             self.score_valid = True
         return self.coefficient_factor * self.point_score
@@ -158,23 +158,24 @@ cdef class Scores(Point):
         self.read(x)
         return self.score()
 
-    def rounding(self):
-        """Return a bound on the rounding error of the last score."""
-        return fabs(self.coefficient_factor) * self.point_rounding
+    def error_bound(self):
+        """Return a bound on the rounding error of `score`."""
+        self.score()
+        return fabs(self.coefficient_factor) * self.point_error_bound
 
     def write_kernels(self, out):
         """Write the kernel between the point and each slot; return the number of slots."""
         cdef Buffer buffer
         self.check_reader()
         self.compute_kernels()
-        buffer = buffer_of(out, PyBUF_WRITABLE)
+        buffer = buffer_of(out, b"d", PyBUF_WRITABLE)
         if self.n_slots:
             memcpy(doubles(buffer, self.n_slots), self.kernels, self.n_slots * sizeof(double))
         return self.n_slots
 
     def self_kernel(self):
         """Return the kernel between the point and itself, which may have become a support."""
-        cdef double norm2 = 1.0 if self.cosine else self.point_norm2
+        cdef double norm2 = 1.0 if self.divides_by_norms else self.point_norm2
         self.check_reader()
         if self.cached_self_kernel is None or norm2 != self.cached_norm2:
             self.cached_self_kernel = finite_self_kernel(self.kernel, norm2)
@@ -183,50 +184,53 @@ cdef class Scores(Point):
 
     # --- beyond one score ------------------------------------------------------------------------
 
-    def class_scores(self, coefficients, scores, roundings):
+    def class_scores(self, coefficients, scores, error_bounds):
         """Score the point under several sets of coefficients, from the same kernel values."""
-        cdef Buffer by_class = buffer_of(coefficients), score = buffer_of(scores, PyBUF_WRITABLE)
-        cdef Buffer rounding = buffer_of(roundings, PyBUF_WRITABLE)
+        cdef Buffer by_class = buffer_of(coefficients, b"d", PyBUF_ND)
+        cdef Buffer score = buffer_of(scores, b"d", PyBUF_WRITABLE)
+        cdef Buffer error_bound = buffer_of(error_bounds, b"d", PyBUF_WRITABLE)
         cdef int n_classes = <int>(score.view.len // <Py_ssize_t>sizeof(double))
         self.check_reader()
-        if not self.score_classes(by_class, n_classes, doubles(score, n_classes), doubles(rounding, n_classes)):
+        if not self.score_classes(by_class, n_classes, doubles(score, n_classes), doubles(error_bound, n_classes)):
             raise no_finite_value(self.kernel)
 
-    cdef bint score_classes(self, Buffer by_class, int n_classes, double *score, double *rounding) except -1:
+    cdef bint score_classes(self, Buffer by_class, int n_classes, double *score, double *error_bound) except -1:
         """Score the point under `n_classes` sets of coefficients; False on overflow."""
         cdef int c, n = self.compute_kernels()
         cdef const double *coefficients = <double *>by_class.view.buf
-        cdef Py_ssize_t width = by_class.view.len // <Py_ssize_t>sizeof(double) // max(n_classes, 1)
+        cdef Py_ssize_t width = by_class.view.shape[1] if by_class.view.ndim == 2 else 0
         cdef bint finite = True
-        if n_classes and width < n:
-            raise ValueError(f"{n_classes} classes of {n} slots and room for {width}")
+        if n_classes and (width < n or by_class.view.shape[0] != n_classes):
+            raise ValueError(f"coefficients of another shape than {n_classes} rows for {n} slots")
         for c in range(n_classes):
-            score[c] = drift_score_of_kernels(coefficients + c * width, self.kernels, n, self.tie, rounding + c)
-            finite &= rounding[c] - rounding[c] == 0.0  # infinite terms may sum to 0
+            score[c] = drift_score_of_kernels(
+                coefficients + c * width, self.kernels, n, self.relative_tolerance, error_bound + c
+            )
+            finite &= error_bound[c] - error_bound[c] == 0.0  # infinite terms may sum to 0
         return finite
 
     def nearest(self, int slot, slots=None):
-        """Read a support as the point; return its nearest neighbour's slot and a share to merge."""
-        cdef Buffer buffer = None if slots is None else buffer_of(slots)
+        """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
+        cdef Buffer buffer = None if slots is None else buffer_of(slots, b"i")
         cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
-        cdef double *shares
+        cdef double *ratios
         cdef double largest = 0.0
         cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_slot(slot)
         self.compute_kernels()
-        work = buffer_of(bytearray(self.n_slots * sizeof(double)))
-        shares = doubles(work, self.n_slots)
-        self.write_self_kernels(shares)
-        drift_shares(shares, self.kernels, self.n_slots)
-        shares[slot] = 0.0  # so that the support is not its own neighbour
+        work = buffer_of(bytearray(self.n_slots * sizeof(double)), b"B")
+        ratios = doubles(work, self.n_slots)
+        self.write_self_kernels(ratios)
+        drift_ratios(ratios, self.kernels, self.n_slots)
+        ratios[slot] = 0.0  # so that the support is not its own neighbour
         for k in range(n):
             j = chosen[k]
             self.check_slot(j)
-            largest = max(largest, shares[j] * self.kernels[j])
+            largest = max(largest, ratios[j] * self.kernels[j])
         for k in range(n):
             j = chosen[k]
-            if shares[j] * self.kernels[j] >= largest * (1.0 - self.tie) > 0.0:
-                return j, shares[j]
+            if ratios[j] * self.kernels[j] >= largest * (1.0 - self.relative_tolerance) > 0.0:
+                return j, ratios[j]
         return -1, 0.0
 
     cdef bint may_be_support(self) noexcept:
@@ -236,6 +240,6 @@ cdef class Scores(Point):
         for slot in range(self.n_slots):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
             dot *= self.dot_factor[slot] * self.point_dot_factor
-            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_share * norm2:
+            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_example_tolerance * norm2:
                 return True
         return False

@@ -24,12 +24,12 @@ cdef class Slots:
     cdef readonly object kernel
     cdef int kernel_kind, degree
     cdef double coef0, gamma
-    cdef bint normalize  # examples are stored with unit norm
-    cdef bint cosine  # k(a, b) / sqrt(k(a, a) k(b, b))
+    cdef bint unit_norm  # examples are stored with unit norm
+    cdef bint divides_by_norms  # k(a, b) / sqrt(k(a, a) k(b, b))
     cdef public double largest_self_kernel  # a bound on k(x, x), for kernels that grow with x
     cdef double exact_above  # gamma |x|^2 above which the RBF needs exact distances
     cdef double distance_error  # share of |a|^2 + |b|^2 that a distance not exact may err by
-    cdef readonly double tie  # a score below this share of its terms' magnitudes is rounding error
+    cdef readonly double relative_tolerance  # a score up to this times its terms' magnitudes is rounding error
 
     # The columns.
     cdef DriftColumn *columns
@@ -78,7 +78,7 @@ cdef class Slots:
         self.kernel = kernel
         self.wide = wide
         self.limit = limit
-        self.tie = TIE if wide else constants.TIE_FLOAT32
+        self.relative_tolerance = RELATIVE_TOLERANCE if wide else constants.RELATIVE_TOLERANCE_FLOAT32
         self.exact_above = constants.EXACT_ABOVE if wide else constants.EXACT_ABOVE_FLOAT32
         self.distance_error = constants.DISTANCE_ERROR if wide else constants.DISTANCE_ERROR_FLOAT32
         self.largest_self_kernel = LARGEST
@@ -93,8 +93,8 @@ cdef class Slots:
         elif type(kernel) is RBF:
             self.kernel_kind = DRIFT_RBF
             self.gamma = kernel.gamma
-        self.normalize = self.kernel_kind != DRIFT_CUSTOM and kernel.scales_rows
-        self.cosine = self.kernel_kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.normalize
+        self.unit_norm = self.kernel_kind != DRIFT_CUSTOM and kernel.scales_rows
+        self.divides_by_norms = self.kernel_kind == DRIFT_POLYNOMIAL and kernel.normalize and not self.unit_norm
         self.coefficient_factor = 1.0
         self.names = []
         self.guard = Guard()
@@ -134,7 +134,7 @@ cdef class Slots:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
         return [self.serials[k] for k in range(self.n_live)]
 
-    def support(self, int slot):
+    def support_in_slot(self, int slot):
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
         cdef int k
         cdef dict x = {}
@@ -144,30 +144,30 @@ cdef class Slots:
             x[self.names[j]] = self.get(&self.columns[j], slot) * self.divisor_of(slot)
         return x
 
-    def coefficient_in(self, int slot):
+    def coefficient_in_slot(self, int slot):
         """Return the coefficient of the support in a slot."""
         self.check_slot(slot)
         return self.coefficient_factor * self.unscaled_coefficient[slot]
 
-    def coefficients(self, out):
+    def write_coefficients(self, out):
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        cdef Buffer buffer = buffer_of(out, PyBUF_WRITABLE)
+        cdef Buffer buffer = buffer_of(out, b"d", PyBUF_WRITABLE)
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
         for slot in range(self.n_slots):
             by_slot[slot] = self.coefficient_factor * self.unscaled_coefficient[slot]
         return self.n_slots
 
-    def smallest(self, sizes=None):
+    def slot_of_smallest(self, sizes=None):
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        cdef Buffer buffer = None if sizes is None else buffer_of(sizes)
+        cdef Buffer buffer = None if sizes is None else buffer_of(sizes, b"d")
         cdef const double *size = self.unscaled_coefficient if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k
         for k in range(self.n_live - 1):
             least = min(least, fabs(size[self.order[k]]))
         for k in range(self.n_live - 1):
-            if fabs(size[self.order[k]]) <= least * (1.0 + self.tie):
+            if fabs(size[self.order[k]]) <= least * (1.0 + self.relative_tolerance):
                 return self.order[k]
         raise IndexError("no support but the newest")
 
@@ -184,7 +184,7 @@ cdef class Slots:
 
         It makes k(x, x) that of an example of unit norm.
         """
-        return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.cosine else 1.0
+        return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.divides_by_norms else 1.0
 
     cdef double divisor_of(self, int slot) noexcept:
         """What the slot's values were divided by: its `dot_factor` is this times its cosine factor."""

@@ -1,12 +1,12 @@
 # A step of a binary model: the point's score, then an update unless the model needs none.
 #
 # This is `KernelClassifier._step` (drift/models/_template/binary.py) without the calls that most examples do not need.
-# `learn` takes it for one example, `Batches.learn_rows` for the rows of a batch.
+# `learn_with` takes it for one example, `Batches.learn_rows_with` for the rows of a batch.
 
-cdef class Steps(Scores):
-    """The layer that lets a model learn the point. `learner.py` says what it asks of the model."""
+cdef class Steps(Changes):
+    """The layer that lets a model learn the point. `stepped_model.py` says what it asks of the model."""
 
-    def learn(self, x, y, double sign, model):
+    def learn_with(self, x, y, double sign, model):
         """Read an example, let a model learn it, and return the score before the update."""
         cdef double score
         self.read(x)
@@ -59,7 +59,7 @@ cdef class Steps(Scores):
         """Whether a model would adopt a label, that is, predict another kind of labels from now on.
 
         Most labels are of the kind known. Then the model need not be asked, except while it has
-        `_only_sign`; `Learner` says when that is.
+        `_only_sign`; `SteppedModel` says when that is.
         """
         cdef dict attributes = attributes_of(model)
         cdef bint is_known = type(y) is bool or type(y) is type(attributes["_labels"][0])

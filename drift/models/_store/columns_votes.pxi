@@ -3,10 +3,10 @@
 
 def prefix_votes(Scores store not None, slots, coefficients, survived, bint averaged):
     """Score the point under all prefixes of an expansion; return their vote and the last score."""
-    cdef Buffer buffer = None if slots is None else buffer_of(slots)
+    cdef Buffer buffer = None if slots is None else buffer_of(slots, b"i")
     cdef const int32_t *slot = store.order if slots is None else <int32_t *>buffer.view.buf
     cdef Py_ssize_t k, n = store.n_live if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
-    cdef Buffer coefficient_buffer = buffer_of(coefficients), survived_buffer = buffer_of(survived)
+    cdef Buffer coefficient_buffer = buffer_of(coefficients, b"d"), survived_buffer = buffer_of(survived, b"d")
     cdef const double *coefficient = doubles(coefficient_buffer, n)
     cdef const double *votes = doubles(survived_buffer, n + 1) + 1  # of each prefix but the empty one
     cdef double term, sum = 0.0, magnitude = 0.0, score = 0.0, vote = 0.0, vote_magnitude = 0.0
@@ -17,10 +17,10 @@ def prefix_votes(Scores store not None, slots, coefficients, survived, bint aver
         term = coefficient[k] * store.kernels[slot[k]]
         sum += term
         magnitude += fabs(term)
-        score = 0.0 if fabs(sum) <= store.tie * magnitude else sum
+        score = 0.0 if fabs(sum) <= store.relative_tolerance * magnitude else sum
         if not averaged:
             vote += votes[k] * ((score > 0.0) - (score < 0.0))
         else:
             vote += votes[k] * score
             vote_magnitude += votes[k] * magnitude
-    return (0.0 if averaged and fabs(vote) <= store.tie * vote_magnitude else vote), score
+    return (0.0 if averaged and fabs(vote) <= store.relative_tolerance * vote_magnitude else vote), score

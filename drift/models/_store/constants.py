@@ -1,7 +1,7 @@
 """Constants of both column stores: of how they round, and of how the compiled one keeps columns.
 
-`TIE`, the one for sums of float64, is in `drift/models/_base/rounding.py`. The last three are
-macros in `columns.h` and `portable.h`, too; `columns.pyx` checks that they agree.
+`RELATIVE_TOLERANCE`, the one for sums of float64, is in `drift/models/_base/rounding.py`. The last
+three are macros in `columns.h` and `portable.h`, too; `columns.pyx` checks that they agree.
 """
 
 __all__ = [
@@ -11,18 +11,18 @@ __all__ = [
     "EXACT_ABOVE",
     "EXACT_ABOVE_FLOAT32",
     "LANES",
-    "LARGEST_FACTOR",
-    "LARGEST_FLOAT32_ZERO",
-    "SAME_SHARE",
-    "SMALLEST_FACTOR",
+    "MAX_COEFFICIENT_FACTOR",
+    "MAX_FLOAT32_ZERO",
+    "MIN_COEFFICIENT_FACTOR",
+    "RELATIVE_TOLERANCE_FLOAT32",
+    "SAME_EXAMPLE_TOLERANCE",
     "SPARSE",
-    "TIE_FLOAT32",
     "ZERO_EXPONENT",
 ]
 
-#: A score below this share of its terms' magnitudes is rounding error, with float32 columns. Their
+#: A score up to this times its terms' magnitudes is rounding error, with float32 columns. Their
 #: inner products have a relative error of about 2^-24, and a power of them a few times that.
-TIE_FLOAT32 = 2.0**-22
+RELATIVE_TOLERANCE_FLOAT32 = 2.0**-22
 #: Where ``gamma |x|^2`` exceeds this, the rounding error of ``|a|^2 + |b|^2 - 2 <a, b>`` changes
 #: the RBF. So it sums squared differences there.
 EXACT_ABOVE, EXACT_ABOVE_FLOAT32 = 2.0**36, 2.0**10
@@ -31,14 +31,14 @@ EXACT_ABOVE, EXACT_ABOVE_FLOAT32 = 2.0**36, 2.0**10
 DISTANCE_ERROR, DISTANCE_ERROR_FLOAT32 = 2.0**-46, 2.0**-20
 #: ``exp(-ZERO_EXPONENT)``, 2e-22, vanishes beside the rounding of a score.
 ZERO_EXPONENT = 50.0
-#: A support and the point may be the same example if their squared distance is at most this share
-#: of ``|x|^2``.
-SAME_SHARE = 2.0**-16
+#: A support and the point may be the same example if their squared distance is at most this times
+#: ``|x|^2``.
+SAME_EXAMPLE_TOLERANCE = 2.0**-16
 #: Magnitudes up to this are 0 in float32.
-LARGEST_FLOAT32_ZERO = 2.0**-150
+MAX_FLOAT32_ZERO = 2.0**-150
 #: Scaling all coefficients of a hypothesis changes one factor of them, in constant time. Outside of
 #: these bounds that factor moves into the coefficients, long before it or they under- or overflow.
-SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
+MIN_COEFFICIENT_FACTOR, MAX_COEFFICIENT_FACTOR = 1e-100, 1e100
 #: A column turns dense if more than one in `DENSE` slots has a value, sparse if less than one in
 #: `SPARSE` has.
 DENSE, SPARSE = 8, 16

@@ -22,6 +22,9 @@ class Hypothesis(Protocol):
     `SupportSet` has a store to itself; `SharedSupports` is one of several hypotheses over a store.
     A class may set `_shares_supports` if its hooks use nothing else of ``self._supports``.
 
+    What takes an `i` counts the supports from the oldest, 0. A *slot* is another number, a
+    support's place in the store: the two agree only until a support is evicted.
+
     What adds or evicts a support *ends the point*: until an example or support is read again,
     `score` raises RuntimeError. `add` reads its example by itself.
     """
@@ -42,8 +45,8 @@ class Hypothesis(Protocol):
     def score_of(self, x: Features) -> float:
         """Read an example and return its score."""
 
-    def rounding(self) -> float:
-        """Return a bound on the rounding error of the score."""
+    def error_bound(self) -> float:
+        """Return a bound on the rounding error of `score`."""
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself."""
@@ -76,14 +79,14 @@ class Hypothesis(Protocol):
     def scale_coefficients(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
 
-    def smallest(self) -> int:
+    def slot_of_smallest(self) -> int:
         """Return the slot of the smallest coefficient, without the newest; of equals the oldest."""
 
     def nearest(self, slot: int) -> tuple[int, float]:
-        """Make a support the point; return its nearest neighbour's slot and a share to merge."""
+        """Make a support the point; return its nearest neighbour's slot and a ratio to merge."""
 
-    def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0.
+    def merge(self, slot: int, target: int, ratio: float) -> None:
+        """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0.
 
         Ends the point.
         """
@@ -103,8 +106,8 @@ class Hypothesis(Protocol):
         """Slots of the supports, the oldest first; None if they are all of the store's supports."""
 
     @property
-    def tie(self) -> float:
-        """A score below this share of its terms' magnitudes is rounding error."""
+    def relative_tolerance(self) -> float:
+        """A score up to this times the sum of its terms' magnitudes is rounding error."""
 
     @property
     def calibration(self) -> Calibration:

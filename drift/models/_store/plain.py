@@ -18,15 +18,15 @@ from drift.errors import FeatureError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models._base.examples import LARGEST, as_dict, in_order, refusal_of
 from drift.models._base.guard import Guard, alone, undoes_itself
-from drift.models._base.rounding import TIE, sum_or_zero
+from drift.models._base.rounding import RELATIVE_TOLERANCE, sum_or_zero
 from drift.models._store.calibration import Calibration
 from drift.models._store.check import check_store
 from drift.models._store.constants import (
     DENSE,
     EXACT_ABOVE,
     LANES,
-    LARGEST_FLOAT32_ZERO,
-    SAME_SHARE,
+    MAX_FLOAT32_ZERO,
+    SAME_EXAMPLE_TOLERANCE,
 )
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from drift.models._base.guard import Part
     from drift.models._base.rows import Rows
     from drift.models._store.classes import ClassHypotheses
-    from drift.models._store.learner import Learner
+    from drift.models._store.stepped_model import SteppedModel
     from drift.types import Features, Label
 
 __all__ = ["ColumnStore", "prefix_votes"]
@@ -47,7 +47,7 @@ __all__ = ["ColumnStore", "prefix_votes"]
 class ColumnStore:
     """The column store: supports by feature, and the score of an example."""
 
-    tie = TIE  # a score below this share of its terms' magnitudes is rounding error
+    relative_tolerance = RELATIVE_TOLERANCE
 
     def __init__(self, kernel: Kernel, wide: bool = False, limit: int | None = None) -> None:  # noqa: FBT001, FBT002
         self.kernel = kernel
@@ -58,7 +58,7 @@ class ColumnStore:
         # A subclass of these may override the computation.
         built_in = type(kernel) in {Linear, Polynomial, RBF}
         unit_norm = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.scales_rows
-        self.normalize = built_in and unit_norm  # examples are stored with unit norm
+        self.unit_norm = built_in and unit_norm  # examples are stored with unit norm
         grows = isinstance(kernel, (Linear, Polynomial)) and not kernel.normalize
         self._kernel_grows = built_in and grows
         # The columns. Each dict is replaced, never changed.
@@ -82,7 +82,7 @@ class ColumnStore:
         self.n_read = 0  # number of points read
         self._point_valid = False  # whether the point's columns are those of its features
         self._last_score: tuple[Any, float] | None = None  # the point scored last, and its score
-        self._rounding = 0.0  # bound on that score's error
+        self._error_bound = 0.0  # of that score
 
     @property
     def _guard(self) -> Guard:  # for `alone`
@@ -134,7 +134,7 @@ class ColumnStore:
         point = self.point, self.unknown_norm2
         if not self._point_valid or self._last_score is None or self._last_score[0] != point:
             terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
-            score, self._rounding = self._sum(terms)
+            score, self._error_bound = self._sum(terms)
             self._last_score = (point, score)
         return self._last_score[1]
 
@@ -144,36 +144,46 @@ class ColumnStore:
         self.read(x)
         return self.score()
 
-    def rounding(self) -> float:
-        """Return a bound on the rounding error of the last score."""
-        return self._rounding
+    def error_bound(self) -> float:
+        """Return a bound on the rounding error of `score`."""
+        self.score()
+        return self._error_bound
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself, which may have become a support."""
+        if not self.n_read:
+            raise RuntimeError(NO_POINT)
         return finite_self_kernel(self.kernel, self.point[1])
 
     def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
-        self._check_buffer(out)
         values = self._kernels()
+        _check_buffer(out, len(values))
         for slot, value in enumerate(values):
             out[slot] = value
         return len(values)
 
-    def class_scores(self, coefficients: Any, scores: Any, roundings: Any) -> None:
+    def class_scores(self, coefficients: Any, scores: Any, error_bounds: Any) -> None:
         """Score the point under several sets of coefficients, from the same kernel values."""
-        kernels = self._kernels()
-        for c in range(len(scores)):
+        kernels, n = self._kernels(), len(scores)
+        for values, least in ((coefficients, 0), (scores, n), (error_bounds, n)):
+            _check_buffer(values, least)
+        shape = memoryview(coefficients).shape or ()
+        if n and (len(shape) != 2 or shape[0] != n or shape[1] < self.capacity):
+            raise ValueError(
+                f"coefficients of another shape than {n} rows for {self.capacity} slots"
+            )
+        for c in range(n):
             terms = [a * k for a, k in zip(coefficients[c].tolist(), kernels, strict=False)]
-            scores[c], roundings[c] = self._sum(terms)
+            scores[c], error_bounds[c] = self._sum(terms)
 
     def _sum(self, terms: list[float]) -> tuple[float, float]:
         """Sum, 0 within rounding of 0, and the bound on its error."""
         score = math.fsum(terms)
         if not math.isfinite(score):
             raise no_finite_value(self.kernel)
-        rounding = self.tie * math.fsum(map(abs, terms))
-        return 0.0 if abs(score) <= rounding else score, rounding
+        error_bound = self.relative_tolerance * math.fsum(map(abs, terms))
+        return 0.0 if abs(score) <= error_bound else score, error_bound
 
     def _kernels(self) -> list[float]:
         if not self._point_valid:
@@ -200,7 +210,7 @@ class ColumnStore:
 
         If norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` is rounding error.
         """
-        norm = (math.sqrt(self.point[1]) if self.normalize else 1.0) or 1.0
+        norm = (math.sqrt(self.point[1]) if self.unit_norm else 1.0) or 1.0
         point = {j: value / norm for j, value in self.point[0]}
         support = {j: self.columns[j][slot] for j in self.features[slot]}
         gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
@@ -216,7 +226,7 @@ class ColumnStore:
     # --- learning and batches --------------------------------------------------------------------
 
     @alone
-    def learn(self, x: Features, y: Any, sign: float, model: Learner) -> float:
+    def learn_with(self, x: Features, y: Any, sign: float, model: SteppedModel) -> float:
         """Read an example, let a model learn it, and return the score before the update."""
         score = self.score_of(x)
         if sign * score <= model._update_margin or model._would_adopt(y):  # noqa: SLF001
@@ -229,19 +239,21 @@ class ColumnStore:
         """Append the score of each row."""
         scores.extend(self.score_of(rows[i]) for i in range(len(rows)))
 
-    def learn_rows(  # noqa: PLR0913
+    def learn_rows_with(  # noqa: PLR0913
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         signs: Any,
-        model: Learner,
+        model: SteppedModel,
         *,
         stop: int | None = None,
         until_update: bool = False,
     ) -> None:
-        """Predict rows, and learn them as `learn` does, from row ``len(predictions)`` on."""
+        """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on."""
         first, n = len(predictions), len(rows)
+        if labels is not None:
+            _check_buffer(signs, n, "b")
         for i in range(first, n if stop is None else min(n, stop)):
             x, pair = rows[i], model._labels  # noqa: SLF001
             if labels is None:
@@ -249,10 +261,10 @@ class ColumnStore:
             elif until_update and self._needs_update(x, labels[i], float(signs[i]), model):
                 break
             else:
-                score = self.learn(x, labels[i], float(signs[i]), model)
+                score = self.learn_with(x, labels[i], float(signs[i]), model)
             predictions.append(pair[score > 0.0])
 
-    def _needs_update(self, x: Features, y: Label, sign: float, model: Learner) -> bool:
+    def _needs_update(self, x: Features, y: Label, sign: float, model: SteppedModel) -> bool:
         """Whether learning an example may change more than the calibration."""
         return (
             sign * self.score_of(x) <= model._update_margin  # noqa: SLF001
@@ -273,7 +285,7 @@ class ColumnStore:
         if labels is None:
             margin, over_rival, supports_may_update = 0.0, True, False
         class_labels = list(index_of)
-        scores, errors = [0.0] * len(factors), [0.0] * len(factors)
+        scores, errors = (array("d", bytes(8 * len(factors))) for _ in range(2))
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
             try:
@@ -293,10 +305,10 @@ class ColumnStore:
 
     def _may_be_support(self) -> bool:
         norm2 = self.point[1]
-        norm = math.sqrt(norm2) if self.normalize else 1.0  # supports have unit norm then
+        norm = math.sqrt(norm2) if self.unit_norm else 1.0  # supports have unit norm then
         pairs = zip(self._dots(), self.norm2, strict=True)
         return any(
-            s >= 0.0 and s * norm**2 + norm2 - 2.0 * dot * norm <= SAME_SHARE * norm2
+            s >= 0.0 and s * norm**2 + norm2 - 2.0 * dot * norm <= SAME_EXAMPLE_TOLERANCE * norm2
             for dot, s in pairs
         )
 
@@ -318,7 +330,7 @@ class ColumnStore:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
         return list(self.serials)
 
-    def support(self, slot: int) -> dict[Hashable, float]:
+    def support_in_slot(self, slot: int) -> dict[Hashable, float]:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
         self._check_slot(slot)
         return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
@@ -331,9 +343,9 @@ class ColumnStore:
         self._point_valid = False
         present = {name: number(value) for name, value in x.items()}
         norm2 = self.point[1]
-        divisor = (math.sqrt(norm2) or 1.0) if self.normalize else _power_of_two(norm2)
+        divisor = (math.sqrt(norm2) or 1.0) if self.unit_norm else _power_of_two(norm2)
         # The compiled store, which may restore this state, drops values that round to 0.
-        least = 0.0 if self.wide else LARGEST_FLOAT32_ZERO
+        least = 0.0 if self.wide else MAX_FLOAT32_ZERO
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
         for name in in_order([name for name in present if name not in self.vocabulary]):
             self._new_column(name)
@@ -347,9 +359,9 @@ class ColumnStore:
         self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
-            self.columns[j] = self.columns[j] | {slot: value / divisor if self.normalize else value}
+            self.columns[j] = self.columns[j] | {slot: value / divisor if self.unit_norm else value}
         self._coefficients[slot] = coefficient
-        self.norm2[slot] = float(self.point[1] > 0) if self.normalize else self.point[1]
+        self.norm2[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
         self.n_added += 1
         self.order.append(slot)
         self.serials.append(self.n_added)
@@ -389,18 +401,22 @@ class ColumnStore:
             raise IndexError(f"no support is in slot {slot}")
         self.evict(self.order.index(slot))
 
-    def smallest(self, sizes: Any = None) -> int:
+    def slot_of_smallest(self, sizes: Any = None) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        values = self._coefficients if sizes is None else sizes
-        self._check_buffer(values)
+        values = array("d", self._coefficients) if sizes is None else sizes
+        _check_buffer(values, len(self._coefficients))
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
         smallest = min(size for _, size in pairs)
-        return next(slot for slot, size in pairs if size <= smallest * (1.0 + self.tie))
+        return next(
+            slot for slot, size in pairs if size <= smallest * (1.0 + self.relative_tolerance)
+        )
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
-        """Read a support as the point; return its nearest neighbour's slot and a share to merge."""
+        """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
+        if slots is not None:
+            _check_buffer(slots, 0, "i")
         self.read_slot(slot)
         kernels, chosen = self._kernels(), self.order if slots is None else slots
         for j in chosen:
@@ -408,40 +424,40 @@ class ColumnStore:
         self_kernels = {
             j: finite_self_kernel(self.kernel, self.norm2[j]) for j in chosen if j != slot
         }
-        shares = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
-        largest = max((share * kernels[j] for j, share in shares.items()), default=0.0)
-        for j, share in shares.items():
-            if share * kernels[j] >= largest * (1.0 - self.tie) > 0.0:
-                return j, share
+        ratios = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
+        largest = max((ratio * kernels[j] for j, ratio in ratios.items()), default=0.0)
+        for j, ratio in ratios.items():
+            if ratio * kernels[j] >= largest * (1.0 - self.relative_tolerance) > 0.0:
+                return j, ratio
         return -1, 0.0
 
-    def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+    def merge(self, slot: int, target: int, ratio: float) -> None:
+        """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0."""
         self._check_slot(slot)
-        if share != 0.0:
+        if ratio != 0.0:
             self._check_slot(target)
             self._coefficients[target] = sum_or_zero(
-                self._coefficients[target], share * self._coefficients[slot]
+                self._coefficients[target], ratio * self._coefficients[slot]
             )
         self.evict_slot(slot)
 
     # --- coefficients ----------------------------------------------------------------------------
 
-    def coefficient_in(self, slot: int) -> float:
+    def coefficient_in_slot(self, slot: int) -> float:
         """Return the coefficient of the support in a slot."""
         self._check_slot(slot)
         return self._coefficients[slot]
 
-    def coefficients(self, out: Any) -> int:
+    def write_coefficients(self, out: Any) -> int:
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
-        self._check_buffer(out)
+        _check_buffer(out, len(self._coefficients))
         for slot, coefficient in enumerate(self._coefficients):
             out[slot] = coefficient
         return len(self._coefficients)
 
     def set_coefficients(self, values: Any) -> None:
         """Set the coefficient of each slot; free slots ignore it."""
-        self._check_buffer(values)
+        _check_buffer(values, len(self._coefficients))
         self._coefficients = [float(values[slot]) for slot in range(len(self._coefficients))]
         for slot in self.free_slots:
             self._coefficients[slot] = 0.0
@@ -449,7 +465,7 @@ class ColumnStore:
 
     def add_coefficients(self, values: Any) -> None:
         """Add a number to the coefficient of each slot; free slots ignore it."""
-        self._check_buffer(values)
+        _check_buffer(values, len(self._coefficients))
         for slot, before in enumerate(self._coefficients):
             self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
         for slot in self.free_slots:
@@ -461,16 +477,9 @@ class ColumnStore:
         self._coefficients = [c * before for before in self._coefficients]
         self._last_score = None
 
-    # --- checks of arguments ---------------------------------------------------------------------
-
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
             raise IndexError(f"no support is in slot {slot}")
-
-    def _check_buffer(self, values: Any) -> None:
-        least = len(self._coefficients)
-        if len(values) < least:
-            raise ValueError(f"a buffer of {len(values)} doubles, where {least} are needed")
 
     # --- state, in the form of the compiled store ------------------------------------------------
 
@@ -480,7 +489,7 @@ class ColumnStore:
         ids, values, divisors, norms2 = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self.features):
             norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
-            divisor = 1.0 if self.normalize else _power_of_two(norm2)
+            divisor = 1.0 if self.unit_norm else _power_of_two(norm2)
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
             divisors.append(divisor)
@@ -557,20 +566,33 @@ def prefix_votes(
     averaged: bool,  # noqa: FBT001
 ) -> tuple[float, float]:
     """Score the point under all prefixes of an expansion; return their vote and the last score."""
-    kernels, tie = array("d", bytes(8 * store.capacity)), store.tie
+    kernels, relative_tolerance = array("d", bytes(8 * store.capacity)), store.relative_tolerance
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
     chosen = store.order if slots is None else slots
+    if slots is not None:
+        _check_buffer(slots, 0, "i")
+    _check_buffer(coefficients, len(chosen))
+    _check_buffer(survived, len(chosen) + 1)
     for slot in chosen:
         store._check_slot(slot)  # noqa: SLF001
     for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)
-        score = 0.0 if abs(total) <= tie * magnitude else total
+        score = 0.0 if abs(total) <= relative_tolerance * magnitude else total
         vote += votes * (score if averaged else float(score > 0.0) - float(score < 0.0))
         vote_magnitude += votes * magnitude
-    return (0.0 if averaged and abs(vote) <= tie * vote_magnitude else vote), score
+    return (0.0 if averaged and abs(vote) <= relative_tolerance * vote_magnitude else vote), score
+
+
+def _check_buffer(values: Any, least: int, code: str = "d") -> None:
+    """Check the items of a buffer; `code` is their type, as `struct` writes it."""
+    given = memoryview(values)
+    if given.format != code:
+        raise ValueError(f"a buffer with items of type {given.format!r}, where {code!r} is needed")
+    if len(given) < least:
+        raise ValueError(f"a buffer of {len(given)} items, where {least} are needed")
 
 
 def _power_of_two(norm2: float) -> float:

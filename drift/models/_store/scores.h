@@ -15,10 +15,10 @@
 
 enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 };
 
-/* A sum over slots in fixed lanes. A result within `rounding`, `tie` times the sum of its terms'
-   magnitudes, counts as a tie and is returned as 0. POINTERS declares pointers to the block of slots
-   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `coefficients`, `n`, `tie` and
-   `rounding` of the function around it, and returns from that function. */
+/* A sum over slots in fixed lanes. A result within `error_bound`, `relative_tolerance` times the sum of its
+   terms' magnitudes, counts as a tie and is returned as 0. POINTERS declares pointers to the block of slots
+   from `first` on, KERNEL is the kernel value in one of its lanes. The macro uses `coefficients`, `n`,
+   `relative_tolerance` and `error_bound` of the function around it, and returns from that function. */
 #define DRIFT_SUM(POINTERS, KERNEL)                                                                 \
     do {                                                                                            \
         double sum[DRIFT_LANES] = {0}, size[DRIFT_LANES] = {0};                                     \
@@ -36,12 +36,12 @@ enum { DRIFT_LINEAR = 0, DRIFT_POLYNOMIAL = 1, DRIFT_RBF = 2, DRIFT_CUSTOM = 3 }
                 sum[lane] += sum[lane + half];                                                      \
                 size[lane] += size[lane + half];                                                    \
             }                                                                                       \
-        *rounding = tie * size[0];                                                                  \
-        return fabs(sum[0]) <= *rounding ? 0.0 : sum[0];                                            \
+        *error_bound = relative_tolerance * size[0];                                                \
+        return fabs(sum[0]) <= *error_bound ? 0.0 : sum[0];                                         \
     } while (0)
 
-DRIFT_CLONES static double drift_score_of_kernels(const double *coefficients, const double *kernels, int n, double tie,
-                                             double *rounding) {
+DRIFT_CLONES static double drift_score_of_kernels(const double *coefficients, const double *kernels, int n,
+                                                  double relative_tolerance, double *error_bound) {
     DRIFT_SUM(const double *__restrict k = kernels + first, k[lane]);
 }
 
@@ -86,13 +86,13 @@ DRIFT_CLONES static void drift_polynomial(double *__restrict kernels, const doub
 #undef DRIFT_CASE
 }
 
-/* Shares of the projections of the point onto the supports: kernels / self-kernels, 0 where a self-kernel is not
-   positive. `shares` has the self-kernels before, k(x, x) of each support. */
-DRIFT_CLONES static void drift_shares(double *__restrict shares, const double *__restrict kernels, int n) {
+/* Ratios of the projections of the point onto the supports: kernels / self-kernels, 0 where a self-kernel is not
+   positive. `ratios` has the self-kernels before, k(x, x) of each support. */
+DRIFT_CLONES static void drift_ratios(double *__restrict ratios, const double *__restrict kernels, int n) {
     for (int i = 0; i < n; i++) {
-        int positive = shares[i] > 0.0;
-        double share = kernels[i] / (positive ? shares[i] : 1.0);
-        shares[i] = positive ? share : 0.0;
+        int positive = ratios[i] > 0.0;
+        double ratio = kernels[i] / (positive ? ratios[i] : 1.0);
+        ratios[i] = positive ? ratio : 0.0;
     }
 }
 
@@ -143,7 +143,7 @@ DRIFT_CLONES static void DRIFT_NAME(drift_inner_products)(double *__restrict ker
 DRIFT_CLONES static double DRIFT_NAME(drift_score)(const double *coefficients, const REAL *dots,
                                                   const double *dot_factor, double point_dot_factor,
                                                   const double *cosine_factor, double constant, int n, int degree,
-                                                  double tie, double *rounding) {
+                                                  double relative_tolerance, double *error_bound) {
 #define DRIFT_POINTERS                                                                              \
     const REAL *__restrict dot = dots + first;                                                      \
     const double *__restrict factor = dot_factor + first, *__restrict cosine = cosine_factor + first

@@ -16,7 +16,7 @@ from drift.models._base.examples import content_of
 from drift.models._base.guard import Part
 from drift.models._store import built
 from drift.models._store.coefficients import Coefficients
-from drift.models._store.constants import LARGEST_FACTOR, SMALLEST_FACTOR
+from drift.models._store.constants import MAX_COEFFICIENT_FACTOR, MIN_COEFFICIENT_FACTOR
 from drift.models._store.precision import is_wide
 from drift.models._store.refusals import NO_POINT
 
@@ -171,18 +171,18 @@ class SharedSupports(Part):
 
     def score(self) -> float:
         """Return the point's score, ``sum_i coefficient_i k(x_i, x)``; 0 within rounding of 0."""
-        return self.coefficient_factor * self._score_and_rounding()[0]
+        return self.coefficient_factor * self._score_and_error_bound()[0]
 
     def score_of(self, x: Features) -> float:
         """Read an example as the point and return its score."""
         self.read(x)
         return self.score()
 
-    def rounding(self) -> float:
-        """Return a bound on the rounding error of the score."""
-        return abs(self.coefficient_factor) * self._score_and_rounding()[1]
+    def error_bound(self) -> float:
+        """Return a bound on the rounding error of `score`."""
+        return abs(self.coefficient_factor) * self._score_and_error_bound()[1]
 
-    def _score_and_rounding(self) -> tuple[float, float]:
+    def _score_and_error_bound(self) -> tuple[float, float]:
         """Return the point's score, without the factor, and the bound on its error."""
         shared = self._shared
         if self._point_ended_at == shared.n_examples:
@@ -191,18 +191,19 @@ class SharedSupports(Part):
         if not self._support_is_point and (changed or shared.example is None):
             shared.read_again()
         if self._support_is_point or changed:
-            scores, roundings = shared.coefficients.score(shared.store, self._own)
-            return float(scores[0]), float(roundings[0])
-        scores, roundings = shared.example_scores()
-        return float(scores[self.index]), float(roundings[self.index])
+            scores, error_bounds = shared.coefficients.score(shared.store, self._own)
+            return float(scores[0]), float(error_bounds[0])
+        scores, error_bounds = shared.example_scores()
+        return float(scores[self.index]), float(error_bounds[self.index])
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself."""
-        return (
-            self._shared.store.self_kernel()
-            if self._support_is_point
-            else self._shared.example_self_kernel
-        )
+        shared = self._shared
+        if self._support_is_point:
+            return shared.store.self_kernel()
+        if shared.example is None:
+            raise RuntimeError(NO_POINT)
+        return shared.example_self_kernel
 
     def content(self, x: Features) -> Content:
         """Return the content of the example read last, computed once for all hypotheses."""
@@ -221,7 +222,7 @@ class SharedSupports(Part):
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
         for i, slot in enumerate(self.slots_in_store):
-            yield self._shared.store.support(slot), self.coefficient(i)
+            yield self._shared.store.support_in_slot(slot), self.coefficient(i)
 
     def coefficient(self, i: int) -> float:
         """Return the coefficient of the `i`-th oldest support; negative: from the newest, -1."""
@@ -270,31 +271,31 @@ class SharedSupports(Part):
     def scale_coefficients(self, c: float) -> None:
         """Multiply every coefficient by a number, in constant time."""
         self.coefficient_factor *= c
-        if not SMALLEST_FACTOR < abs(self.coefficient_factor) < LARGEST_FACTOR:
+        if not MIN_COEFFICIENT_FACTOR < abs(self.coefficient_factor) < MAX_COEFFICIENT_FACTOR:
             row = self._shared.coefficients.matrix[self.index]
             self.guard.save(row)
             row *= self.coefficient_factor
             self._note_change()
             self.coefficient_factor = 1.0
 
-    def smallest(self) -> int:
+    def slot_of_smallest(self) -> int:
         """Return the slot of the smallest coefficient, without the newest; of equals the oldest."""
         if len(self.slots_in_store) < 2:
             raise IndexError("no support but the newest")
         slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]
         sizes = np.abs(self._shared.coefficients.matrix[self.index, slots])
-        return int(slots[(sizes <= sizes.min() * (1.0 + self.tie)).argmax()])
+        return int(slots[(sizes <= sizes.min() * (1.0 + self.relative_tolerance)).argmax()])
 
     def nearest(self, slot: int) -> tuple[int, float]:
-        """Make a support the point; return its nearest neighbour's slot and a share to merge."""
+        """Make a support the point; return its nearest neighbour's slot and a ratio to merge."""
         self._support_is_point = True
         self._point_ended_at = 0
         return self._shared.store.nearest(slot, self.slots_in_store)
 
-    def merge(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficient to another's; if they cancel, 0."""
+    def merge(self, slot: int, target: int, ratio: float) -> None:
+        """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0."""
         shared = self._shared
-        shared.coefficients.merge(shared.store, slot, target, share, self._own)
+        shared.coefficients.merge(shared.store, slot, target, ratio, self._own)
         self.evict(self.slots_in_store.index(slot))
 
     # --- what they belong to ----------------------------------------------------------------------
@@ -310,9 +311,9 @@ class SharedSupports(Part):
         return self._shared.store
 
     @property
-    def tie(self) -> float:
-        """A score below this share of its terms' magnitudes is rounding error."""
-        return self._shared.store.tie
+    def relative_tolerance(self) -> float:
+        """A score up to this times the sum of its terms' magnitudes is rounding error."""
+        return self._shared.store.relative_tolerance
 
     @property
     def calibration(self) -> Calibration:

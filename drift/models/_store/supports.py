@@ -32,6 +32,9 @@ __all__ = ["SupportSet"]
 class SupportSet:
     """The supports of one hypothesis, in a store of their own: `Hypothesis`, and more.
 
+    It adds the store's methods for batches and for coefficients by slot, `slots` and `serials`, and
+    sizes for `slot_of_smallest`.
+
     Parameters
     ----------
     kernel
@@ -65,22 +68,22 @@ class SupportSet:
         self.read = store.read
         self.score = store.score
         self.score_of = store.score_of
-        self.rounding = store.rounding
+        self.error_bound = store.error_bound
         self.self_kernel = store.self_kernel
         self.n_supports = store.n_supports
         self.add = store.add
         self.evict = store.evict
         self.scale_coefficients = store.scale_coefficients
-        self.smallest = store.smallest
+        self.slot_of_smallest = store.slot_of_smallest
         self.nearest = store.nearest
         self.merge = store.merge
 
-        self.learn = store.learn
-        self.learn_rows = store.learn_rows
+        self.learn_with = store.learn_with
+        self.learn_rows_with = store.learn_rows_with
         self.score_rows = store.score_rows
         self.class_scores = store.class_scores
         self.scan_classes = store.scan_classes
-        self.coefficients = store.coefficients
+        self.write_coefficients = store.write_coefficients
         self.set_coefficients = store.set_coefficients
         self.add_coefficients = store.add_coefficients
 
@@ -120,11 +123,11 @@ class SupportSet:
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
         for slot in self.slots:
-            yield self.store.support(slot), self.store.coefficient_in(slot)
+            yield self.store.support_in_slot(slot), self.store.coefficient_in_slot(slot)
 
     def coefficient(self, i: int) -> float:
         """Return the coefficient of the `i`-th oldest support; negative: from the newest, -1."""
-        return self.store.coefficient_in(self.store.slot(i))
+        return self.store.coefficient_in_slot(self.store.slot(i))
 
     @property
     def slots(self) -> list[int]:
@@ -144,9 +147,9 @@ class SupportSet:
     # --- what they belong to ----------------------------------------------------------------------
 
     @property
-    def tie(self) -> float:
-        """A score below this share of its terms' magnitudes is rounding error."""
-        return self.store.tie
+    def relative_tolerance(self) -> float:
+        """A score up to this times the sum of its terms' magnitudes is rounding error."""
+        return self.store.relative_tolerance
 
     @property
     def calibration(self) -> Calibration:

@@ -3,8 +3,8 @@
 `_step` learns every example: by `learn_one` or in a batch, with or without a weight, or for one
 class of several. If `_score_is_sum`, the store takes the same step itself (`step` in
 `drift/models/_store/columns_steps.pxi`), and calls no hook for an example above `_update_margin`;
-`Learner` in `learner.py` beside it is what it needs of the model. `Scored` says what flags a class
-may set.
+`SteppedModel` in `stepped_model.py` beside it is what it needs of the model. `Scored` says what
+flags a class may set.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
     def _expansion(self) -> NDArray[np.float64]:
         """Coefficients of the hypothesis as an array of one row, the oldest support first."""
         by_slot = np.zeros(self._supports.capacity)
-        self._supports.coefficients(by_slot)
+        self._supports.write_coefficients(by_slot)
         return by_slot[np.newaxis, self._supports.slots]
 
     def _start_from_zero_instance(self) -> float:
@@ -171,14 +171,14 @@ class KernelClassifier(BinaryLabels, KernelModel):
             except (KeyError, TypeError):
                 pass  # a label that is refused, or a third class
             else:
-                self._supports.learn(x, y, sign, self)
+                self._supports.learn_with(x, y, sign, self)
                 return
         super().learn_one(x, y, w)
 
     def _predict_learn(self, x: Features, y: Label) -> Label:
         labels, sign = self._labels, self._sign(y)
         if self._score_is_sum:
-            score = self._supports.learn(x, y, sign, self)
+            score = self._supports.learn_with(x, y, sign, self)
         else:
             score = self._learn_sign(x, sign, y)
         return labels[score > 0.0]
@@ -207,7 +207,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         # Labels without signs are of more than two classes (`TwoOrMore`). Then Python learns the
         # rows up to the third class. From there on this method is the multiclass template's.
         if labels is None or checked is not None:
-            self._supports.learn_rows(rows, predictions, labels, checked, self)
+            self._supports.learn_rows_with(rows, predictions, labels, checked, self)
         return True
 
     def _score_rows(self, rows: Rows | list[Features], scores: list[Any]) -> None:

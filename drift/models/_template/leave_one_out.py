@@ -32,7 +32,7 @@ class LeaveOneOut(KernelModel):
     def _kernels_by_slot(self, n_scores: int = 1) -> Array:
         """Make room for an example's scores, and return the point's kernel with each slot."""
         if self._rest is None:
-            self._rest = LeaveOneOutScores(n_scores, self._supports.tie)
+            self._rest = LeaveOneOutScores(n_scores, self._supports.relative_tolerance)
         self._rest.widen(n_scores)
         return self._supports.kernels(len(self._rest.sizes))
 

@@ -68,11 +68,11 @@ class MulticlassKernelClassifier(KernelModel):
 
     # --- hooks that an algorithm overrides -----------------------------------------------------
 
-    def _should_update_class(self, k: int, rival: int, margin: float, rounding: float) -> bool:
+    def _should_update_class(self, k: int, rival: int, margin: float, error_bound: float) -> bool:
         """Whether the point, an example of class `k`, changes the prototypes.
 
         `k` is a class index, and so is `rival`, the best other class, -1 without one. `margin` is
-        the score of class `k` minus the rival's, and `rounding` bounds its error. If `margin` is
+        the score of class `k` minus the rival's, and `error_bound` bounds its error. If `margin` is
         above `_class_update_margin` the example must not: a batch does not ask then. `n_mistakes`
         already counts the example.
         """
@@ -107,10 +107,10 @@ class MulticlassKernelClassifier(KernelModel):
         self._prototypes.clear(self._supports.store, slot)
         return slot
 
-    def _merge_support(self, slot: int, target: int, share: float) -> None:
-        """Evict a support and add a share of its coefficients to another's."""
-        self._supports.merge(slot, target, share)
-        self._prototypes.merge(self._supports.store, slot, target, share)
+    def _merge_support(self, slot: int, target: int, ratio: float) -> None:
+        """Evict a support and add its coefficients times a ratio to another's."""
+        self._supports.merge(slot, target, ratio)
+        self._prototypes.merge(self._supports.store, slot, target, ratio)
         self._prototypes.clear(self._supports.store, slot)
 
     # --- one example ---------------------------------------------------------------------------
@@ -130,10 +130,10 @@ class MulticlassKernelClassifier(KernelModel):
             scores = self._score()
         k = prototypes.index_of(y)
         rival = prototypes.rival(scores, k)
-        margin, rounding = prototypes.margin(scores, k, rival)
+        margin, error_bound = prototypes.margin(scores, k, rival)
         if margin <= 0.0:
             self.n_mistakes += 1
-        if self._should_update_class(k, rival, margin, rounding):
+        if self._should_update_class(k, rival, margin, error_bound):
             self.n_updates += 1
             self._update_class(x, k, rival, scores)
         self._calibration.learn_classes(scores, k, self._weight)

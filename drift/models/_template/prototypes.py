@@ -29,16 +29,16 @@ class Prototypes(Coefficients):
         Label by class index.
     matrix : ndarray of shape (room for classes, room for slots)
         The coefficients; 0 in free slots.
-    roundings : ndarray of shape (n_classes,)
+    error_bounds : ndarray of shape (n_classes,)
         Bounds on the rounding errors of the last scores.
     """
 
-    _not_copied = frozenset({"matrix", "roundings"})
+    _not_copied = frozenset({"matrix", "error_bounds"})
 
     def __init__(self) -> None:
         self.labels: list[Label] = []
         super().__init__()
-        self.roundings = np.zeros(0)
+        self.error_bounds = np.zeros(0)
         self._index_by_label: dict[Label, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Prototypes(Coefficients):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.labels, self.matrix, self.roundings = state["labels"], state["matrix"], np.zeros(0)
+        self.labels, self.matrix, self.error_bounds = state["labels"], state["matrix"], np.zeros(0)
         self._index_by_label = state["_numbers"]
 
     def __len__(self) -> int:
@@ -73,10 +73,10 @@ class Prototypes(Coefficients):
 
     def score_point(self, supports: SupportSet) -> Array:
         """Score the point. Scores within rounding of the best are set to the best."""
-        scores, self.roundings = self.score(supports.store, slice(len(self.labels)))
+        scores, self.error_bounds = self.score(supports.store, slice(len(self.labels)))
         if len(scores):
             best = scores.max()
-            scores[scores >= best - 2.0 * self.roundings.max()] = best
+            scores[scores >= best - 2.0 * self.error_bounds.max()] = best
         return scores
 
     def class_hypotheses(self, calibration: Calibration, margin: float) -> ClassHypotheses:
@@ -96,15 +96,15 @@ class Prototypes(Coefficients):
             return -1
         others = scores.copy()
         others[k] = -np.inf
-        return int((others >= others.max() - 2.0 * self.roundings.max(initial=0.0)).argmax())
+        return int((others >= others.max() - 2.0 * self.error_bounds.max(initial=0.0)).argmax())
 
     def margin(self, scores: Array, k: int, rival: int) -> tuple[float, float]:
         """Score of class `k` minus its rival's, and a bound on its error; 0 if within the bound."""
-        margin, rounding = float(scores[k]), float(self.roundings[k])
+        margin, error_bound = float(scores[k]), float(self.error_bounds[k])
         if rival >= 0:
             margin -= float(scores[rival])
-            rounding += float(self.roundings[rival])
-        return 0.0 if abs(margin) <= rounding else margin, rounding
+            error_bound += float(self.error_bounds[rival])
+        return 0.0 if abs(margin) <= error_bound else margin, error_bound
 
     def put(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
         """Set the coefficients of a new support by class index; the index -1 is ignored."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from drift.types import Features, Label
 
-__all__ = ["Learner"]
+__all__ = ["SteppedModel"]
 
 
-class Learner(Protocol):
+class SteppedModel(Protocol):
     """What a store reads and calls of a binary model that it lets learn: a `KernelClassifier`.
 
     The model is a `Part` whose score is the supports' sum. The plain store calls its `_step`. The
@@ -33,7 +33,7 @@ class Learner(Protocol):
 
     @property
     def _update_margin(self) -> float:
-        """An example with a margin above this causes no update. `learn_rows` reads it once."""
+        """An example with a margin above this causes no update. `learn_rows_with` reads it once."""
 
     def _would_adopt(self, y: Label) -> bool:
         """Whether ``_adopt(y)`` would change what the model knows of labels."""
