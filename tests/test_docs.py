@@ -12,6 +12,7 @@ import pytest
 
 import drift
 from drift.cli import app
+from drift.errors import MessageError
 from drift.experiments.arena.models import MODELS as ARENA_MODELS
 from drift.experiments.comparison import statistics
 from drift.models import MODELS
@@ -98,6 +99,18 @@ def test_the_page_on_options_is_what_its_program_writes():
     from tools import options  # noqa: PLC0415 - needs an extra
 
     assert options.PAGE.read_text(encoding="utf-8") == options.page()
+
+
+@pytest.mark.parametrize("value", [None, b"", b"\xff", b"spam", b"spam,x", b",1.5,2"])
+def test_the_codec_of_the_page_on_python_learns_no_message_without_label_or_numbers(value):
+    page = ROOT / "docs" / "kafka_python.md"
+    [(above, code)] = blocks(page.read_text(encoding="utf-8"), "python")
+    try:
+        example = run(page, above, code)["Csv"]().decode(value)
+    except MessageError:
+        assert value != b",1.5,2"
+    else:
+        assert (value, example.label) == (b",1.5,2", None)
 
 
 def test_the_page_on_models_names_the_models_that_there_are():

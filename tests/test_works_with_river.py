@@ -54,7 +54,10 @@ ROWS = {
         "ensemble.StackingClassifier([model, model.clone()], meta_classifier=model.clone())",
     ],
     "drift detector": [
-        "river_drift.DriftRetrainingClassifier(model, river_drift.ADWIN(), False)",
+        (
+            "river_drift.DriftRetrainingClassifier(model, river_drift.ADWIN(), "
+            "train_in_background=False)"
+        ),
     ],
     "rare class": [
         "imblearn.RandomUnderSampler(model, {False: .5, True: .5}, seed=0)",

@@ -29,7 +29,7 @@ worker](monitoring.md) says which to look at first. `python tools/metrics.py` wr
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
 metric. Each links to the paragraph on it. `runbook_url` has the same link: put the address of your
 copy of these pages there. *For* is how long the expression has to hold; without it, the alert fires
-at once.
+as soon as it does. Some expressions are themselves of a span: `DriftStalls` of the last minute.
 
 | alert | fires when | do | severity | for |
 |---|---|---|---|---|

@@ -11,7 +11,6 @@ from drift.cli._kafka import REFUSED
 from drift.cli._learning import Learning
 from drift.cli._settings import ServeOptions
 from drift.cli.consume import Consume
-from drift.cli.serve import Serve
 from drift.consumers.client import consumer, producer
 from drift.consumers.client.topics import known_options
 from drift.consumers.codec import UNSAVED, JsonCodec
@@ -28,21 +27,30 @@ PAGE = ROOT / "docs" / "options.md"
 HEAD = """\
 # All options of a worker
 
-A row is a key of the file that `drift consume --config worker.toml` reads. [Begin with this
-file](operations.md#one-file-for-all-settings).
+Every setting of `drift consume` and `drift serve`, with its default. Most workers need those of
+[this file](operations.md#one-file-for-all-settings). A row is a key of the file that `--config
+worker.toml` names.
 
 - **On the command line** an option overrides the file: `checkpoint_seconds` is
   `--checkpoint-seconds`, unless its row names another. The tables from `[worker]` to `[promote]`
   have such options, `[model]` for the rows below, and `[codec]` for `key`.
-- **`drift serve`** reads the same file, and `[serve]` is for it alone. On its command line it
-  refuses what only a worker uses: {unused}.
+- **`drift serve`** reads the same file, and `[serve]` is for it alone.
 - **Fixed** keys decide what has been learnt: beside old checkpoints, [another value is
-  refused](checkpoints.md#change-the-model). With late labels `max_jump` is fixed, too. All others
-  may change at each start. But `skip`, `allow_empty`, `on_gap` and `max_idle` change what is learnt
-  from then on, or in which order.
+  refused](checkpoints.md#change-the-model). All others may change at each start; those with *from
+  then on* change what is learnt from then on, or in which order.
 - **A duration** is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
 
 `python tools/options.py` writes this page.
+
+## Environment
+
+| variable | meaning |
+|---|---|
+| `DRIFT_KAFKA_...` | It overrides `[kafka]`, as `DRIFT_KAFKA_SASL_PLAIN_PASSWORD` |
+| `DRIFT_REGISTRY_AUTH` | `user:password` for `registry` in `[codec]` |
+| `AWS_...` | Address, region and keys of checkpoints [in S3](checkpoints.md#in-s3) |
+| `TMPDIR` | Folder for notes on checkpoints in S3, which must outlast a restart |
+| `PYTHONPATH` | Where classes of your own are, beside the folder of the start |
 
 ## On the command line alone
 
@@ -66,6 +74,11 @@ TABLES = {
     "model": "`class` is `--model`. Each parameter of the class is a key, too: see [all "
     "models](models.md). `[models.shadow]` has the same keys, for the second model.",
 }
+#: The key of `[codec]` that no dataclass declares, as it names one.
+CLASS = (
+    "| `class` | text | drift's own | yes | `module:Class` of [your own](kafka_python.md); the "
+    "other keys are its parameters |"
+)
 KINDS = {
     bool: "true or false",
     int: "whole number",
@@ -90,12 +103,14 @@ on them:
 |---|---|---|---|
 {defaults}
 
-`acks` cannot be changed; -1 is `all`, too. With `enable_idempotence = false`, an error that passes
+With `enable_idempotence = false`, an error that passes
 may double outputs or change their order. With `isolation_level = "read_uncommitted"`, messages of
 aborted transactions are learnt; a worker that reads late labels always has `"read_committed"`.
 """
-#: Options that are shown though they are kafka-python's, or cannot be changed.
-SHOWN = {"session_timeout_ms", "max_poll_interval_ms", "acks", "enable_idempotence"}
+#: Options that are shown though they are kafka-python's.
+SHOWN = {"session_timeout_ms", "max_poll_interval_ms", "enable_idempotence"}
+#: Keys that change what is learnt, or in which order, from then on.
+ONWARD = {"skip", "allow_empty", "on_gap", "max_idle"}
 #: What makes checkpoints those of another log or model.
 IDENTITY = {
     *("topic", "group", "partition", "labels", "prior"),
@@ -108,14 +123,15 @@ def page() -> str:
     codecs = {one.key: one for kind in (JsonCodec, SchemaCodec) for one in declared(kind)}
     model = [one for one in declared(Learning) if one.key in {"model", "budget", "kernel", "seed"}]
     alone = [one for one in declared(Consume) if one.key in {"config", "bootstrap", "dry_run"}]
-    unused = [f"`{one.flag}`" for one in declared(ServeOptions) if one.field in Serve.unused]
-    head = HEAD.format(alone="\n".join(map(alone_row, alone)), unused=", ".join(unused))
+    head = HEAD.format(alone="\n".join(map(alone_row, alone)))
     parts = [head]
     for table, about in TABLES.items():
         options: Iterable[Option] = {"codec": codecs.values(), "model": model}.get(
             table, [one for one in declared(ServeOptions) if (one.table or "worker") == table]
         )
         rows = [row(one, table) for one in options]
+        if table == "codec":
+            rows.insert(0, CLASS)
         heading = "| key | takes | default | fixed | meaning |\n|---|---|---|---|---|"
         parts.append("\n".join([f"## `[{table}]`\n\n{about}\n\n{heading}", *rows]) + "\n")
     refused = ", ".join(f"`{name}`" for name in sorted(REFUSED))
@@ -136,7 +152,8 @@ def defaults() -> Iterable[str]:
     ):
         for name, value in ours.items():
             if name in SHOWN or (name not in REFUSED and value != theirs[name]):
-                yield f"| `{name}` | {clients} | `{theirs[name]}` | `{value}` |"
+                shown = "the same" if value == theirs[name] else f"`{value}`"
+                yield f"| `{name}` | {clients} | `{theirs[name]}` | {shown} |"
 
 
 def alone_row(one: Option) -> str:
@@ -157,7 +174,7 @@ def row(one: Option, table: str) -> str:
     """Return the row of an option."""
     key = "class" if (table, one.key) == ("model", "model") else one.key
     spelt = "" if key == one.name or table in {"codec", "model"} else f" (`{one.flag}`)"
-    spelt = " (by its place)" if one.argument else spelt
+    spelt = " (first argument)" if one.argument else spelt
     spelt = " (`--keyed`)" if (table, one.key) == ("codec", "key") else spelt
     takes = "duration" if one.duration else KINDS.get(one.kind, "text")
     takes = " or ".join(f"`{choice}`" for choice in one.choices) or takes
@@ -170,9 +187,15 @@ def row(one: Option, table: str) -> str:
         default = "none" if table == "codec" else "must be given"
     elif isinstance(one.default, bool):
         default = f"`{str(one.default).lower()}`"
+    elif one.key.endswith("_bytes"):
+        default = f"{one.default >> 20} MiB"
     else:
         default = f"`{shown}`" if (shown := one.shown()) else "none"
     fixed = "yes" if is_fixed(one, table) else ""
+    if one.key in ONWARD:
+        fixed = "from then on"
+    elif one.key == "max_jump":
+        fixed = "with late labels"
     return f"| `{key}`{spelt} | {takes} | {default} | {fixed} | {meaning} |"
 
 

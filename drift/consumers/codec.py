@@ -135,9 +135,12 @@ class Codec(Protocol):
     ...     def decode(self, value, headers=()):
     ...         try:
     ...             label, *numbers = (value or b"").decode().split(",")
-    ...             return Example(dict(enumerate(map(float, numbers))), label)
+    ...             features = dict(enumerate(map(float, numbers)))
     ...         except ValueError:
     ...             raise MessageError("value", "is no CSV: send label,1.5,2.5") from None
+    ...         if not features:
+    ...             raise MessageError("value", "has no numbers: send label,1.5,2.5")
+    ...         return Example(features, label or None)
     ...
     ...     def encode(self, example):
     ...         return ",".join(map(str, [example.label, *example.features.values()])).encode()

@@ -92,14 +92,20 @@ class JoinOptions:
     grace: float = _option("How long a label waits for its features.", 60.0, least=0, duration=True)
     pending: int = _option("Most features that wait, most labels, and most ids.", 100_000, least=1)
     pending_bytes: int = _option(
-        "Most bytes of features that wait, of labels, and of ids.", 64 << 20, least=1
+        "Most bytes of messages that wait, of labels, and of ids; not memory.", 64 << 20, least=1
     )
-    silence: object | None = _option("Label of features that get none.", None)
+    silence: object | None = _option("Label that features get which have none after `after`.", None)
     after: float | None = _option(
-        "How long features wait before they are learnt by --silence.", None, least=0, duration=True
+        "How long features wait for a label before they get that of `silence`.",
+        None,
+        least=0,
+        duration=True,
     )
     correct_for: float = _option(
-        "How long after that a label may correct them.", 90 * _DAY, least=0, duration=True
+        "How long, once `after` is over, a label may correct them.",
+        90 * _DAY,
+        least=0,
+        duration=True,
     )
 
     def __post_init__(self) -> None:

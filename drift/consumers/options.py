@@ -71,7 +71,7 @@ class _TopicOptions:
         least=0,
     )
     max_jump: float = option(
-        "How far one record moves the time; a longer jump counts if the next record confirms it.",
+        "How far a timestamp may jump, forward or back, before the next record confirms it.",
         3600.0,
         least=0,
         duration=True,
@@ -87,7 +87,7 @@ class _TopicOptions:
         default=True,
     )
     top_probabilities: int = option(
-        "Most probabilities in a prediction, and most scores, the largest.", 100, least=0
+        "How many probabilities and scores a prediction has, the largest ones.", 100, least=0
     )
     positive: object | None = option(
         "Label that recall and precision are of; default: true, or 1, where there is no third one.",
@@ -133,7 +133,9 @@ class _TopicOptions:
     )
     max_models: int = option("Models of keys in memory.", 10_000, least=1, table="keyed")
     prior: bool = option(
-        "Have the model of a new key begin as the topic's own.", default=True, table="keyed"
+        "Let a new key begin with a copy of the model of all keys, not with an empty one.",
+        default=True,
+        table="keyed",
     )
     expire: float | None = option(
         "How long a key is kept that learns nothing; default: for ever.",
@@ -232,7 +234,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
 
     orphans: str | None = option("Topic for labels without features.", None, table="labels")
     timestamps: str = option(
-        "Clock of late labels: the log's, or that of the producers.",
+        "Whose timestamps time late labels: the log's, or those that producers create.",
         "log",
         choices=("log", "create"),
         table="labels",

@@ -106,7 +106,9 @@ class SchemaCodec(JsonCodec):
     """
 
     registry: str = option("Address of the schema registry.")
-    schema_id: int | None = option("Schema to write messages by.", None, least=0)
+    schema_id: int | None = option(
+        "Schema by which a program encodes; no worker does.", None, least=0
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""

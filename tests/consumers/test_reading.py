@@ -12,6 +12,7 @@ from drift.consumers import JsonCodec, WorkerOptions, read_topic
 from drift.consumers.records import Position
 from drift.errors import ConsumerError, MessageError, ParameterError
 from drift.models import LBP
+from drift.testing import consume
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
 from tests.consumers.stepping import close, offsets, until
 from tests.consumers.topics import send
@@ -108,10 +109,11 @@ def test_what_cannot_be_read_is_refused(broker):
 def test_the_page_runs(broker, tmp_path, monkeypatch, capsys):
     """Its pipeline learns in a worker and is stored, and a topic is evaluated in five lines."""
     monkeypatch.chdir(tmp_path)
-    broker.create_topic("orders")
+    for topic in ("orders", "orders.program", "orders.program.dead"):
+        broker.create_topic(topic)
     send(broker, [one._replace(position=Position("orders", 0, 0)) for one in log(0)])
     text = PAGE.read_text("utf-8").replace(
-        '{"bootstrap_servers": "localhost:9092"}', repr(broker.client_args)
+        '{"bootstrap_servers": os.environ["BROKER"]}', repr(broker.client_args)
     )
     codes = re.findall(r"^```py\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     [model] = [code for code in codes if "def scaled" in code]
@@ -127,5 +129,7 @@ def test_the_page_runs(broker, tmp_path, monkeypatch, capsys):
     model = names["folder"].newest(("orders", None)).model
     assert isinstance(model["StandardScaler"], preprocessing.StandardScaler)
     assert model["LBP"].n_updates > 9
+    dead = consume(broker, "orders.program.dead", 1)
+    assert len(dead) + len(consume(broker, "orders.program", 200 - len(dead))) == 200
     exec(evaluation, {})  # noqa: S102 - ours
     assert re.fullmatch(r"Accuracy: \d\d\.\d\d%\n", capsys.readouterr().out)
