@@ -221,11 +221,20 @@ class StructuredProjectron(Guarded, base.Estimator):
         self.n_mistakes = 0
         self.n_updates = 0
         self._pairs: list[Pair] = []  # the supports, the oldest first
-        self._weights: Array = np.zeros(0)
+        self._coefficients: Array = np.zeros(0)
         self._span = ClassProjector()
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()  # with the name that stored models have
+        return {"_weights" if name == "_coefficients" else name: v for name, v in state.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(
+            {"_coefficients" if name == "_weights" else name: v for name, v in state.items()}
+        )
+
     def _score(self, x: Any) -> Score:
-        return Score(x, self.joint_kernel, self._pairs, self._weights)
+        return Score(x, self.joint_kernel, self._pairs, self._coefficients)
 
     def _rival(self, x: Any, score: Score, y: Hashable) -> Hashable | None:
         """Best output other than the true one."""
@@ -273,7 +282,7 @@ class StructuredProjectron(Guarded, base.Estimator):
         if rival is None:
             return
         true, best = score.row(y), score.row(rival)
-        margin, error_bound = _weighted_sum(self._weights, true - best, abs(true) + abs(best))
+        margin, error_bound = _weighted_sum(self._coefficients, true - best, abs(true) + abs(best))
         loss = 1.0 - margin
         if margin > 0.0 and loss <= error_bound:  # a mistake is one, however large its terms are
             return
@@ -288,11 +297,11 @@ class StructuredProjectron(Guarded, base.Estimator):
                 loss, [projection], self.tolerance, error_bound, w, squared=self.squared
             )
             if tau > 0.0:
-                self._span.absorb(self._weights, projection, tau)
+                self._span.absorb(self._coefficients, projection, tau)
                 self.n_updates += 1
             return
         if within(self.tolerance, [projection], squared=self.squared):
-            self._span.absorb(self._weights, projection, w)
+            self._span.absorb(self._coefficients, projection, w)
         else:
             parts = [(y, true, self_kernel, w), (rival, best, rival_self, -w)]
             self._insert(copy.deepcopy(x), parts, shared)
@@ -322,9 +331,9 @@ class StructuredProjectron(Guarded, base.Estimator):
             if part.squared_error > 0.0:
                 self._span.insert(len(self._pairs), part, self._guard)
                 self._pairs.append((x, y))
-                self._weights = np.append(self._weights, sign)
+                self._coefficients = np.append(self._coefficients, sign)
             else:
-                self._span.absorb(self._weights, part, sign)
+                self._span.absorb(self._coefficients, part, sign)
 
     @alone
     def predict_one(self, x: Any, **kwargs: Any) -> Hashable | None:
