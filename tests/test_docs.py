@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import json
 import re
 import tomllib
 from contextlib import redirect_stdout
@@ -12,10 +13,11 @@ import pytest
 
 import drift
 from drift.cli import app
+from drift.engines import step
 from drift.errors import MessageError
 from drift.experiments.arena.models import MODELS as ARENA_MODELS
 from drift.experiments.comparison import statistics
-from drift.models import MODELS
+from drift.models import MODELS, Tracker
 from tests.engines import program
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,6 +137,27 @@ def test_the_page_on_engines_has_a_program_for_each(engine):
     compile(code, engine, "exec")
     assert "broker:1" in code
     assert "import LBP" in code
+
+
+def test_the_page_on_engines_sends_what_its_programs_predict():
+    testing = pytest.importorskip("drift.testing")
+    pytest.importorskip("kafka")
+    pytest.importorskip("confluent_kafka")
+    page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    [(above, code)] = [one for one in blocks(page, "py") if "KafkaProducer" in one[1]]
+    [(_, shown)] = blocks(page, "text")
+    with testing.MockKafka() as broker:
+        broker.create_topic("payments", 8)
+        own = code.replace('bootstrap_servers="localhost:9092"', f"**{broker.client_args!r}")
+        run("engines.md", above, own)["producer"].close()
+        records = testing.consume(broker, "payments", 2)
+    assert {record.key for record in records} == {b"c7"}
+    payments = [json.loads(record.value) for record in records]
+    examples = [(payment["features"], payment.get("label")) for payment in payments]
+    _, predictions = step(None, examples, Tracker(budget=50))
+    pairs = zip(payments, predictions, strict=True)
+    answers = [json.dumps({"id": payment["id"], "predicted": y}) for payment, y in pairs]
+    assert answers == shown.splitlines()
 
 
 def cells(name, part=""):
