@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.kept import runs_of_page
-from drift.experiments.arena.page import standing, verdict
+from drift.experiments.arena.page import absent, standing, verdict
 from drift.experiments.arena.standings import OWN, STRONG, Standings, tally
 from drift.experiments.arena.streams import STREAMS
 
@@ -32,15 +32,16 @@ TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|--
 SUMMARY = f"""\
 On **held-out** streams no constant of the {OWN} was chosen. The **best other** is the model with
 the lowest error on a stream, **chosen in hindsight** among those of drift, {{sources}}. *Ahead* and
-*behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less. *With* a
-rival: the streams on which it ran."""
-SHOWN = ("streams", "labels", "number", "ahead", "level", "behind")
+*behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less. *Rivals*:
+among how many models the best other was chosen, the fewest and the most on a stream."""
+SHOWN = ("streams", "labels", "number", "rivals", "ahead", "by a point", "level", "behind")
 HELDOUT = f"""\
 **Held-out streams**, labels at once: the {{}} of real data, and each other on which the {OWN} is
 behind."""
 BUILT = f"""\
-**Streams that built the {OWN}**, labels at once: expect less on your data. Four of {{number}}. On
-all {{number}} it is ahead on {{}}, level on {{}} and behind on {{}}."""
+**Streams that built the {OWN}**, labels at once: expect less on your data. Four of {{number}}, one
+of each sort: prices, a text, a generated stream, and the one on which it is behind. On all
+{{number}} it is ahead on {{}}, level on {{}} and behind on {{}}."""
 NOTES = """\
 - *Of*: among how many models the best other was chosen; Trackers of another size do not count.{}
 - *PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's.
@@ -67,6 +68,7 @@ def block(standings: Standings) -> str:
     parts = [
         filled(SUMMARY.format(sources=sources)),
         stands(standings),
+        filled(absent(standings)),
         filled(f"{said} ([all tests](docs/arena-errors.md#pairs))"),
         filled(HELDOUT.format(len(real))),
         "\n".join([TABLE, *rows[0]]),
@@ -79,7 +81,11 @@ def block(standings: Standings) -> str:
 
 def stands(standings: Standings) -> str:
     """Return the table that says where the Tracker stands on held-out streams."""
-    rows = [[str(row[name]) for name in SHOWN] for row in standing(standings, "held-out")]
+    rows = [
+        [str(row[name]) for name in SHOWN]
+        for row in standing(standings, "held-out")
+        if "ARF" not in row["streams"]
+    ]
     heads = ["held-out streams", *SHOWN[1:]]
     return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
@@ -111,9 +117,9 @@ def runs_text(standings: Standings, streams: Iterable[str]) -> str:
     }
     several = {stream: runs for stream, runs in several.items() if runs > 1}
     if not several:
-        return "One run each."
-    runs, where = max(several.values()), ", ".join(several)
-    return f"One run each; of forests and bagging on {where} the mean of {runs}."
+        return "One run of each model."
+    runs, where = max(several.values()), " and ".join(several)
+    return f"One run of each model; of forests and bagging on {where} the mean of {runs} seeds."
 
 
 def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:

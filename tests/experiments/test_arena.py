@@ -25,7 +25,7 @@ from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import errors_of, page_of, verdict
-from drift.experiments.arena.standings import Standings, error_after_delay, select
+from drift.experiments.arena.standings import Standings, error_after_delay, rows_after_delay, select
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
 from drift.streams import Documents, Stream
@@ -276,7 +276,7 @@ def test_losses_by_hand():
     tuned = Standings(rows(errors)).losses(tuned=True)
     assert {row["rival"] for row in tuned} == {"PA, tuned"}
     assert [row["gap"] for row in tuned] == pytest.approx([0.29, 0.19, 0.09])
-    assert "| real | at once | 3 | 0 | 0 | 1 | 2 | -5.00 |" in page_of(Standings(rows(errors)))
+    assert "| real | at once | 3 | 2 | 0 | 0 | 1 | 2 | -5.00 |" in page_of(Standings(rows(errors)))
 
 
 def test_losses_on_held_out_streams_come_first():
@@ -292,11 +292,36 @@ def test_losses_on_held_out_streams_come_first():
     text = page_of(Standings(rows(errors) + late))
     half, rest = text.split("## Development streams\n")
     standing, lost = half.split("## Where drift loses\n")
-    assert "| all | 100 rows late | 1 | 0 | 0 | 0 | 1 | -20.00 |" in standing
+    assert "| all | 100 rows late | 1 | 1 | 0 | 0 | 0 | 1 | -20.00 |" in standing
     assert "| steel | 10 | 20.00 | **19.00** | PA | 1 | -1.00 |" in standing
     assert "| steel | 100 rows late | 25.00 | 5.00 | PA | 20.00 |" in lost
+    assert "greatest on a9a by 20 points, with labels at once." in " ".join(lost.split())
     assert "steel" not in rest
     assert "| a9a | real | at once | 30.00 | 10.00 | PA | 20.00 |" in rest
+
+
+def test_rivals_that_ran_late_too_by_hand():
+    """ARF has beaten the Tracker at once, and not run late; PA has on one of two streams."""
+    at_once = {
+        "Tracker": {"steel": 0.2, "sms": 0.2},
+        "PA": {"steel": 0.3, "sms": 0.19},
+        "majority": {"steel": 0.5, "sms": 0.5},
+        "ARF": {"steel": 0.1},
+    }
+    late = {"Tracker": at_once["Tracker"], "PA": {"steel": 0.3}, "majority": at_once["majority"]}
+    text = page_of(Standings(rows(at_once) + rows(late, "100")))
+    assert "| all | at once | 2 | 2-3 | 0 | 0 | 0 | 2 | -5.50 |" in text
+    assert "| all, rivals that ran late, too | at once | 2 | 1-2 | 2 | 2 | 0 | 0 | 20.00 |" in text
+    assert "| all | 100 rows late | 2 | 1-2 | 0 | 0 | 2 | 0 | 0.00 |" in text
+    assert "**With late labels fewer models ran** on held-out streams: not ARF. So" in text
+    assert "fewer models ran" not in page_of(Standings(rows(at_once)))
+
+
+def test_rows_that_count_with_late_labels_by_hand():
+    assert rows_after_delay(20_000) == 18_800  # the third window of 400 ends at row 1,200
+    assert rows_after_delay(1_250) == 250
+    assert rows_after_delay(1_066) == 64  # 47 of 50 windows of 21.32 rows end at row 1,002
+    assert rows_after_delay(900) == 0
 
 
 def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():
@@ -332,8 +357,8 @@ def test_strong_rivals_by_hand():
         record["microseconds"] = 60.0 if record["model"] == "ARF" else 2.0
     text = page_of(Standings(records))
     assert "On 7 of 7 streams" in text
-    assert "| all | at once | 7 | 7 | 7 | 0 | 0 | 5.00 |" in text
-    assert "| with River's ARF (10 trees) | at once | 6 | 6 | 6 | 0 | 0 | 4.50 |" in text
+    assert "| all | at once | 7 | 1-2 | 7 | 7 | 0 | 0 | 5.00 |" in text
+    assert "| with River's ARF (10 trees) | at once | 6 | 2 | 6 | 6 | 0 | 0 | 4.50 |" in text
     assert "MOA's ensembles" not in text
     section = text.split("## Against forests, bagging and boosting\n")[1].split("\n## ")[0]
     flowing = " ".join(section.split())

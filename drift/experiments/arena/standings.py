@@ -10,6 +10,8 @@ import numpy as np
 
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
+from drift.experiments.comparison.evaluation import edges_of
+from drift.experiments.comparison.experiment import Settings
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
 from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
 
@@ -31,6 +33,7 @@ __all__ = [
     "STRONG",
     "Standings",
     "error_after_delay",
+    "rows_after_delay",
     "select",
     "tally",
 ]
@@ -179,6 +182,7 @@ class Standings:
         delay: str | None = None,
         *,
         tuned: bool = False,
+        always: bool = False,
     ) -> dict[str, float]:
         """Errors of the other models that have ended well on a stream, lowest first.
 
@@ -190,6 +194,8 @@ class Standings:
             As for `error`.
         tuned
             Whether they are the tuned ones, not those at their defaults.
+        always
+            Whether they are those alone that have ended well with each delay.
         """
         errors = {
             model: error
@@ -197,6 +203,7 @@ class Standings:
             if not model.startswith(OWN)
             if model.endswith(", tuned") is tuned
             if (error := self.error(stream, model, delay)) is not None
+            if not always or all(self.error(stream, model, d) is not None for d in self.delays)
         }
         return dict(sorted(errors.items(), key=lambda item: (item[1], item[0] not in BASELINES)))
 
@@ -213,10 +220,17 @@ class Standings:
             if any(self.error(stream, model, delay) is not None for model in models)
         ]
 
-    def gaps_of(self, streams: Collection[str], delay: str | None = None) -> list[float]:
-        """By which the best other model is better on each of some streams."""
-        rows = self.gaps()
-        return [row["gap"] for row in rows if row["stream"] in streams and row["delay"] == delay]
+    def gaps_of(
+        self, streams: Iterable[str], delay: str | None = None, *, always: bool = False
+    ) -> list[float]:
+        """By which the best other model, of those that `others` has, is better on each stream."""
+        pairs = (
+            (self.error(stream, OWN, delay), self.others(stream, delay, always=always))
+            for stream in streams
+        )
+        return [
+            ours - min(others.values()) for ours, others in pairs if ours is not None and others
+        ]
 
     def gaps(self, *, tuned: bool = False) -> list[Record]:
         """Compare `OWN` with the best other model on each stream, with each delay.
@@ -332,6 +346,12 @@ def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
         return None
     errors, counts = zip(*known, strict=True)
     return float(np.average(errors, weights=counts))
+
+
+def rows_after_delay(length: int) -> int:
+    """Count the rows of a stream, of so many, that `error_after_delay` is of: whole windows."""
+    edges = edges_of(length, Settings().windows)
+    return length - next((edge for edge in edges if edge >= FIRST), length)
 
 
 def select(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.types import Label
 
-__all__ = ["NO_LABEL", "evaluate"]
+__all__ = ["NO_LABEL", "edges_of", "evaluate"]
 
 #: Status of a run that learnt nothing before its last prediction.
 NO_LABEL = "no label in time"
@@ -105,6 +105,20 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     return record
 
 
+def edges_of(n: int, windows: int) -> list[int]:
+    """Return the rows at which equal parts of a stream begin, and its end.
+
+    Parameters
+    ----------
+    n
+        Rows of the stream.
+    windows
+        How many parts, at most one a row.
+    """
+    edges: list[int] = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
+    return edges
+
+
 class _TimeUpError(Exception):
     """A run has taken longer than it may."""
 
@@ -119,8 +133,7 @@ class _Run:
         positive: Label | None,
     ) -> None:
         self.model, self.examples, self.counted = model, examples, counted
-        n = len(examples)
-        self.edges = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
+        self.edges = edges_of(len(examples), windows)
         self.predictions = Predictions(labels_of(examples), positive)
         self.threshold: float | None = None
         self.sample: Sample | None = None
