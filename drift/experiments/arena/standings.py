@@ -11,7 +11,6 @@ import numpy as np
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
 from drift.experiments.comparison.evaluation import edges_of
-from drift.experiments.comparison.experiment import Settings
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
 from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
 
@@ -350,7 +349,7 @@ def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
 
 def rows_after_delay(length: int) -> int:
     """Count the rows of a stream, of so many, that `error_after_delay` is of: whole windows."""
-    edges = edges_of(length, Settings().windows)
+    edges = edges_of(length)
     return length - next((edge for edge in edges if edge >= FIRST), length)
 
 

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.types import Label
 
-__all__ = ["NO_LABEL", "edges_of", "evaluate"]
+__all__ = ["NO_LABEL", "N_WINDOWS", "edges_of", "evaluate"]
 
 #: Status of a run that learnt nothing before its last prediction.
 NO_LABEL = "no label in time"
+#: Windows of a stream, unless another number is asked for.
+N_WINDOWS = 50
 
 #: Share of a run's time, at most, that looking at the model's memory takes.
 _LOOKING = 0.1
@@ -105,7 +107,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     return record
 
 
-def edges_of(n: int, windows: int) -> list[int]:
+def edges_of(n: int, windows: int = N_WINDOWS) -> list[int]:
     """Return the rows at which equal parts of a stream begin, and its end.
 
     Parameters

@@ -16,7 +16,7 @@ from drift._checks import check_duration, check_integer
 from drift.errors import ParameterError
 from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
-from drift.experiments.comparison.evaluation import evaluate
+from drift.experiments.comparison.evaluation import N_WINDOWS, evaluate
 from drift.experiments.comparison.focus import EVERYTHING, Focus, focus_of
 from drift.experiments.comparison.importances import IMPORTANCES, importance_rows
 from drift.experiments.comparison.protocol import counted_of, forks_of, order_of
@@ -81,7 +81,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     folds: int = 1,
     forks: str = "cross",
     positive: Any = None,
-    windows: int = 50,
+    windows: int = N_WINDOWS,
     shuffled: int | None = None,
     time_limit: float | str | None = None,
     predictions: bool = False,
@@ -298,7 +298,7 @@ class Settings(NamedTuple):
     seeds: int | None = None
     folds: int = 1
     forks: str = "cross"
-    windows: int = 50
+    windows: int = N_WINDOWS
     time_limit: float | None = None
     predictions: bool = False
     explain: bool = False
