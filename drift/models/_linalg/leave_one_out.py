@@ -67,8 +67,9 @@ class LeaveOneOutScores(Part):
         return {"tie": self.relative_tolerance, **others}  # the name that stored models have
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        others = {name: value for name, value in state.items() if name != "tie"}
-        vars(self).update(relative_tolerance=state["tie"], **others)
+        for name, value in state.items():
+            # Interns the name, as unpickling does by itself.
+            setattr(self, "relative_tolerance" if name == "tie" else name, value)
 
     def widen(self, outputs: int) -> None:
         """Make room for more scores of an example."""
