@@ -110,7 +110,7 @@ aborted transactions are learnt; a worker that reads late labels always has `"re
 #: Options that are shown though they are kafka-python's.
 SHOWN = {"session_timeout_ms", "max_poll_interval_ms", "enable_idempotence"}
 #: Keys that change what is learnt, or in which order, from then on.
-ONWARD = {"skip", "allow_empty", "on_gap", "max_idle"}
+ONWARD = {"skip", "allow_empty", "classes", "max_bytes", "require_label", "on_gap", "max_idle"}
 #: What makes checkpoints those of another log or model.
 IDENTITY = {
     *("topic", "group", "partition", "labels", "prior"),
