@@ -106,8 +106,9 @@ def test_what_cannot_be_read_is_refused(broker):
         next(read_topic("t", broker.client_args, pending_byte=3))
 
 
-def test_the_page_runs(broker, tmp_path, monkeypatch, capsys):
+def test_the_page_runs(broker, tmp_path, monkeypatch, capsys, caplog):
     """Its pipeline learns in a worker and is stored, and a topic is evaluated in five lines."""
+    caplog.set_level("INFO", "drift")  # as the program does, and back when the test ends
     monkeypatch.chdir(tmp_path)
     for topic in ("orders", "orders.program", "orders.program.dead"):
         broker.create_topic(topic)
