@@ -72,7 +72,7 @@ _ABOUT_STANDING = f"""\
 On how many streams the {OWN} is ahead of the best other, level with it, or behind. *By a point*:
 ahead by a point or more. *Lead*: in points, the median over the streams. *Rivals*: among how many
 models the best other was chosen, on the stream with the fewest and on that with the most. *With* a
-rival: the streams on which it ran, as slow models did not run, or did not end, on all."""
+rival: the streams on which it ran, as not all models were run on all of them."""
 _ABSENT = """\
 **With late labels fewer models ran** on held-out streams: not {}. So late rows do not compare with
 those of all rivals at once. Row *{}* has, on each stream, the rivals alone that ran with each
@@ -106,9 +106,9 @@ _NO_LOSSES = "On none by a tenth of a point."
 _ABOUT_ERRORS = f"""\
 All errors of [the arena](arena.md), which explains the words: by stream, in the mean, and for pairs
 of models. They are in percent. *Of*: how many models the best other was chosen among; it is not the
-same everywhere, as some take long. Each further column shows one model of its kind. A dash: not
-run, most often as it takes long. *Limit*: out of time. *Failed*: ended by an error. Bold: the lower
-error of the {OWN} and the best other."""
+same everywhere. Each further column shows one model of its kind. A dash: not run, which says
+nothing of the model. *Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of
+the {OWN} and the best other."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
 [One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in percent,
