@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["Averaged"]
-
-#: The names that attributes have in stored models.
-_STORED_NAMES = {
-    "_total_weight": "_n_examples",
-    "_weight_since_update": "_since",
-    "_coefficients": "_held",
-    "_coefficient_sums": "_sums",
-    "_mean_coefficients": "_weights",
-}
-_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
 
 
 class Averaged(Calibrated, ModelWrapper, Scored):
@@ -92,6 +82,14 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         {"_coefficients", "_serials", "_coefficient_sums", "_mean_coefficients"}
     )
     _compiled_code_predicts = False
+
+    _stored_names: ClassVar = {
+        "_total_weight": "_n_examples",
+        "_weight_since_update": "_since",
+        "_coefficients": "_held",
+        "_coefficient_sums": "_sums",
+        "_mean_coefficients": "_weights",
+    }
 
     def __init__(self, model: KernelModel) -> None:
         check_instance("model", model)
@@ -279,11 +277,10 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         return model._prototypes if isinstance(model, MulticlassKernelClassifier) else None
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__() | {"_mean_coefficients": None}
-        return {_STORED_NAMES.get(name, name): value for name, value in state.items()}
+        return super().__getstate__() | {"_weights": None}  # the mean coefficients
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({_NAMES.get(name, name): value for name, value in state.items()})
+        super().__setstate__(state)
         # A model stored before examples were counted has only the sum of their weights.
         self.__dict__.setdefault("_n_learnt", int(self._total_weight))
 

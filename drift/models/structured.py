@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from river import base
@@ -202,6 +202,8 @@ class StructuredProjectron(Guarded, base.Estimator):
     (1, 1)
     """
 
+    _stored_names: ClassVar = {"_coefficients": "_weights"}
+
     def __init__(
         self,
         joint_kernel: JointKernel,
@@ -223,15 +225,6 @@ class StructuredProjectron(Guarded, base.Estimator):
         self._pairs: list[Pair] = []  # the supports, the oldest first
         self._coefficients: Array = np.zeros(0)
         self._span = ClassProjector()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()  # with the name that stored models have
-        return {"_weights" if name == "_coefficients" else name: v for name, v in state.items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(
-            {"_coefficients" if name == "_weights" else name: v for name, v in state.items()}
-        )
 
     def _score(self, x: Any) -> Score:
         return Score(x, self.joint_kernel, self._pairs, self._coefficients)

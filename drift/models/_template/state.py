@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from drift._format import FORMAT, check_format
 from drift.errors import CheckpointError
@@ -11,6 +11,8 @@ from drift.models._state import codec
 from drift.models._store import built
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from drift.models._store.built import Guard
 
 __all__ = ["Calibrated", "Guarded", "Portable", "Stored"]
@@ -19,14 +21,21 @@ __all__ = ["Calibrated", "Guarded", "Portable", "Stored"]
 class Stored(Part):
     """A model whose stored state has a format version."""
 
+    #: Attributes that have another name in stored states.
+    _stored_names: ClassVar[Mapping[str, str]] = {}
+
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_format": FORMAT}
+        stored = self._stored_names
+        state = {stored.get(name, name): value for name, value in self.__dict__.items()}
+        return state | {"_format": FORMAT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         check_format(f"this {type(self).__name__}", state.get("_format", FORMAT - 1))
+        names = {stored: name for name, stored in self._stored_names.items()}
         for name, value in state.items():
             if name != "_format":
-                setattr(self, name, value)  # interns the name, as unpickling does by itself
+                # Interns the name, as unpickling does by itself.
+                setattr(self, names.get(name, name), value)
 
 
 class Guarded(Stored):
