@@ -28,6 +28,7 @@ __all__ = [
     "Run",
     "code_fingerprint",
     "count_in",
+    "edges_of",
     "fingerprint",
     "float64_columns",
     "tell",
@@ -102,6 +103,20 @@ def tell(examples: int) -> None:
     """Say how many examples the run in this process has learnt so far."""
     for counter in _counter:
         counter[0] = examples
+
+
+def edges_of(n: int, windows: int) -> list[int]:
+    """Return the rows at which equal parts of a stream begin, and its end.
+
+    Parameters
+    ----------
+    n
+        Rows of the stream.
+    windows
+        How many parts, at most one a row.
+    """
+    edges: list[int] = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
+    return edges
 
 
 _before: list[str] = []

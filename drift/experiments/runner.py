@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from drift.errors import ParameterError
 from drift.experiments import cluster
 from drift.experiments.folder import locked_folder
-from drift.experiments.jobs import count_in
+from drift.experiments.jobs import count_in, edges_of
 from drift.experiments.results import Results
 from drift.models import OneVsRest, Tracker
 
@@ -97,7 +97,7 @@ def learn(model: Any, X: csr_array, y: NDArray[Any], windows: int = WINDOWS) -> 
     >>> result["mistakes"], result["window_supports"], result["window_errors"]
     (2, [1, 2, 3], [1.0, 1.0, 0.0])
     """
-    edges = np.linspace(0, len(y), min(windows, len(y)) + 1).round().astype(int).tolist()
+    edges = edges_of(len(y), windows)
     mistakes, supports = [], []
     seconds = 0.0
     for start, stop in pairwise(edges):

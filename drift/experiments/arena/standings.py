@@ -10,9 +10,10 @@ import numpy as np
 
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
-from drift.experiments.comparison.evaluation import edges_of
+from drift.experiments.comparison.evaluation import N_WINDOWS
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
 from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
+from drift.experiments.jobs import edges_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -349,7 +350,7 @@ def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
 
 def rows_after_delay(length: int) -> int:
     """Count the rows of a stream, of so many, that `error_after_delay` is of: whole windows."""
-    edges = edges_of(length)
+    edges = edges_of(length, N_WINDOWS)
     return length - next((edge for edge in edges if edge >= FIRST), length)
 
 

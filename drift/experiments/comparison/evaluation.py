@@ -17,7 +17,7 @@ from drift.errors import one_line
 from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
-from drift.experiments.jobs import tell
+from drift.experiments.jobs import edges_of, tell
 from drift.experiments.memory import memory
 from drift.models import Threshold
 from drift.streams.stream import Drift, labels_of, unpacked
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.types import Label
 
-__all__ = ["NO_LABEL", "N_WINDOWS", "edges_of", "evaluate"]
+__all__ = ["NO_LABEL", "N_WINDOWS", "evaluate"]
 
 #: Status of a run that learnt nothing before its last prediction.
 NO_LABEL = "no label in time"
@@ -105,20 +105,6 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
     if predictions:
         record["predictions_made"] = run.kept()
     return record
-
-
-def edges_of(n: int, windows: int = N_WINDOWS) -> list[int]:
-    """Return the rows at which equal parts of a stream begin, and its end.
-
-    Parameters
-    ----------
-    n
-        Rows of the stream.
-    windows
-        How many parts, at most one a row.
-    """
-    edges: list[int] = np.linspace(0, n, min(windows, n) + 1).round().astype(int).tolist()
-    return edges
 
 
 class _TimeUpError(Exception):
