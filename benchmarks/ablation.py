@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import pickle
 import shutil
 import subprocess
@@ -226,15 +225,17 @@ def streams_of(base: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "", f"Deviation of the mean between seeds: {mean:.1f} %."])
 
 
+#: Name of a change that the command line gives.
+YOURS = "your edit"
 HEAD = """\
-| without, or instead | error, % | but for one, % | worst | best | log loss, % | time |
+| change | error, % | one stream left out, % | worst | best | log loss, % | time |
 |---|---|---|---|---|---|---|"""
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
     """Return a table for each part of the Tracker as Markdown."""
     base, paragraphs = results[""], []
-    for part, names in (PARTS | {"Your edit": ["your edit"]}).items():
+    for part, names in (PARTS | {"Your edit": [YOURS]}).items():
         if rows := [row_of(name, results[name], base) for name in names if name in results]:
             paragraphs += [f"### {part}", "\n".join([HEAD, *rows])]
     return "\n\n".join([*paragraphs, "### Streams", streams_of(base)])
@@ -255,11 +256,10 @@ def main() -> None:
         return
     if not chosen.streams:
         chosen.streams = [*STREAMS, *MORE]
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     chosen.output.parent.mkdir(parents=True, exist_ok=True)
     changes: dict[str, list[Edit]] = {name: CHANGES[name] for name in chosen.changes}
     if chosen.edit:
-        changes = {"your edit": chosen.edit}
+        changes = {YOURS: chosen.edit}
     everything: dict[str, list[Edit]] = {"": [], **changes}
     drop_old(
         chosen.output, {fingerprint(edits) for edits in [*everything.values(), *CHANGES.values()]}
