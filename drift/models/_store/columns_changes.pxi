@@ -43,6 +43,21 @@ cdef class Changes(Scores):
 
     def add(self, x, double coefficient):
         """Add an example as the newest support; return its slot."""
+        cdef bint outermost
+        if self.in_update:
+            return self.add_logged(x, coefficient)
+        outermost = self.guard.enter()
+        try:
+            self.guard.join_undoing(self)
+            slot = self.add_logged(x, coefficient)
+        except:
+            self.guard.undo(outermost)
+            raise
+        self.guard.finish(outermost)
+        return slot
+
+    cdef object add_logged(self, x, double coefficient):
+        """Add a support within an update, which undoes what is left if a name's code raises."""
         cdef int slot, k
         cdef int32_t *features
         cdef list owned = None
@@ -71,8 +86,7 @@ cdef class Changes(Scores):
         self.features[slot] = features
         if self.window is not None:
             self.window.mark_changed(slot)
-        if self.in_update:
-            push(&self.added, slot)
+        push(&self.added, slot)
         self.score_valid = self.kernels_valid = self.point_valid = False
         self.sort_point()
         for k in range(self.n_terms):
@@ -316,6 +330,7 @@ cdef class Changes(Scores):
         self.n_slots = self.old_n_slots
         self.coefficient_factor, self.n_added = self.old_coefficient_factor, self.old_n_added
         self.score_valid = self.kernels_valid = self.point_valid = False
+        self.reader = 0  # there is no point
 
     def finish(self):
         """Finish the update; return an exception that a forgotten name's code raised, or None."""

@@ -169,7 +169,7 @@ cdef class Slots:
         for k in range(self.n_live - 1):
             if fabs(size[self.order[k]]) <= least * (1.0 + self.relative_tolerance):
                 return self.order[k]
-        raise IndexError("no support but the newest")
+        raise IndexError("no support but the newest") if self.n_live < 2 else ValueError("all sizes are NaN")
 
     # --- slots, from inside ---------------------------------------------------------------------
 
