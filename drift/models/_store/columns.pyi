@@ -349,13 +349,17 @@ class ColumnStore:
 
     # --- rollback: compiled only, called by the compiled guard ----------------------------------
 
-    # A plain store has `rollback_copy` instead, from which the plain guard restores it.
+    # A compiled `Calibration` has them, too, and the store calls them. A plain object has
+    # `rollback_copy` instead, from which the plain guard restores it.
 
     def start(self) -> None:
         """Start an update: changes can be undone until it is finished."""
 
     def undo(self) -> None:
-        """Restore the state before the update, bit for bit."""
+        """Restore the state before the update, bit for bit.
+
+        If memory is out, sums may be rounded in another order from then on.
+        """
 
     def finish(self) -> BaseException | None:
         """Finish the update; return an exception that a forgotten name's code raised, or None."""

@@ -77,11 +77,11 @@ cdef class Point(Slots):
     cdef double divisor, point_dot_factor, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
-    cdef uint64_t *keys  # work space to sort in, like the next
+    cdef uint64_t *keys  # work space to sort in, like the next; also the result of `Changes.drop_features`
     cdef uint64_t *spare_keys
     cdef int point_room  # of all arrays above
 
-    # What is valid. A change of the supports ends all three, a change of coefficients the last.
+    # What is valid. A change of the supports ends all three, a change of unscaled coefficients the last.
     cdef bint point_valid  # its columns are those of its features
     cdef bint kernels_valid
     cdef bint score_valid  # `point_score`

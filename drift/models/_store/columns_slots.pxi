@@ -218,7 +218,10 @@ cdef class Slots:
         return 0
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
-        """Log a column's conversion between dense and sparse, if there was one."""
+        """Log a column's conversion between dense and sparse, if there was one.
+
+        `reserve_slots` and `Changes.add` have reserved the room.
+        """
         if dense != drift_is_dense(&self.columns[j]) and self.in_update and self.converted.size < self.converted.room:
             push(&self.converted, ~j if dense else j)
 
