@@ -1,5 +1,6 @@
 """A model's bytes give it back as it was; any others are an error, never a crash."""
 
+import math
 import random
 from contextlib import suppress
 
@@ -14,8 +15,9 @@ from drift import _format
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
 from drift.errors import CheckpointError, DamagedCheckpointError
 from drift.kernels import RBF
-from drift.models import LBP, Averaged, KernelClassifier, OneVsRest, Tracker, from_bytes
+from drift.models import LBP, MIRA, Averaged, KernelClassifier, OneVsRest, Tracker, from_bytes
 from drift.models._state.codec import decode, encode
+from drift.models._store.built import Calibration
 
 
 def learnt(model, n=40):
@@ -132,6 +134,47 @@ def use(data):
         return
     with suppress(Exception):  # nonsense in the model, not in memory
         learnt(model, 20).to_bytes()
+
+
+def unlike(labels):
+    """Exchange the first two labels."""
+    labels[:2] = labels[1::-1]
+
+
+@pytest.mark.parametrize(
+    ("model", "forge"),
+    [
+        (LBP(4), lambda m: setattr(m._supports, "budget", 3)),
+        (LBP(4), lambda m: m._supports.store.scale_coefficients(math.nan)),
+        (Averaged(LBP(4)), lambda m: setattr(m, "_calibration", Calibration(math.nan))),
+        (OneVsRest(LBP(4)), lambda m: setattr(m, "_calibration", Calibration(0.0))),
+        (OneVsRest(LBP(4)), lambda m: setattr(m.models["a"]._supports, "coefficient_factor", 0.0)),
+        (OneVsRest(LBP(4)), lambda m: setattr(m.models["a"]._supports, "budget", 3)),
+        (OneVsRest(LBP(4)), lambda m: m._shared.coefficients.matrix.fill(math.nan)),
+        (OneVsRest(LBP(4)), lambda m: m._shared.coefficients.matrix.fill(1.0)),
+        (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes.matrix.fill(math.inf)),
+        (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes.matrix[:3].fill(1.0)),
+        (MIRA(budget=4, cache="fixed"), lambda m: unlike(m._prototypes.labels)),
+        (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes._index_by_label.clear()),
+        (
+            MIRA(budget=4, cache="fixed"),
+            lambda m: setattr(m._prototypes, "matrix", m._prototypes.matrix[:, :5]),
+        ),
+        (
+            MIRA(budget=4, cache="fixed"),
+            lambda m: setattr(m._prototypes, "matrix", m._prototypes.matrix[:2]),
+        ),
+    ],
+)
+def test_a_state_that_contradicts_itself_is_refused(model, forge):
+    model = model.clone()
+    for i in range(40):
+        x = {"u": float(i % 7), "v": float(i % 5), f"w{i % 11}": 1.0}
+        model.learn_one(x, i % 2 if type(model) in {LBP, Averaged} else "abc"[i % 3])
+    from_bytes(model.to_bytes())
+    forge(model)
+    with pytest.raises(CheckpointError, match="inconsistent"):
+        from_bytes(model.to_bytes())
 
 
 @given(st.data())

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 from streams import random_stream
 
-from drift.errors import FeatureError
+from drift.errors import FeatureError, FeatureTypeError
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import Perceptron, compiled
 from drift.models._base.guard import Part
@@ -733,13 +733,37 @@ DAMAGED = [
     {"serials": lambda serials: serials[1:2] + serials[1:]},
     {"serials": lambda serials: array("i", serials)},
     {"n_added": lambda n: -1},
+    {"serials": lambda serials: serials[1:] + array("q", [10**6])},
+    {"n_added": lambda n: 0},
+    {"n_added": lambda n: 2**62},
+    {"n_added": lambda n: 2**63 - 1},
+    {"names": lambda names: [[], *names[1:]]},
+    {"names": lambda names: [("a", []), *names[1:]]},
+    {"names": tuple},
+    {"names": lambda names: None},
+    {"factor": lambda factor: 0.0},
+    {"factor": lambda factor: math.nan},
+    {"factor": lambda factor: math.inf},
+    {"factor": lambda factor: -1e101},
+    {"factor": lambda factor: 1e-101},
+    {"factor": lambda factor: 1},
+    {"weight": lambda weight: array("d", [math.nan]) + weight[1:]},
+    {"weight": lambda weight: array("d", [-math.inf]) + weight[1:]},
+    {"weight": lambda weight: array("d", [1e308]) + weight[1:], "factor": lambda factor: 10.0},
     {"scale": lambda scale: array("d", [0.0]) + scale[1:]},
+    {"scale": lambda scale: array("d", [5e-324]) + scale[1:]},
+    {"scale": lambda scale: array("d", [3.0]) + scale[1:]},
+    {"scale": lambda scale: array("d", [-1.0]) + scale[1:]},
+    {"scale": lambda scale: array("d", [math.nan]) + scale[1:]},
     {"scale": lambda scale: array("d", [math.inf]) + scale[1:]},
     {"squared": lambda squared: array("d", [-1.0]) + squared[1:]},
     {"squared": lambda squared: array("d", [math.nan]) + squared[1:]},
     {"calibration": lambda calibration: calibration[1:] * 2},
     {"calibration": lambda calibration: [*calibration, 1.0]},
+    {"calibration": lambda calibration: None},
     {"calibration": lambda calibration: [0.0, *calibration[1:]]},
+    {"calibration": lambda calibration: [1e4, *calibration[1:]]},
+    {"calibration": lambda calibration: [1.0, 1e301, 1.0]},
     {"calibration": lambda calibration: [*calibration[:2], math.nan]},
 ]
 
@@ -769,10 +793,43 @@ def test_a_damaged_state_is_refused(damage):
     for x, y in random_stream(30):
         model.learn_one(x, y)
     state = model._supports.__getstate__()
-    [(name, change)] = damage.items()
-    state["store"] = state["store"] | {name: change(state["store"][name])}
+    changed = {name: change(state["store"][name]) for name, change in damage.items()}
+    state["store"] = state["store"] | changed
     with pytest.raises(ValueError, match="is inconsistent"):
         SupportSet.__new__(SupportSet).__setstate__(state)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["sizes", "weight", "squared", "serials"])
+def test_a_free_slot_that_has_something_is_refused(make, name):
+    store = make(Linear())
+    for feature in "abc":
+        store.add({feature: 3.0}, 2.0)
+    store.evict(1)
+    state = store.state()
+    assert [state[by_slot][1] for by_slot in (name, "scale")] == [0, 0]
+    changed = state[name][:]
+    changed[1] = 1
+    with pytest.raises(ValueError, match="is inconsistent"):
+        type(store).restore(Linear(), None, state | {name: changed})
+
+
+@BOTH
+def test_what_is_no_state_is_refused(make):
+    for state in (None, [], 3, {}):
+        with pytest.raises(ValueError, match="is inconsistent"):
+            type(make(Linear())).restore(Linear(), None, state)
+
+
+@pytest.mark.usefixtures("tolerance")
+def test_a_budget_below_the_number_of_supports_is_refused():
+    model = Perceptron()
+    for x, y in random_stream(30):
+        model.learn_one(x, y)
+    state = model._supports.__getstate__()
+    SupportSet.__new__(SupportSet).__setstate__(state | {"budget": model.n_supports})
+    with pytest.raises(ValueError, match="there are more supports than `budget`"):
+        SupportSet.__new__(SupportSet).__setstate__(state | {"budget": model.n_supports - 1})
 
 
 @BOTH
@@ -812,6 +869,107 @@ def test_a_buffer_of_another_type_is_refused(make):
         with pytest.raises(ValueError, match="a buffer with items of type"):
             call()
     assert store.score_of({"a": 1.0}) == 3.0
+
+
+@BOTH
+def test_a_buffer_with_gaps_is_refused(make):
+    store = make(Linear())
+    for value in (1.0, 2.0):
+        store.add({"a": value}, 1.0)
+    store.read({"a": 1.0})
+    room, doubles = store.capacity, np.zeros(2)
+    for call in (
+        lambda: store.set_coefficients(np.ones(2 * room)[::2]),
+        lambda: store.write_kernels(np.zeros(2 * room)[::2]),
+        lambda: store.class_scores(np.zeros((2, room), order="F"), doubles, doubles),
+        lambda: store.class_scores(np.zeros((2, 2 * room))[:, ::2], doubles, doubles),
+    ):
+        with pytest.raises(ValueError, match="contiguous"):
+            call()
+
+
+@BOTH
+def test_rows_of_coefficients_need_all_slots_rounded_up(make):
+    store = make(Linear())
+    for value in range(33):
+        store.add({"a": value}, 1.0)
+    store.read({"a": 1.0})
+    scores = np.zeros(2)
+    store.class_scores(np.repeat([[1.0], [2.0]], 48, axis=1), scores, np.zeros(2))
+    assert scores.tolist() == [528.0, 1056.0]
+    with pytest.raises(ValueError, match="another shape than 2 rows for 48 slots"):
+        store.class_scores(np.zeros((2, 47)), scores, np.zeros(2))
+
+
+@BOTH
+def test_a_size_that_is_nan_is_not_the_smallest(make):
+    store = make(Linear())
+    for feature in "abc":
+        store.add({feature: 1.0}, 1.0)
+    sizes = array("d", [math.nan, 3.0, 1.0, *[0.0] * 13])
+    assert store.slot_of_smallest(sizes) == 1
+    sizes[1] = math.nan
+    with pytest.raises(ValueError, match="all sizes are NaN"):
+        store.slot_of_smallest(sizes)
+
+
+class Raising:
+    """A name whose hash raises after so many calls."""
+
+    left = 10**6
+
+    def __hash__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return 1
+
+    def __repr__(self):
+        return "raising"
+
+
+@BOTH
+def test_a_support_is_added_whole_or_not_at_all(make):
+    """Even outside of an update, whichever call of a name's code raises."""
+    kernel, calls = Polynomial(2, 1.0), 0
+    while True:
+        store, name = make(kernel), Raising()
+        for feature in "abc":
+            store.add({feature: 1.0}, 1.0)
+        store.evict(1)
+        before = store.state()
+        x = {"b": 1.0, "c": 2.0, name: 1.0, "z": 4.0}
+        name.left = calls
+        try:
+            store.add(x, 1.0)
+        except KeyboardInterrupt:
+            name.left = 10**6
+        else:
+            break
+        assert store.state() == before
+        with pytest.raises(RuntimeError, match="the store has no point"):
+            store.score()
+        calls += 1
+        assert store.score_of({"a": 2.0}) == 10.0  # (2 + 1)^2 + 1
+        store.add(x, 1.0)
+        assert type(store).restore(kernel, None, store.state()).state() == store.state()
+    assert calls >= 3
+
+
+@BOTH
+@pytest.mark.parametrize("refused", [{"a": math.inf}, {"a": 1e200}, {"a": "x"}, {"b": []}, 3])
+def test_a_refused_example_leaves_no_point(make, refused):
+    store = make(Linear())
+    store.add({"a": 1.0}, 1.0)
+    store.read({"a": 5.0})
+    assert store.self_kernel() == 25.0
+    with pytest.raises((FeatureError, FeatureTypeError)):
+        store.read(refused)
+    for use in (*uses_of_the_point(store), store.self_kernel):
+        with pytest.raises(RuntimeError, match="the store has no point"):
+            use()
+    store.read({"a": 5.0})
+    assert (store.score(), store.self_kernel()) == (5.0, 25.0)
 
 
 @BOTH

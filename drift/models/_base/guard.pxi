@@ -164,11 +164,14 @@ cdef class Guard:
                     for item in <list>value:
                         self.join(item)
             else:
-                owner = getattr(value, "store", value)
-                address = <size_t><void *>owner
-                if address not in self.self_undoing:
-                    owner.start()
-                    self.self_undoing[address] = owner
+                self.join_undoing(getattr(value, "store", value))
+
+    cdef join_undoing(self, owner):
+        """Add an object that undoes its own changes to the current update."""
+        address = <size_t><void *>owner
+        if address not in self.self_undoing:
+            owner.start()
+            self.self_undoing[address] = owner
 
     def save(self, array, int slot=-1):
         """Save an array, or one slot of its last axis, for a rollback; `check_saved` says which."""

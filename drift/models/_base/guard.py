@@ -208,8 +208,14 @@ class Guard:
         return result
 
     def join(self, part: Part) -> None:
-        """Add a part, and the parts that it contains, to the current update."""
+        """Add a part, and the parts that it contains, to the current update.
+
+        The plain store adds itself, to be changed outside of a model's update.
+        """
         assert self._log is not None  # noqa: S101
+        if kind_of(type(part)) == Kind.SELF_UNDOING:  # type: ignore[arg-type]  # which has a hash
+            self._join_undoing(part)
+            return
         if id(part) in self._joined:
             return
         self._joined.add(id(part))
@@ -226,10 +232,13 @@ class Guard:
                     for item in value:
                         self.join(item)
             elif kind == Kind.SELF_UNDOING:
-                owner = getattr(value, "store", value)
-                if id(owner) not in self._joined:
-                    self._joined.add(id(owner))
-                    self._log.append(partial(setattr, owner, "__dict__", owner.rollback_copy()))
+                self._join_undoing(getattr(value, "store", value))
+
+    def _join_undoing(self, owner: Any) -> None:
+        """Add an object that undoes its own changes to the current update."""
+        if self._log is not None and id(owner) not in self._joined:
+            self._joined.add(id(owner))
+            self._log.append(partial(setattr, owner, "__dict__", owner.rollback_copy()))
 
     def save(self, array: Any, slot: int = -1) -> None:
         """Save an array, or one slot of its last axis, for a rollback; `check_saved` says which."""

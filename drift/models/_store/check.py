@@ -1,7 +1,9 @@
-"""Checks of a stored column store, for compiled code to stay within its memory.
+"""Checks of stored states: a state is refused, or what is built from it is consistent.
 
-The store reads and writes memory at the slots and columns that its state names, so every one of
-them is checked before a store is built: a damaged pickle or checkpoint is an error, never a crash.
+Consistent means that it does what its contract says, that both stores give the same results, and
+that its copies continue as it does. So a damaged pickle or checkpoint is an error, and never a
+crash: the compiled store reads and writes memory at the slots and columns that a state names. A
+number that a sound model could have as well, such as another coefficient, is not noticed.
 """
 
 from __future__ import annotations
@@ -13,12 +15,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._base.examples import LARGEST
-from drift.models._store.constants import MAX_FLOAT32_ZERO, SPARSE
+from drift.models._store.calibration import MAX_SLOPE, MAX_SQUARE, MIN_SLOPE
+from drift.models._store.constants import (
+    MAX_COEFFICIENT_FACTOR,
+    MAX_FLOAT32_ZERO,
+    MIN_COEFFICIENT_FACTOR,
+    SPARSE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["check_budget", "check_shared", "check_store", "distinct"]
+__all__ = [
+    "check_budget",
+    "check_calibration",
+    "check_coefficients",
+    "check_prototypes",
+    "check_shared",
+    "check_store",
+    "distinct",
+]
 
 #: Slots and columns are 32-bit numbers.
 _MAX_NUMBER = 2**31 - 1
@@ -26,6 +42,8 @@ _MAX_NUMBER = 2**31 - 1
 _SLACK = 64
 #: Far above all stored values, which are 1 or less, and within float32's range.
 _MAX_VALUE = 2.0**127
+#: Serial numbers are 64-bit numbers, and no model lives to see this one.
+_MAX_SERIAL = 2**62
 #: Types of the arrays of a store's state.
 _ARRAYS = {
     **dict.fromkeys(("sizes", "ids"), "i"),
@@ -41,7 +59,7 @@ _KEYS = {
 
 def _check(holds: Any, problem: str) -> None:
     if not holds:
-        raise ValueError(f"the state of a column store is inconsistent: {problem}")
+        raise ValueError(f"a stored state is inconsistent: {problem}")
 
 
 def distinct(numbers: Sequence[Any], below: int) -> set[int]:
@@ -59,12 +77,11 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
     return unique
 
 
-def check_budget(budget: Any) -> None:
-    """Raise ValueError unless it is a budget or None."""
-    _check(
-        budget is None or (type(budget) is int and 1 <= budget <= _MAX_NUMBER),
-        "`budget` is out of range",
-    )
+def check_budget(budget: Any, n_supports: int = 0) -> None:
+    """Raise ValueError unless it is None, or a budget for this number of supports."""
+    if budget is not None:
+        _check(type(budget) is int and 1 <= budget <= _MAX_NUMBER, "`budget` is out of range")
+        _check(n_supports <= budget, "there are more supports than `budget`")
 
 
 def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
@@ -77,15 +94,16 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     exact
         Whether the store keeps float64 values even if its columns are not `wide`.
     """
+    _check(type(state) is dict, "it is not a dict")
     _check(state.keys() >= _KEYS, f"without {sorted(_KEYS - state.keys())}")
     for name, code in _ARRAYS.items():
         given = state[name]
         _check(type(given) is array and given.typecode == code, f"`{name}` has another type")
+    _check(type(state["names"]) is list, "`names` is not a list")
     used, columns = len(state["sizes"]), len(state["names"])
     capacity, largest = state["capacity"], state["most"]
     _check(type(state["wide"]) is bool, "`wide` is not a bool")
-    _check(type(state["factor"]) is float, "`factor` is not a float")
-    _check_calibration(state["calibration"])
+    check_calibration(state["calibration"])
     _check(type(largest) is float and 0.0 < largest <= LARGEST, "`most` is out of range")
     for name in ("weight", "scale", "squared", "serials"):
         _check(len(state[name]) == used, f"`{name}` has another length")
@@ -106,20 +124,41 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     _check((cells[1:] != cells[:-1]).all(), "a support has a feature twice")
     _check_columns(state, np.bincount(ids, minlength=columns).tolist())
     free = distinct(state["free_slots"], used)
-    _check(not any(state["sizes"][slot] for slot in free), "a free slot has features")
+    for name in ("sizes", "weight", "squared", "serials"):
+        _check(not any(state[name][slot] for slot in free), f"`{name}` of a free slot is not 0")
     for slot, (divisor, norm2) in enumerate(zip(state["scale"], state["squared"], strict=True)):
-        _check(slot in free or 0.0 < divisor < math.inf, "`scale` of a support is out of range")
         _check(0.0 <= norm2 <= LARGEST, "`squared` is out of range")
+        _check(slot in free or _divides(divisor, norm2), "`scale` does not fit `squared`")
+    check_coefficients(state["weight"], state["factor"])
     _check_order(state, free)
 
 
-def _check_calibration(arguments: Any) -> None:
-    """Check the arguments of a `Calibration`."""
+def _divides(divisor: float, norm2: float) -> bool:
+    """Whether a store may divide the values of a support with this squared norm by that."""
+    # The power of two above the norm; 1 if the kernel normalises examples, or the norm is 0.
+    above = (0.5, math.frexp(math.sqrt(norm2))[1] + 1)
+    return divisor == 1.0 or math.frexp(divisor) == above
+
+
+def check_coefficients(unscaled: Any, factor: Any) -> None:
+    """Raise ValueError if coefficients, or the factor of them all, are out of range."""
+    _check(
+        type(factor) is float and MIN_COEFFICIENT_FACTOR < abs(factor) < MAX_COEFFICIENT_FACTOR,
+        "`factor` is out of range",
+    )
+    largest = float(np.abs(unscaled).max(initial=0.0))  # NaN if one is
+    _check(max(abs(factor), 1.0) * largest < math.inf, "a coefficient is not finite")
+
+
+def check_calibration(arguments: Any) -> None:
+    """Raise ValueError unless these are the arguments of a `Calibration`."""
     _check(
         type(arguments) is list
         and len(arguments) == 3
-        and all(type(number) is float and 0.0 <= number < math.inf for number in arguments)
-        and arguments[0] > 0.0,
+        and all(type(number) is float for number in arguments)
+        and MIN_SLOPE <= arguments[0] <= MAX_SLOPE
+        and 0.0 <= arguments[1] <= MAX_SQUARE
+        and 0.0 <= arguments[2] < math.inf,
         "`calibration` is out of range",
     )
 
@@ -127,26 +166,32 @@ def _check_calibration(arguments: Any) -> None:
 def _check_order(state: dict[str, Any], free: set[int]) -> None:
     """Check the serial numbers against the slots in use."""
     serials, n_added = state["serials"], state["n_added"]
-    _check(min(serials, default=0) >= 0, "a serial number is negative")
+    _check(type(n_added) is int and 0 <= n_added < _MAX_SERIAL, "`n_added` is out of range")
+    _check(
+        0 <= min(serials, default=0) <= max(serials, default=0) <= n_added,
+        "a serial number is out of range",
+    )
     _check(
         len({*serials} - {0}) == len(serials) - len(free),
         "a support has no serial number of its own",
     )
-    _check(not any(serials[slot] for slot in free), "a free slot has a serial number")
-    _check(type(n_added) is int and 0 <= n_added < 2**63, "`n_added` is out of range")
 
 
 def _check_columns(state: dict[str, Any], counts: list[int]) -> None:
     """Check free columns, names and dense columns against the number of values in each column."""
     names, columns = state["names"], len(counts)
     free = distinct(state["free_columns"], columns)
-    _check(type(names) is list and all(names[j] is None for j in free), "a free column has a name")
+    _check(all(names[j] is None for j in free), "a free column has a name")
     _check(
         counts.count(0) == len(free) and not any(counts[j] for j in free),
         "a column without values is not free",
     )
     taken = [name for j, name in enumerate(names) if j not in free] if free else names
-    _check(len({*taken}) == len(taken), "a name is there twice")
+    try:
+        distinct_names = {*taken}
+    except TypeError as problem:
+        raise ValueError(f"a stored state is inconsistent: a name is no key: {problem}") from None
+    _check(len(distinct_names) == len(taken), "a name is there twice")
     # A dense column needs enough values, or a forged state could exhaust the memory.
     dense, least = distinct(state["dense"], columns), state["capacity"] // SPARSE
     _check(all(counts[j] >= least for j in dense), "a dense column has too few values")
@@ -155,7 +200,8 @@ def _check_columns(state: dict[str, Any], counts: list[int]) -> None:
 def check_shared(shared: Any, parts: list[Any]) -> None:
     """Raise ValueError if a `SharedStore` contradicts its `SharedSupports`.
 
-    `users` of a slot must count the hypotheses that have it as a support.
+    `users` of a slot must count the hypotheses that have it as a support, and no other hypothesis
+    may have a coefficient there.
     """
     state = shared.store.state()
     room, used = shared.store.capacity, len(state["sizes"])
@@ -168,13 +214,39 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
         shared.users.dtype == np.int64 and shared.users.shape == (room,),
         "`users` has another type or shape",
     )
-    counted = np.zeros(room, dtype=np.int64)
+    has = np.zeros(shape, dtype=bool)
     distinct([part.index for part in parts], len(parts))
     for part in parts:
-        check_budget(part.budget)
-        _check(type(part.coefficient_factor) is float, "`factor` is not a float")
-        counted[list(distinct(part.slots_in_store.tolist(), used))] += 1
+        check_budget(part.budget, len(part))
+        check_coefficients(matrix[part.index], part.coefficient_factor)
+        has[part.index, list(distinct(part.slots_in_store.tolist(), used))] = True
+    _check(not matrix[~has].any(), "a hypothesis has a coefficient without its support")
+    counted = has.sum(axis=0)
     live = np.ones(used, dtype=bool)
     live[state["free_slots"]] = False
     _check((counted == shared.users).all(), "`users` does not count the hypotheses")
     _check(((counted[:used] > 0) == live).all(), "a support has no hypothesis")
+
+
+def check_prototypes(prototypes: Any, supports: Any) -> None:
+    """Raise ValueError if `Prototypes` contradict themselves, or the `SupportSet` under them."""
+    labels, numbers, matrix = prototypes.labels, prototypes._index_by_label, prototypes.matrix  # noqa: SLF001
+    _check(type(labels) is list and type(numbers) is dict, "no labels of classes")
+    _check(
+        [*numbers.items()] == [(label, k) for k, label in enumerate(labels)],
+        "the classes' labels and numbers differ",
+    )
+    slots = supports.slots
+    _check(
+        type(matrix) is np.ndarray
+        and matrix.dtype == np.float64
+        and matrix.ndim == 2
+        and matrix.flags.c_contiguous
+        and len(matrix) >= len(labels)
+        and (not slots or matrix.shape[1] >= supports.capacity),
+        "`matrix` has another type or shape",
+    )
+    check_coefficients(matrix, 1.0)
+    has = np.zeros(matrix.shape, dtype=bool)
+    has[: len(labels), slots] = True
+    _check(not matrix[~has].any(), "a class has a coefficient without a support")

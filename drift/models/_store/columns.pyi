@@ -40,12 +40,12 @@ class Calibration:
 class ColumnStore:
     """The column store: supports by feature, and the score of an example.
 
-    The point is the example or support that was read last. It must be read again after a support
-    was added or evicted, after an update that was undone, and after an example that was refused:
-    until then what needs its features raises RuntimeError. A slot is the place of one support;
-    there are `capacity` at most. What takes a slot raises IndexError if no support is there.
-    Buffers by slot, such as `out`, have a double for each slot. A buffer of another type, or with
-    fewer items, raises ValueError.
+    The point is the example or support that was read last. There is none after an update that was
+    undone, or an example that was refused: what needs it raises RuntimeError until another is read.
+    So does what needs its features, all but `self_kernel`, after a support was added or evicted.
+    A slot is the place of one support; there are `capacity` at most. What takes a slot raises
+    IndexError if no support is there. Buffers by slot, such as `out`, have a double for each slot.
+    A buffer of another type, with fewer items, or not contiguous, raises ValueError.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ class ColumnStore:
     largest_self_kernel
         A larger k(x, x) is refused, for kernels that grow with x.
     capacity
-        Number of slots for which there is memory.
+        Number of slots for which there is memory, a multiple of `LANES`. The plain store needs none
+        ahead: it gives the least that has all slots.
     """
 
     guard: Guard
@@ -135,7 +136,8 @@ class ColumnStore:
         Parameters
         ----------
         coefficients
-            A row for each set, at least `capacity` wide, with zeros after the last slot.
+            A row for each set, `capacity` wide or wider, with zeros after the last slot. It may be
+            narrower if all slots fit, rounded up to a multiple of `LANES`.
         scores
             Gets the score of each set; 0 within rounding of 0.
         error_bounds
@@ -238,12 +240,13 @@ class ColumnStore:
     def add(self, x: Features, coefficient: float) -> int:
         """Add an example as the newest support; return its slot.
 
-        It is read first, unless it is the point already. It is not the point any more then.
+        It is read first, unless it is the point already. It is not the point any more then. If
+        anything fails, the code of a name included, the supports do not change.
 
         Raises
         ------
         FeatureError, FeatureTypeError
-            As by `read`, or k(x, x) of a user's kernel is not finite. The supports do not change.
+            As by `read`, or k(x, x) of a user's kernel is not finite.
         """
 
     def evict(self, i: int) -> int:
@@ -261,12 +264,14 @@ class ColumnStore:
         Parameters
         ----------
         sizes
-            Size by slot; by default the magnitude of the coefficient.
+            Size by slot; by default the magnitude of the coefficient. NaN is never the smallest.
 
         Raises
         ------
         IndexError
             There are fewer than two supports.
+        ValueError
+            All sizes are NaN.
         """
 
     def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]:
@@ -327,7 +332,7 @@ class ColumnStore:
         - ``serials``: serial number by slot, 0 in a free one;
         - ``sizes``: number of features by slot;
         - ``ids``, ``values``: column and stored value of each feature, slot after slot;
-        - ``scale``: what each slot's values were divided by, to be stored;
+        - ``scale``: what each slot's values were divided by, to be stored; 0 for a free one;
         - ``squared``: |x|^2 by slot; of the stored values if the kernel normalises examples;
         - ``weight``, ``factor``: coefficient by slot, and the factor of them all.
         """
@@ -339,18 +344,22 @@ class ColumnStore:
         Raises
         ------
         ValueError
-            The state is inconsistent.
+            The state is inconsistent; `check.py` says what that means.
         """
 
     # --- rollback: compiled only, called by the compiled guard ----------------------------------
 
-    # A plain store has `rollback_copy` instead, from which the plain guard restores it.
+    # A compiled `Calibration` has them, too, and the store calls them. A plain object has
+    # `rollback_copy` instead, from which the plain guard restores it.
 
     def start(self) -> None:
         """Start an update: changes can be undone until it is finished."""
 
     def undo(self) -> None:
-        """Restore the state before the update, bit for bit."""
+        """Restore the state before the update, bit for bit.
+
+        If memory is out, sums may be rounded in another order from then on.
+        """
 
     def finish(self) -> BaseException | None:
         """Finish the update; return an exception that a forgotten name's code raised, or None."""

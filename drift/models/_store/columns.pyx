@@ -11,7 +11,8 @@ less than 1: this rounds nothing, and float32 cannot overflow. `dot_factor` reve
 Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
-derives from the one before, declares its own attributes, and calls no method of a later layer:
+derives from the one before and calls no method of a later layer. An attribute is declared in the
+lowest layer that uses it, though a later one may own it, as `Changes` owns the log of columns:
 
 =======================  ===========  =============================================================
 `columns_slots.pxi`      `Slots`      columns, their names, and the slots of supports

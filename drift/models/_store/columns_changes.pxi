@@ -4,7 +4,8 @@
 # update is finished, so that undoing it allocates nothing and runs none of the caller's code.
 #
 # What changes something must
-# - reserve memory before it changes anything, so that it fails as a whole;
+# - reserve memory before it changes anything, so that it fails as a whole. Only `add` may fail in between, because
+#   it needs columns and calls the code of names. So it always runs within an update, which undoes it;
 # - log what `undo` cannot restore otherwise: `save_coefficients` before a coefficient of a remaining support changes;
 # - set to False what is not valid any more of `point_valid`, `kernels_valid` and `score_valid`;
 # - call `window.mark_changed(slot)` if it writes values into a slot, or later rows of the batch use old sums.
@@ -30,6 +31,7 @@ cdef class Changes(Scores):
     cdef double *old_coefficients  # unscaled
     cdef int old_coefficients_room
     cdef Stack added  # slots
+    cdef int n_values_added  # in them
     cdef Evicted *evicted
     cdef int n_evicted, evicted_room
 
@@ -43,6 +45,21 @@ cdef class Changes(Scores):
 
     def add(self, x, double coefficient):
         """Add an example as the newest support; return its slot."""
+        cdef bint outermost
+        if self.in_update:
+            return self.add_logged(x, coefficient)
+        outermost = self.guard.enter()
+        try:
+            self.guard.join_undoing(self)
+            slot = self.add_logged(x, coefficient)
+        except:
+            self.guard.undo(outermost)
+            raise
+        self.guard.finish(outermost)
+        return slot
+
+    cdef object add_logged(self, x, double coefficient):
+        """Add a support within an update, which undoes what is left if a name's code raises."""
         cdef int slot, k
         cdef int32_t *features
         cdef list owned = None
@@ -57,10 +74,12 @@ cdef class Changes(Scores):
                 owned = self.read_any(x)
         if self.kernel_kind == DRIFT_CUSTOM:
             self.self_kernel()  # every score of this support would be refused if it is not finite
-        reserve(&self.added, 1)
-        reserve(&self.converted, 2 * (self.n_terms + self.n_unknown))  # for its addition and removal
         if not self.free_slots.size:
             self.reserve_slots(self.n_slots + 1)
+        reserve(&self.added, 1)
+        self.n_values_added += self.n_terms + self.n_unknown
+        # Adding a value may convert its column, and removing any of the update's values may, too.
+        reserve(&self.converted, 2 * self.n_values_added)
         features = <int32_t *>grown(NULL, (self.n_terms + self.n_unknown) * sizeof(int32_t))
         if self.free_slots.size:
             self.free_slots.size -= 1
@@ -71,8 +90,7 @@ cdef class Changes(Scores):
         self.features[slot] = features
         if self.window is not None:
             self.window.mark_changed(slot)
-        if self.in_update:
-            push(&self.added, slot)
+        push(&self.added, slot)
         self.score_valid = self.kernels_valid = self.point_valid = False
         self.sort_point()
         for k in range(self.n_terms):
@@ -132,7 +150,7 @@ cdef class Changes(Scores):
         if self.n_evicted == self.evicted_room:
             self.evicted = <Evicted *>grown(self.evicted, (2 * self.evicted_room + 8) * sizeof(Evicted))
             self.evicted_room = 2 * self.evicted_room + 8
-        self.reserve_point(self.n_features[slot])
+        self.reserve_point(self.n_features[slot])  # for `keys` in `drop_features`; a restored support was never read
         evicted = &self.evicted[self.n_evicted]
         evicted.slot, evicted.serial = slot, self.serials[i]
         evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficient[slot], self.dot_factor[slot]
@@ -259,11 +277,11 @@ cdef class Changes(Scores):
         self.old_capacity, self.old_n_columns = self.capacity, self.n_columns
         self.fewest_free = self.free_columns.size
         self.named.size = self.converted.size = self.added.size = self.n_evicted = 0
-        self.coefficients_saved = False
+        self.coefficients_saved, self.n_values_added = False, 0
         self.calibration.start(); self.in_update = True
 
     def undo(self):
-        """Restore the state before the update, bit for bit."""
+        """Restore the state before the update, bit for bit unless memory is out: see `make_dense` below."""
         cdef int k, j, slot
         cdef Evicted *evicted
         # The order: supports that the update added stand after the old ones. Evicted ones return to their positions,
@@ -312,10 +330,11 @@ cdef class Changes(Scores):
                 if max(j, ~j) < self.n_columns:
                     self.make_dense(max(j, ~j), j < 0)
             except MemoryError:
-                pass  # the other form has the same values
+                pass  # the other form has the same values, but the order of their sums may differ
         self.n_slots = self.old_n_slots
         self.coefficient_factor, self.n_added = self.old_coefficient_factor, self.old_n_added
         self.score_valid = self.kernels_valid = self.point_valid = False
+        self.reader = 0  # there is no point
 
     def finish(self):
         """Finish the update; return an exception that a forgotten name's code raised, or None."""

@@ -64,7 +64,7 @@ cdef class Point(Slots):
     cdef bint plain  # reading it runs none of the caller's code
     cdef bint by_index  # it is a row of an array
     cdef object row_names  # of the array's columns; None for numbers
-    cdef unsigned long reader  # the thread that read it; 0: none has yet
+    cdef unsigned long reader  # the thread that read it; 0: there is no point
     cdef readonly int64_t n_read  # number of points read
     cdef PyObject *step_example  # the example of the current step, as long as it is the point; else NULL
 
@@ -77,11 +77,11 @@ cdef class Point(Slots):
     cdef double divisor, point_dot_factor, point_norm2, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
-    cdef uint64_t *keys  # work space to sort in, like the next
+    cdef uint64_t *keys  # work space to sort in, like the next; also the result of `Changes.drop_features`
     cdef uint64_t *spare_keys
     cdef int point_room  # of all arrays above
 
-    # What is valid. A change of the supports ends all three, a change of coefficients the last.
+    # What is valid. A change of the supports ends all three, a change of unscaled coefficients the last.
     cdef bint point_valid  # its columns are those of its features
     cdef bint kernels_valid
     cdef bint score_valid  # `point_score`
@@ -104,7 +104,7 @@ cdef class Point(Slots):
     # Another thread can run only during the caller's code, or between two calls.
 
     cdef int check_reader(self) except -1:
-        """Raise RuntimeError if no thread has read a point, or another one."""
+        """Raise RuntimeError if there is no point, or another thread has read it."""
         if self.reader != PyThread_get_thread_ident():
             raise RuntimeError(IN_USE if self.reader else NO_POINT)
         return 0
@@ -139,7 +139,7 @@ cdef class Point(Slots):
     cdef int start_point(self) except -1:
         """Save the previous point, to recognise it; there is no point until `end_point`."""
         self.guard.check()
-        self.reader = PyThread_get_thread_ident()
+        self.reader = 0
         self.terms, self.previous_terms = self.previous_terms, self.terms
         self.previous_n_terms = self.n_terms if self.score_valid or self.kernels_valid else -1
         self.score_was_valid, self.kernels_were_valid = self.score_valid, self.kernels_valid
@@ -188,6 +188,7 @@ cdef class Point(Slots):
             self.score_valid, self.kernels_valid = self.score_was_valid, self.kernels_were_valid
             self.sorted_terms_valid = True  # as the previous point, which is equal
         self.point_valid = True
+        self.reader = PyThread_get_thread_ident()
         return True
 
     cdef void sort_point(self) noexcept:
@@ -220,6 +221,8 @@ cdef class Point(Slots):
             self.read_row_at(view, x.i)
             return
         else:
+            self.guard.check()
+            self.reader = 0  # `as_dict` may refuse it
             features = as_dict(x)
         self.window = None  # its batch is over
         self.start_point()
@@ -418,3 +421,4 @@ cdef class Point(Slots):
         self.point_cosine_factor = self.cosine_factor[slot]
         self.read_norm2 = -1.0  # differs from every example's
         self.point_valid = True
+        self.reader = PyThread_get_thread_ident()

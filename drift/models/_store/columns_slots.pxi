@@ -169,7 +169,7 @@ cdef class Slots:
         for k in range(self.n_live - 1):
             if fabs(size[self.order[k]]) <= least * (1.0 + self.relative_tolerance):
                 return self.order[k]
-        raise IndexError("no support but the newest")
+        raise IndexError("no support but the newest") if self.n_live < 2 else ValueError("all sizes are NaN")
 
     # --- slots, from inside ---------------------------------------------------------------------
 
@@ -218,7 +218,10 @@ cdef class Slots:
         return 0
 
     cdef void log_conversion(self, int j, bint dense) noexcept:
-        """Log a column's conversion between dense and sparse, if there was one."""
+        """Log a column's conversion between dense and sparse, if there was one.
+
+        `reserve_slots` and `Changes.add` have reserved the room.
+        """
         if dense != drift_is_dense(&self.columns[j]) and self.in_update and self.converted.size < self.converted.room:
             push(&self.converted, ~j if dense else j)
 

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 __all__ = ["ColumnStore", "prefix_votes"]
 
 
+#: A point: its terms, and |x|^2.
+_Point = tuple[list[tuple[int, float]], float]
+_NO_POINT: _Point = ([], -1.0)
+
+
 @undoes_itself
 class ColumnStore:
     """The column store: supports by feature, and the score of an example."""
@@ -77,7 +82,7 @@ class ColumnStore:
         self.serials: list[int] = []
         self.n_added = 0  # the last serial number
         # The point.
-        self.point: tuple[list[tuple[int, float]], float] = ([], 0.0)  # its terms, and |x|^2
+        self.point = _NO_POINT
         self.unknown_norm2 = 0.0  # sum of squares of its new features
         self.n_read = 0  # number of points read
         self._point_valid = False  # whether the point's columns are those of its features
@@ -99,6 +104,7 @@ class ColumnStore:
         """Read an example as the point."""
         self.n_read += 1
         self._point_valid = False
+        self.point = _NO_POINT
         features = as_dict(x)
         try:
             # Most values are floats: to call `number` for each would take longer than the rest.
@@ -151,7 +157,7 @@ class ColumnStore:
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself, which may have become a support."""
-        if not self.n_read:
+        if self.point[1] < 0.0:
             raise RuntimeError(NO_POINT)
         return finite_self_kernel(self.kernel, self.point[1])
 
@@ -339,6 +345,10 @@ class ColumnStore:
         """Add an example as the newest support; return its slot."""
         self.read(x)
         self.self_kernel()  # every score of this support would be refused if it is not finite
+        return cast("int", self.guard.update(cast("Part", self), self._add_point, x, coefficient))
+
+    def _add_point(self, x: Features, coefficient: float) -> int:
+        """Add the point within an update, which undoes what is left if a name's code raises."""
         self._last_score = None
         self._point_valid = False
         present = {name: number(value) for name, value in x.items()}
@@ -379,6 +389,10 @@ class ColumnStore:
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, as `slot` counts; return its slot."""
+        return cast("int", self.guard.update(cast("Part", self), self._evict, i))
+
+    def _evict(self, i: int) -> int:
+        """Evict a support within an update, which undoes what is left if a name's code raises."""
         slot = self.order[i]
         self._last_score = None
         self._point_valid = False
@@ -408,10 +422,11 @@ class ColumnStore:
         pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
-        smallest = min(size for _, size in pairs)
-        return next(
-            slot for slot, size in pairs if size <= smallest * (1.0 + self.relative_tolerance)
-        )
+        smallest = min((size for _, size in pairs if size == size), default=math.nan)
+        for slot, size in pairs:
+            if size <= smallest * (1.0 + self.relative_tolerance):
+                return slot
+        raise ValueError("all sizes are NaN")
 
     def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
@@ -490,6 +505,7 @@ class ColumnStore:
         for slot, columns in enumerate(self.features):
             norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
             divisor = 1.0 if self.unit_norm else _power_of_two(norm2)
+            divisor = 0.0 if self.norm2[slot] < 0.0 else divisor
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
             divisors.append(divisor)
@@ -555,7 +571,8 @@ class ColumnStore:
             name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
         }
         calibration = copy.copy(self.calibration)
-        return vars(self) | copied | {"calibration": calibration, "_point_valid": False}
+        no_point = {"point": _NO_POINT, "_point_valid": False}
+        return vars(self) | copied | {"calibration": calibration} | no_point
 
 
 def prefix_votes(
@@ -591,6 +608,8 @@ def _check_buffer(values: Any, least: int, code: str = "d") -> None:
     given = memoryview(values)
     if given.format != code:
         raise ValueError(f"a buffer with items of type {given.format!r}, where {code!r} is needed")
+    if not given.c_contiguous:
+        raise ValueError("a buffer that is not contiguous")
     if len(given) < least:
         raise ValueError(f"a buffer of {len(given)} items, where {least} are needed")
 

@@ -179,3 +179,4 @@ class SupportSet:
         self.kernel = state["kernel"]
         self.budget = state["budget"]
         self._bind(built.ColumnStore.restore(self.kernel, self._limit, state["store"]))
+        check_budget(self.budget, len(self))

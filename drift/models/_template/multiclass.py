@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift.models._base.labels import check_class, check_classes
+from drift.models._store.check import check_prototypes
 from drift.models._template.kernel_model import KernelModel
 from drift.models._template.probabilities import softmax
 from drift.models._template.prototypes import Prototypes
@@ -65,6 +66,11 @@ class MulticlassKernelClassifier(KernelModel):
     def __init__(self, kernel: Kernel | None = None, budget: int | None = None) -> None:
         super().__init__(kernel, budget)
         self._prototypes = Prototypes()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._prototypes is not None:  # None: `TwoOrMore` is binary as yet
+            check_prototypes(self._prototypes, self._supports)
 
     # --- hooks that an algorithm overrides -----------------------------------------------------
 

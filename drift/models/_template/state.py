@@ -9,6 +9,7 @@ from drift.errors import CheckpointError
 from drift.models._base.guard import Part
 from drift.models._state import codec
 from drift.models._store import built
+from drift.models._store.check import check_calibration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +66,7 @@ class Calibrated(Stored):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        check_calibration(state["_calibration"])
         self._calibration = built.Calibration(*state["_calibration"])
 
 
