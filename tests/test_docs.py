@@ -129,6 +129,7 @@ def test_commands_install_extras_that_there_are():
     assert {"compare", "demo", "test", "dev"} <= extras <= set(project["optional-dependencies"])
     # From a clone: on the public index another distribution has the name.
     assert {source for source, _ in wanted} == {"."}
+    assert re.findall(r"git clone (\S+)", pages) == [project["urls"]["Repository"]]
 
 
 @pytest.mark.parametrize("engine", ["quix", "spark"])

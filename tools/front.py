@@ -3,8 +3,7 @@
     python tools/front.py
 
 `drift arena --page docs/arena.md` adds runs to docs/arena-runs.parquet. Of the held-out streams
-those of real data are shown, and each on which the Tracker is behind; of the development streams
-those that are named here.
+those of real data are shown, and each on which the Tracker is behind.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.kept import runs_of_page
-from drift.experiments.arena.page import absent, standing, verdict
+from drift.experiments.arena.page import standing, standing_late, verdict
 from drift.experiments.arena.standings import OWN, STRONG, Standings, tally
 from drift.experiments.arena.streams import STREAMS
 
@@ -26,100 +25,67 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
-#: A table of few columns, a text, two generated ones.
-DEVELOPMENT = ("electricity", "rcv1 shifts", "agrawal abrupt", "hyperplane")
 TABLE = "| stream | rows | `Tracker` | best other | its name | of |\n|---|---|---|---|---|---|"
-SUMMARY = f"""\
-On **held-out** streams no constant of the {OWN} was chosen. The **best other** is the model with
-the lowest error on a stream, **chosen in hindsight** among those of drift, {{sources}}. *Ahead* and
-*behind*: the {OWN}'s error is half a point or more below or above it; *level*: by less. *Rivals*:
-among how many models the best other was chosen, the fewest and the most on a stream."""
+RESULT = """\
+**On {ahead} of {number} held-out streams the Tracker errs at least half a point less than the best
+other model**, on {by a point} of these a point or more. On {level} it is level, on {behind} it errs
+more. Each model has one run, of one seed, over the first 20,000 rows, so differences of less than a
+point may be chance."""
+WORDS = f"""\
+On *held-out* streams no constant of the {OWN} was chosen. The *best other* model is the one with
+the lowest error on a stream, chosen in hindsight among its *rivals*: all models of drift, River,
+scikit-learn and MOA that ran there. *Level*: less than half a point apart."""
 SHOWN = ("streams", "labels", "number", "rivals", "ahead", "by a point", "level", "behind")
+FEWER = """\
+With late labels [fewer rivals ran](docs/arena.md#labels-that-come-late). {} For the other
+forests, bagging and boosting the test [does not
+decide](docs/arena.md#against-forests-bagging-and-boosting), which does not make them equal."""
 HELDOUT = f"""\
-**Held-out streams**, labels at once: the {{}} of real data, and each other on which the {OWN} is
-behind."""
+**Held-out streams**, labels at once, errors in percent: the {{}} of real data, and each other on
+which the {OWN} is behind. *Of*: the number of rivals. Bold: lower by a point or more."""
 BUILT = f"""\
-**Streams that built the {OWN}**, labels at once: expect less on your data. Four of {{number}}, one
-of each sort: prices, a text, a generated stream, and the one on which it is behind. On all
-{{number}} it is ahead on {{}}, level on {{}} and behind on {{}}."""
-NOTES = """\
-- *Of*: among how many models the best other was chosen; Trackers of another size do not count.{}
-- *PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's.
-- *With deviations*: behind drift's own \
-[`RecentDeviation`](docs/guide.md#features-whose-level-wanders), which gives a model the context \
-that the Tracker has.
-- {}"""
+On the {{number}} **development** streams, which built the {OWN}, it is ahead on {{}}, level on {{}}
+and behind on {{}}: expect less on your data."""
+NAMES = "*PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's."
 #: Marks rows where no strong rival has ended.
 WEAK = "†"
 
 
 def block(standings: Standings) -> str:
-    """Return summary and tables, of held-out streams first."""
+    """Return the result in words, and tables of held-out streams."""
     heldout = standings.of_kind("held-out")
     gaps = {row["stream"]: row["gap"] for row in standings.gaps() if row["delay"] is None}
     real = [name for name in heldout if STREAMS[name].source]
     shown = [name for name in heldout if name in real or gaps.get(name, 0) >= 0.005]
-    rows = list(rows_of(standings, shown)), list(rows_of(standings, DEVELOPMENT))
     built = [name for name in standings.streams if name not in heldout]
-    has_moa = any(name.startswith("MOA ") for name in standings.models)
-    sources = "River, scikit-learn and MOA" if has_moa else "River and scikit-learn"
     strong = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
-    said = verdict(strong, "forests, bagging and boosting")
+    is_weak = len(standings.contested(shown)) < len(shown)
+    weak = f" {WEAK}: no forest, bagging or boosting ran there with labels at once." * is_weak
     parts = [
-        filled(SUMMARY.format(sources=sources)),
+        filled(RESULT.format(**next(standing(standings, "held-out")))),
+        filled(WORDS),
         stands(standings),
-        filled(absent(standings)),
-        filled(f"{said} ([all tests](docs/arena-errors.md#pairs))"),
+        filled(FEWER.format(verdict(strong))),
         filled(HELDOUT.format(len(real))),
-        "\n".join([TABLE, *rows[0]]),
+        "\n".join([TABLE, *rows_of(standings, shown)]),
+        filled(f"{NAMES}{weak}"),
         filled(BUILT.format(*tally(standings.gaps_of(built)), number=len(built))),
-        "\n".join([TABLE, *rows[1]]),
-        notes(standings, [*shown, *DEVELOPMENT]),
     ]
     return "".join(f"\n{part}\n" for part in parts) + "\n"
 
 
 def stands(standings: Standings) -> str:
     """Return the table that says where the Tracker stands on held-out streams."""
-    rows = [
-        [str(row[name]) for name in SHOWN]
-        for row in standing(standings, "held-out")
-        if "ARF" not in row["streams"]
-    ]
+    first, *others = standing(standings, "held-out")
+    late = list(standing_late(standings))[-1:]
+    rows = [[str(row[name]) for name in SHOWN] for row in (first, *others[-1:], *late)]
     heads = ["held-out streams", *SHOWN[1:]]
     return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 
-def notes(standings: Standings, streams: list[str]) -> str:
-    """Say what the columns mean."""
-    is_weak = len(standings.contested(streams)) < len(streams)
-    weak = f" {WEAK}: no forest, bagging or boosting ran there." if is_weak else ""
-    lines = NOTES.format(weak, runs_text(standings, streams)).splitlines()
-    return "\n".join(filled(line, subsequent_indent="  ") for line in lines)
-
-
-def filled(text: str, subsequent_indent: str = "") -> str:
+def filled(text: str) -> str:
     """Return a paragraph in lines of 100 characters."""
-    return textwrap.fill(
-        text,
-        100,
-        subsequent_indent=subsequent_indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def runs_text(standings: Standings, streams: Iterable[str]) -> str:
-    """Say which errors are means of several runs."""
-    several = {
-        stream: max(row["runs"] for row in standings.rows if row["stream"] == stream)
-        for stream in streams
-    }
-    several = {stream: runs for stream, runs in several.items() if runs > 1}
-    if not several:
-        return "One run of each model."
-    runs, where = max(several.values()), " and ".join(several)
-    return f"One run of each model; of forests and bagging on {where} the mean of {runs} seeds."
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
@@ -129,9 +95,9 @@ def rows_of(standings: Standings, names: Iterable[str]) -> Iterable[str]:
         if ours is None or not others:
             continue
         best, error = next(iter(others.items()))
+        lower = [theirs - own >= 0.01 for own, theirs in ((ours, error), (error, ours))]
         cells = [f"{100 * error:.1f}" for error in (ours, error)]
-        least = cells[error < ours]
-        shown = [f"**{cell}**" if cell == least else cell for cell in cells]
+        shown = [f"**{cell}**" if low else cell for cell, low in zip(cells, lower, strict=True)]
         rows = standings.length(name)
         mark = "" if standings.contested([name]) else f" {WEAK}"
         yield f"| {name} | {rows:,} | {shown[0]} | {shown[1]} | {best} | {len(others)}{mark} |"

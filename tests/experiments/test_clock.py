@@ -16,6 +16,7 @@ from drift.errors import ParameterError
 from drift.experiments import compare
 from drift.experiments.comparison.clock import timed
 from drift.experiments.comparison.protocol import counted_of, order_of
+from drift.experiments.comparison.tables import remarks
 from drift.models import LBP
 from drift.streams import Stream
 
@@ -106,6 +107,16 @@ def test_a_run_that_no_label_comes_in_time_for_says_so():
     for row in results.rows("runs"):
         assert (row["status"], row["rows"], row["error"]) == ("no label in time", 0, None)
         assert "no label comes before the last row" in row["message"]
+
+
+def test_errors_without_the_rows_before_any_label_by_hand():
+    """The baselines get the last two of seven rows wrong, whose class has changed."""
+    examples = [({"a": 1.0}, i < 8) for i in range(10)]
+    first, second = remarks(compare(LBP(), examples, delay=3, jobs=1).rows("runs"))
+    assert "2 of 9 rows came before the first label: mistakes of every model, 22.22" in first
+    assert second.startswith("errors without these: ")
+    assert "no change 28.57 %" in second
+    assert "majority 28.57 %" in second
 
 
 @pytest.mark.parametrize("delay", [None, 1, 5, 13])

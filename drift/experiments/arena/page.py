@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from drift.experiments.arena.standings import Standings
     from drift.experiments.jobs import Record
 
-__all__ = ["absent", "errors_of", "losses", "page_of", "standing", "verdict"]
+__all__ = ["errors_of", "losses", "page_of", "standing", "standing_late", "verdict"]
 
 _ABOUT = f"""\
 How much the `{OWN}` errs beside other models of drift, River, scikit-learn and MOA, each with its
@@ -36,30 +36,34 @@ defaults."""
 _HEADLINE = f"""\
 On {{ahead}} of {{number}} streams that had no part in its making, the `{OWN}` errs at least half a
 point less than the best other model of drift, River, scikit-learn and MOA, on {{by a point}} of
-these a point or more. On {{level}} it is level, on {{behind}} it errs more. Labels come at once;
-all models have their defaults."""
+these a point or more. On {{level}} it is level, on {{behind}} it errs more."""
 _HEADLINE_LARGE = """\
-Where MOA's ensembles of 100 trees ran, on {number}, it is ahead on {ahead}, level on {level} and
-behind on {behind}."""
+Where MOA's ensembles of 100 trees ran, on {number} of the streams, it is ahead on {ahead}, level on
+{level} and behind on {behind}."""
+_HEADLINE_REST = "On the others the best other might err less, had they run there."
+_CONDITIONS = """\
+Labels come at once; all models have their defaults. On these streams each model has one run, of one
+seed. So differences of less than a point may be chance."""
 _ABOUT_WORDS = f"""\
 - **Error**: the percentage of wrong predictions, each made before its row is learnt, over the first
   20,000 rows of a stream, on Electricity over all 45,312.
-- **Held-out** streams: no constant of the {OWN} was chosen on them. Expect leads like these on your
-  data at best. On **development** streams constants were chosen, or its results were seen. Both
-  lists were fixed before their first runs.
+- **Held-out** streams: no constant of the {OWN} was chosen on them. Expect leads like these on
+  your data at best. On **development** streams constants were chosen, or its results were seen.
+  Both lists were fixed before their first runs.
 - **Best other**: the model with the lowest error on a stream, chosen in hindsight. {OWN}s of
   another size do not count. *PassiveAggressive* is a kernel model of drift's, *PA* a linear
   one of River's.
 - **Ahead** and **behind**: the {OWN}'s error is half a point or more below or above that of the
-  best other; **level**: by less.
+  best other; **level**: by less. **Bold** errors are lower by a point or more.
 - **Late** labels come 100 or 1,000 rows after their prediction. The {OWN} has `late=True` then.
   The longest delay lets no label come in the first {FIRST:,} rows. So errors are then of those
   fiftieths of the stream that begin behind them: of 20,000 rows the first 1,200 do not count."""
 _KEPT = """\
-Below: [where it loses](#where-drift-loses), [what it costs](#error-and-cost), [your own
-data](#on-your-own-data), [the models](#the-models) with their settings, [what was tuned on which
-stream](#what-was-tuned-on-which-stream), [how it was measured](#how-it-was-measured). The data page
-says [what each held-out stream is](../datasets/README.md#held-out-streams)."""
+Below: [where it loses](#where-drift-loses) and [why](#why-it-loses-there), [what it
+costs](#error-and-cost), [forests](#against-forests-bagging-and-boosting), [your own
+data](#on-your-own-data). Then [the models](#the-models) with their settings, [what was tuned on
+which stream](#what-was-tuned-on-which-stream), [how it was measured](#how-it-was-measured). The
+data page says [what each held-out stream is](../datasets/README.md#held-out-streams)."""
 _NOT_HELD_OUT = f"""\
 **No held-out stream is on this page yet.** All errors are of streams on which the {OWN} was
 developed, and flatter it."""
@@ -69,14 +73,15 @@ some streams. That is too little to tell which is better. Each model predicts an
 learns it. An error is the percentage of wrong predictions; with late labels the first
 {QUICK_FIRST:,} rows do not count."""
 _ABOUT_STANDING = f"""\
-On how many streams the {OWN} is ahead of the best other, level with it, or behind. *By a point*:
-ahead by a point or more. *Lead*: in points, the median over the streams. *Rivals*: among how many
-models the best other was chosen, on the stream with the fewest and on that with the most. *With* a
-rival: the streams on which it ran, as not all models were run on all of them."""
+Labels at once: on how many streams the {OWN} is ahead of the best other, level with it, or behind.
+*By a point*: ahead by a point or more. *Lead*: in points, the median over the streams. *Rivals*:
+among how many models the best other was chosen, on the stream with the fewest and on that with the
+most. *With* a rival: the streams on which it ran, as not all models were run on all of them."""
+_ABOUT_LATE = """\
+The rivals are all models that ran with that delay. For comparison the first row has labels at once
+and, on each stream, only those rivals that ran with both delays, too."""
 _ABSENT = """\
-**With late labels fewer models ran** on held-out streams: not {}. So late rows do not compare with
-those of all rivals at once. Row *{}* has, on each stream, the rivals alone that ran with each
-delay."""
+With late labels these did not run: {}. So do not compare this table with the first one."""
 _ABOUT_EACH = f"""\
 Each held-out stream, labels at once, errors in percent. *Of*: among how many models the best other
 was chosen. *Lead*: in points, negative where the {OWN} is behind. [A page of its
@@ -86,17 +91,16 @@ They built the {OWN}: expect less on your data."""
 _ABOUT_STRONG = f"""\
 The strongest rivals on tables, one by one: on held-out streams, labels at once. Errors in percent
 are means over the streams on which both ended. *Median*: of the differences, in points; negative if
-the {OWN} is better. *Holm*: the corrected p-value of [a test](arena-errors.md#pairs), significant
-below 0.05; a dash where that many streams cannot give it. Over six streams even six wins are 0.031
-before the correction for the number of models, so the test can hardly decide there. *Time*: of an
-example, as a multiple of the {OWN}'s; the geometric mean over the streams on which both were timed
-on one machine."""
+the {OWN} is better. *Holm*: the p-value of [a test](arena-errors.md#pairs), corrected for the
+number of models; a dash where so few streams cannot bring it below 0.05. Six streams can hardly do
+so: what the test leaves open need not be equal. *Time*: of an example, as a multiple of the
+{OWN}'s; the geometric mean over the streams on which both were timed on one machine."""
 _ABOUT_HELD_OUT_LOSSES = """\
-Here those on held-out streams. [Development streams](#development-streams) have theirs below, the
-greatest on {} by {:.0f} points, with labels {}."""
+These are losses on held-out streams. Those on [development streams](#development-streams) stand
+there. The greatest of all is on `{}`, by {:.0f} points, with labels {}."""
 _ABOUT_LOSSES = """\
 Each case in which the best other errs less by a tenth of a point or more. Errors are in percent,
-*behind by* in points."""
+*behind by* in points; below half a point the stream counts as *level*."""
 _ABOUT_TUNED = """\
 The same for *tuned* models, whose settings are chosen on each stream, in hindsight, too:"""
 _SHORT = """\
@@ -104,15 +108,17 @@ With late labels few rows of short streams count, and errors are rough: {}. One 
 points on {}."""
 _NO_LOSSES = "On none by a tenth of a point."
 _ABOUT_ERRORS = f"""\
-All errors of [the arena](arena.md), which explains the words: by stream, in the mean, and for pairs
-of models. They are in percent. *Of*: how many models the best other was chosen among; it is not the
-same everywhere. Each further column shows one model of its kind. A dash: not run, which says
-nothing of the model. *Limit*: out of time. *Failed*: ended by an error. Bold: the lower error of
-the {OWN} and the best other."""
+The errors behind [the arena](arena.md), which explains the words: by stream, in the mean, and for
+pairs of models. They are in percent. *Of*: among how many models the best other was chosen; it is
+not the same everywhere. The other columns are models that stand for their kind: *logistic* is
+logistic regression, *boosting* retrained boosting. A dash: not run, which says nothing of the
+model. *Limit*: out of time. *Failed*: ended by an error. Bold: of the {OWN} and the best other the
+lower error, if by a point or more."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
-[One table](arena-runs.parquet) has the runs of all models. Errors with labels at once, in percent,
-by pandas, in a clone; runs that did not end and grids, whose names have an `@`, are left out:
+[One table](arena-runs.parquet) has the runs of all models, those without a column here, too. Errors
+with labels at once, in percent, by pandas, in a clone; runs that did not end and grids, whose names
+have an `@`, are left out:
 
 ```py
 import pandas
@@ -126,22 +132,25 @@ print(errors[["Tracker", "ARF", "logistic regression"]].round(2).to_string())
 With late labels take `runs["delay"] == "1000"` instead of `isna()`, and `"error_after_delay"`
 instead of `"error"`."""
 _ABOUT_MEANS = """\
-Mean errors in percent. A table has the models that ended well on at least half of the streams at
-each delay. All its means are over the same streams, those on which each of these models ended well,
-and which stand above it. Columns do not compare: errors at once are of all rows."""
+Mean errors in percent. A table has the models that ran on at least half of the streams with each
+delay. Its means are over the streams on which all of these models ran; they are named above it.
+Do not compare its columns with each other: errors at once are of all rows."""
 _ABOUT_PAIRS = """\
 The {own} and each other model, labels at once. Real streams of one source count once, generated
 ones each, though some share a generator. Errors in percent are means over the streams that both
 have run on. *Median*: of the differences of errors, in points, negative if the {own} is better.
 *Wins*: on how many streams it is better."""
 _ABOUT_TEST = """\
-*Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of rows. A dash: over
+*Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of models in the table.
+A dash: over
 so few streams it cannot be below 0.05. Streams that share a generator are not independent, which
 makes it too low. Development streams have no p-values, as these would prove nothing."""
 _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
-and memory over the streams on which all these models were timed on one machine. Models that were
-timed on fewer than half of the streams are left out, MOA's among them."""
+and memory. They are over the streams on which all models of a table were timed on one machine,
+mostly short or generated ones. So errors and ratios of times differ from those of [single
+rivals](#against-forests-bagging-and-boosting), each compared on all streams on which it ran. Models
+that were timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
@@ -156,8 +165,6 @@ _STANDING = (
     *("ahead", "by a point", "level", "behind", "lead"),
 )
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
-#: Labels at once, but rivals of the rows below.
-_ALWAYS = "all, rivals that ran late, too"
 #: Rivals whose streams are counted by themselves, where some run on a part alone.
 _RIVALS = (
     ("with River's ARF (10 trees)", ["ARF"]),
@@ -256,11 +263,12 @@ def _points(difference: float) -> str:
     return f"{round(100 * difference, 2) + 0.0:+.2f}"  # never -0.00
 
 
-def _bold(*cells: str) -> list[str]:
-    """Return cells with the lowest of their numbers bold."""
-    known = [cell for cell in cells if cell[0].isdigit()]
-    least = min(known, key=float, default="")
-    return [f"**{cell}**" if cell == least else cell for cell in cells]
+def _bold(ours: str, theirs: str) -> list[str]:
+    """Return two errors, the lower one bold if it is so by a point or more."""
+    if not (ours[0].isdigit() and theirs[0].isdigit()):
+        return [ours, theirs]
+    gap = round(float(theirs) - float(ours), 2)
+    return [f"**{ours}**" if gap >= 1 else ours, f"**{theirs}**" if gap <= -1 else theirs]
 
 
 def _when(delay: str | None) -> str:
@@ -289,10 +297,10 @@ def losses(standings: Standings, kinds: Sequence[str] = KINDS) -> str:
 
 
 def standing(standings: Standings, kind: str) -> Iterator[Record]:
-    """Yield where the Tracker stands on streams of a kind, with each delay.
+    """Yield where the Tracker stands on streams of a kind.
 
-    Of held-out streams those follow on which strong rivals have ended. Those at once are also
-    compared with the rivals alone that have ended with each delay, if these are fewer.
+    That is on held-out streams with labels at once, on all and then on those on which strong rivals
+    have ended; on others with each delay.
 
     Parameters
     ----------
@@ -307,45 +315,54 @@ def standing(standings: Standings, kind: str) -> Iterator[Record]:
         A row of a table, by its headings.
     """
     streams = standings.of_kind(kind)
-    for delay in standings.delays:
-        groups = {"all": streams}
-        if kind == KINDS[0]:
-            if delay is None and _absent(standings):
-                groups[_ALWAYS] = streams
-            groups |= {name: standings.contested(streams, of, delay) for name, of in _RIVALS}
-        for name, group in groups.items():
-            always = name == _ALWAYS
-            gaps = standings.gaps_of(group, delay, always=always)
-            if gaps:
-                numbers = [len(standings.others(stream, delay, always=always)) for stream in group]
-                known = sorted({number for number in numbers if number})
-                rivals = "-".join(map(str, known[:1] + known[1:][-1:]))
-                ahead, level, behind = tally(gaps)
-                clear, lead = (
-                    sum(gap <= -0.01 for gap in gaps),
-                    _points(-float(np.median(gaps))).lstrip("+"),
-                )
-                values = (
-                    *(name, _when(delay), len(gaps), rivals),
-                    ahead,
-                    clear,
-                    level,
-                    behind,
-                    lead,
-                )
-                yield dict(zip(_STANDING, values, strict=True))
+    if kind != KINDS[0]:
+        for delay in standings.delays:
+            yield from _stands(standings, "all", streams, delay)
+    elif None in standings.delays:
+        yield from _stands(standings, "all", streams)
+        for name, rivals in _RIVALS:
+            yield from _stands(standings, name, standings.contested(streams, rivals))
 
 
-def absent(standings: Standings) -> str:
-    """Say which models ran on held-out streams with labels at once alone; empty if none.
+def standing_late(standings: Standings) -> Iterator[Record]:
+    """Yield where the Tracker stands on held-out streams with each delay, if any is late.
+
+    With labels at once the rivals are those alone that have ended with each delay.
 
     Parameters
     ----------
     standings
         Of all streams, or of some.
+
+    Yields
+    ------
+    dict
+        As `standing`.
     """
-    names = _absent(standings)
-    return _ABSENT.format(", ".join(names), _ALWAYS) if names else ""
+    streams = standings.of_kind(KINDS[0])
+    for delay in standings.delays if set(standings.delays) - {None} else []:
+        yield from _stands(standings, "all", streams, delay, always=delay is None)
+
+
+def _stands(
+    standings: Standings,
+    name: str,
+    streams: Sequence[str],
+    delay: str | None = None,
+    *,
+    always: bool = False,
+) -> Iterator[Record]:
+    """Yield the row of some streams, if the Tracker has rivals there."""
+    gaps = standings.gaps_of(streams, delay, always=always)
+    if gaps:
+        numbers = [len(standings.others(stream, delay, always=always)) for stream in streams]
+        known = sorted({number for number in numbers if number})
+        rivals = "-".join(map(str, known[:1] + known[1:][-1:]))
+        ahead, level, behind = tally(gaps)
+        clear = sum(gap <= -0.01 for gap in gaps)
+        lead = _points(-float(np.median(gaps))).lstrip("+")
+        values = (name, _when(delay), len(gaps), rivals, ahead, clear, level, behind, lead)
+        yield dict(zip(_STANDING, values, strict=True))
 
 
 def _absent(standings: Standings) -> list[str]:
@@ -390,12 +407,13 @@ def _short(standings: Standings, kinds: Sequence[str]) -> str:
 
 def _headline(standings: Standings) -> Iterator[str]:
     """Yield what the first row of `standing` says, and that of the largest rivals, if they ran."""
-    rows = [row for row in standing(standings, KINDS[0]) if row["labels"] == _when(None)]
-    if rows:
+    if rows := list(standing(standings, KINDS[0])):
         text = _HEADLINE.format(**rows[0])
         if rows[-1]["streams"] == _RIVALS[-1][0]:
             text += f" {_HEADLINE_LARGE.format(**rows[-1])}"
+            text += f" {_HEADLINE_REST}" * (rows[-1]["number"] < rows[0]["number"])
         yield textwrap.fill(text, 100)
+        yield _CONDITIONS
     else:
         yield _ABOUT
 
@@ -407,8 +425,6 @@ def _heldout(standings: Standings) -> Iterator[str]:
     yield f"## {_TITLES[KINDS[0]]}"
     yield _ABOUT_STANDING
     yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
-    if said := absent(standings):
-        yield textwrap.fill(said, 100)
     gaps = sorted(
         (row for row in standings.gaps() if row["stream"] in streams and row["delay"] is None),
         key=itemgetter("gap"),
@@ -423,6 +439,11 @@ def _heldout(standings: Standings) -> Iterator[str]:
     ]
     yield _ABOUT_EACH
     yield _table(["stream", "rows", OWN, "best other", "its name", "of", "lead"], rows, texts=[4])
+    if late := [list(row.values()) for row in standing_late(standings)]:
+        yield f"### Labels that come late\n\n{_ABOUT_LATE}"
+        yield _table(_STANDING, late, [1])
+        if names := _absent(standings):
+            yield textwrap.fill(_ABSENT.format(", ".join(names)), 100)
 
 
 def _development(standings: Standings) -> Iterator[str]:
@@ -447,43 +468,50 @@ def _strong(standings: Standings) -> Iterator[str]:
         cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
         yield f"## Against forests, bagging and boosting\n\n{_ABOUT_STRONG}"
         yield _table([*_PAIR, "Holm", "time"], cells)
-        yield textwrap.fill(f"{verdict(rows, 'these')} {verdict(others, 'the rest')}", 100)
+        yield textwrap.fill(_verdicts(rows), 100)
         few: dict[str, list[str]] = {}
         for row in rows:
             if not _is_tested(row):
                 ended = standings.contested(standings.of_kind(KINDS[0]), [row["other"]])
-                few.setdefault(", ".join(ended), []).append(row["other"])
+                few.setdefault(_listed(ended), []).append(row["other"])
         for where, names in few.items():
-            yield textwrap.fill(f"Hardly measured: {', '.join(names)}, on {where} alone.", 100)
+            yield textwrap.fill(f"{_listed(names)} ran on {where} alone.", 100)
+        if others:
+            yield textwrap.fill(
+                f"The same test of all other models and baselines. {_verdicts(others)}", 100
+            )
 
 
-def verdict(pairs: Sequence[Record], whom: str) -> str:
+def verdict(pairs: Sequence[Record]) -> str:
     """Say which differences from `OWN` are significant.
 
     Parameters
     ----------
     pairs
         Some of `Standings.pairs` of a kind.
-    whom
-        What their models are called, in the plural.
     """
-    known = [row for row in pairs if _is_tested(row) and row["holm"] < 0.05]
-    better = [row["other"] for row in known if row["median_difference"] < 0]
-    worse = [row["other"] for row in known if row["median_difference"] > 0]
-    rest = [row for row in pairs if row["other"] not in better]
-    if not known:
-        return f"No difference from {whom} is significant."
-    names, others = ", ".join(better), ""
-    if len(rest) < len(better):
-        names = f"{whom}, with exceptions" if rest else whom
-        numbers = ", ".join(f"{row['other']} ({row['n']})" for row in rest)
-        others = f" The exceptions, with their numbers of streams: {numbers}." if rest else ""
-    elif len(rest) > len(worse):
-        others = f" Other differences from {whom} are not significant."
-    parts = [f"better than {names}"] * bool(better) + [f"worse than {', '.join(worse)}"] * bool(
-        worse
-    )
-    return f"The {OWN} is significantly {'; '.join(parts)}.{others}"
+    known = [row for row in pairs if _is_significant(row)]
+    parts = []
+    for word, sign in (("better", -1), ("worse", 1)):
+        if names := [row["other"] for row in known if sign * row["median_difference"] > 0]:
+            parts.append(f"The {OWN} is significantly {word} than {_listed(names)}.")
+    return " ".join(parts) or "No difference is significant."
+
+
+def _verdicts(pairs: Sequence[Record]) -> str:
+    """Return the verdict, and of how many streams the differences are that it leaves out."""
+    rest = [f"{row['other']} ({row['n']})" for row in pairs if not _is_significant(row)]
+    undecided = f" The test leaves open, with the number of streams: {_listed(rest)}."
+    return verdict(pairs) + undecided * bool(rest)
+
+
+def _is_significant(row: Record) -> bool:
+    return _is_tested(row) and row["holm"] < 0.05
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a text lists them."""
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + list(names[-1:]))
 
 
 def _times(standings: Standings, other: str) -> str:

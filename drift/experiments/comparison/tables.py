@@ -160,11 +160,18 @@ def remarks(rows: Sequence[Record]) -> Iterator[str]:
         As from `run_rows`.
     """
     late = [row for row in rows if row["blind"]]
-    for blind, n, stream in grouped(late, "blind", "rows", "stream"):
+    for (blind, n, stream), group in grouped(late, "blind", "rows", "stream").items():
         yield (
             f"{stream}: {blind:,} of {counted(n, 'row')} came before the first label: mistakes of "
             f"every model, {100 * blind / n:.2f} points of each error"
         )
+        errors = {
+            model: mean(_error_of_the_rest(row) for row in runs)
+            for (model,), runs in grouped(group, "model").items()
+        }
+        known = [f"{model} {100 * e:.2f} %" for model, e in errors.items() if e is not None]
+        if known:
+            yield f"errors without these: {', '.join(known)}"
     silent = [row for row in rows if row["unpredicted"]]
     for (unpredicted, n), group in grouped(silent, "unpredicted", "rows").items():
         who = ", ".join(dict.fromkeys(row["model"] for row in group))
@@ -174,6 +181,12 @@ def remarks(rows: Sequence[Record]) -> Iterator[str]:
     for (stream, status, why), group in grouped(ended, "stream", "status", "message").items():
         who = ", ".join(dict.fromkeys(row["model"] for row in group))
         yield f"{who} on {stream}: {status} ({why})"
+
+
+def _error_of_the_rest(row: Record) -> float | None:
+    """Error over the rows that came when a label was known."""
+    rest = row["rows"] - row["unpredicted"] - row["blind"]
+    return (row["mistakes"] - row["blind"]) / rest if rest and row["status"] == "ok" else None
 
 
 def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
