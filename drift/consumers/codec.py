@@ -546,12 +546,12 @@ class JsonCodec:
         >>> JsonCodec(key="header:shop").read(b'{"features": {}}', [("shop", b"north")])
         {'features': {}, 'header:shop': 'north'}
         """
+        if value is None and self._skips_tombstones:
+            raise SkippedError("value", "is null (a tombstone), which [codec] skips")
         if self._header_rules:
             for rule in self._header_rules:
                 rule.check_headers(headers)
         if value is None:
-            if self._skips_tombstones:
-                raise SkippedError("value", "is null (a tombstone), which [codec] skips")
             raise MessageError(
                 "value", "is null (a tombstone): nothing can be learnt from it; to leave those "
                 'out, write skip = ["tombstone"] in [codec]'

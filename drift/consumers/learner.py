@@ -24,6 +24,7 @@ from drift.consumers.options import codec_settings, final_step, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
+from drift.consumers.skip import AbsentError
 from drift.consumers.trouble_log import LIMITED, OncePerMinute, others
 from drift.errors import (
     CheckpointError,
@@ -631,6 +632,10 @@ class Learner:
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
         if isinstance(error, SkippedError):
             self.metrics.skipped += 1
+            if isinstance(error, AbsentError):
+                meant = f"if that is meant, write '{error.field} = null' before this rule"
+                line = f"{message.position} is left out: {error}; {meant}"
+                self._say(logging.WARNING, error.field, line)
             return []
         if self.trial is not None:
             if not self.trial:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.records import Headers
 
-__all__ = ["HEADER", "TOMBSTONE", "Rule", "header", "literal"]
+__all__ = ["HEADER", "TOMBSTONE", "AbsentError", "Rule", "header", "literal"]
 
 #: What the path of a header begins with.
 HEADER = "header:"
@@ -23,6 +23,10 @@ HEADER = "header:"
 TOMBSTONE = "tombstone"
 _RULE = re.compile(r"\s*(?P<path>[^=!]*[^=!\s])\s*(?P<differs>!?)=\s*(?P<value>.+)", re.DOTALL)
 _SCALARS = (bool, int, float, str, type(None))
+
+
+class AbsentError(SkippedError):
+    """A message is left out as it has nothing where a rule wants one value: perhaps by mistake."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +81,13 @@ class Rule:
         found = found_at(tree, self.path)
         # A header is a text, and 1 is no true.
         same = found == self.value and isinstance(found, bool) == isinstance(self.value, bool)
-        if same is not self.differs:
-            word = "is not" if self.differs else "is"
-            raise SkippedError(self.path, f"{word} {json.dumps(self.value)}, which [codec] skips")
+        if same is self.differs:
+            return
+        value = json.dumps(self.value)
+        if self.differs and found is None:
+            raise AbsentError(self.path, f"is absent, so it is not {value}, which [codec] skips")
+        word = "is not" if self.differs else "is"
+        raise SkippedError(self.path, f"{word} {value}, which [codec] skips")
 
     def check_headers(self, headers: Headers) -> None:
         """Do the same by the headers alone."""

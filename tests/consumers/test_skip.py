@@ -146,6 +146,24 @@ def test_a_learner_counts_what_is_skipped_and_sends_nothing():
     assert again.skipped == 2
 
 
+def test_a_learner_says_what_it_leaves_out_for_want_of_a_value(caplog):
+    """So a topic whose messages have another form is no empty topic."""
+    codec = JsonCodec(skip=["tombstone", 'header:ce_type != "sale"', "a = null", 'a != "x"'])
+    learner = Learner(LBP(3), codec, Metrics("t"), WorkerOptions(topic="t", group="g"))
+    sale = [("ce_type", b"sale")]
+    for n, (value, headers) in enumerate(
+        [(b"{}", []), (None, []), (b"{}", [("ce_type", b"return")]), (b"{}", sale), (b"{}", [])]
+    ):
+        assert learner.take(Message(Position("t", 0, n), None, value, headers)) == []
+    assert learner.metrics.skipped == 5
+    learner.close()
+    rest = (
+        'is left out: header:ce_type is absent, so it is not "sale", which [codec] skips; '
+        "if that is meant, write 'header:ce_type = null' before this rule"
+    )
+    assert caplog.messages == [f"t:0:0 {rest}", f"t:0:4 {rest}"]
+
+
 def test_labels_and_features_are_skipped_where_labels_have_their_topic():
     options = WorkerOptions(topic="t", group="g", labels="l", dead_letters="dead", orphans="o")
     learner = LateLearner(LBP(3), JsonCodec(skip=["tombstone"]), Metrics("t"), options)
