@@ -684,8 +684,8 @@ def test_a_dict_that_changes_while_it_is_read_does_no_harm():
 class Cosine:
     """A user's kernel that has no value at norm 0."""
 
-    def __call__(self, dot, sq_a, sq_b):
-        return dot / (sq_a * sq_b) ** 0.5
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
+        return dot / (squared_norm_a * squared_norm_b) ** 0.5
 
 
 def test_what_the_plain_store_saves_before_an_update_stays_as_it_was():
@@ -1142,8 +1142,8 @@ class Undefined:
 
     value: float
 
-    def __call__(self, dot, sq_a, sq_b):
-        return dot + self.value if np.ndim(sq_b) == 0 and sq_b == 0.0 else dot
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
+        return dot + self.value if np.ndim(squared_norm_b) == 0 and squared_norm_b == 0.0 else dot
 
 
 @BOTH

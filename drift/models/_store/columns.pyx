@@ -71,7 +71,7 @@ from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
-cdef double max_norm2 = LARGEST, zero_exponent = constants.ZERO_EXPONENT
+cdef double max_squared_norm = LARGEST, zero_exponent = constants.ZERO_EXPONENT
 cdef double same_example_tolerance = constants.SAME_EXAMPLE_TOLERANCE
 cdef double min_coefficient_factor = constants.MIN_COEFFICIENT_FACTOR
 cdef double max_coefficient_factor = constants.MAX_COEFFICIENT_FACTOR
@@ -145,7 +145,7 @@ cdef class ColumnStore(Batches):
             "values": values,
             "weight": array("d", [self.unscaled_coefficient[slot] for slot in range(self.n_slots)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
-            "squared": array("d", [self.norm2[slot] for slot in range(self.n_slots)]),
+            "squared": array("d", [self.squared_norms[slot] for slot in range(self.n_slots)]),
         }
 
     @cython.binding(True)  # required for class methods under the limited API
@@ -178,11 +178,11 @@ cdef class ColumnStore(Batches):
             id += size
             value += size
             self.unscaled_coefficient[slot] = state["weight"][slot]
-            self.norm2[slot] = state["squared"][slot]
-            self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
+            self.squared_norms[slot] = state["squared"][slot]
+            self.cosine_factor[slot] = self.cosine_factor_of(self.squared_norms[slot])
             self.dot_factor[slot] = state["scale"][slot] * self.cosine_factor[slot]
         for slot in state["free_slots"]:
-            self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
+            self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.squared_norms[slot] = 0.0
             self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)

@@ -99,7 +99,7 @@ cdef class Changes(Scores):
             self.put_unknown(slot, new_features)
         self.unscaled_coefficient[slot] = coefficient / self.coefficient_factor
         self.dot_factor[slot] = self.point_dot_factor
-        self.norm2[slot] = self.point_norm2
+        self.squared_norms[slot] = self.point_squared_norm
         self.cosine_factor[slot] = self.point_cosine_factor
         self.n_added += 1
         self.order[self.n_live] = slot
@@ -191,7 +191,7 @@ cdef class Changes(Scores):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
+        self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.squared_norms[slot] = 0.0
         self.cosine_factor[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 

@@ -7,8 +7,8 @@ cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
 
     cdef double point_score, point_error_bound  # without `coefficient_factor`
-    cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
-    cdef double cached_norm2
+    cdef object cached_self_kernel  # k(x, x) of an x with `cached_squared_norm`
+    cdef double cached_squared_norm
 
     cdef int compute_dots(self) except -1:
         """Fill `dots` with the inner products of the stored values of the point and every slot."""
@@ -52,11 +52,11 @@ cdef class Scores(Point):
             drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
-            near = self.near_slots() if self.gamma * self.point_norm2 > self.exact_above else []
+            near = self.near_slots() if self.gamma * self.point_squared_norm > self.exact_above else []
             if self.wide:
-                drift_rbf_double(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
+                drift_rbf_double(self.kernels, self.squared_norms, self.point_squared_norm, self.gamma, n)
             else:
-                drift_rbf_float(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
+                drift_rbf_float(self.kernels, self.squared_norms, self.point_squared_norm, self.gamma, n)
             for slot in near:
                 self.kernels[<int>slot] = exp(-self.gamma * self.squared_distance(slot))
         else:
@@ -70,7 +70,7 @@ cdef class Scores(Point):
         cdef double sum
         cdef list near = []
         for slot in range(self.n_slots):
-            sum = self.norm2[slot] + self.point_norm2
+            sum = self.squared_norms[slot] + self.point_squared_norm
             if self.gamma * (sum - 2.0 * self.kernels[slot] - self.distance_error * sum) < zero_exponent:
                 near.append(slot)
         return near
@@ -100,14 +100,14 @@ cdef class Scores(Point):
         """Apply a user's kernel to the inner products in `kernels`."""
         cdef bytes dots = (<char *>self.kernels)[:self.n_slots * sizeof(double)]
         cdef int n
-        self.apply_kernel(np.frombuffer(dots), self.squared_norms(), self.point_norm2, self.kernels)
+        self.apply_kernel(np.frombuffer(dots), self.squared_norms_for_kernel(), self.point_squared_norm, self.kernels)
         for n in range(self.n_slots, self.padded_slots()):
             self.kernels[n] = 0.0
         return 0
 
-    cdef object squared_norms(self):
+    cdef object squared_norms_for_kernel(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
-        norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.n_slots * sizeof(double)]))
+        norms = np.frombuffer(bytearray((<char *>self.squared_norms)[:self.n_slots * sizeof(double)]))
         if self.free_slots.size:
             norms[listed(&self.free_slots)] = 1.0
         return norms
@@ -134,13 +134,13 @@ cdef class Scores(Point):
         cdef int slot
         cdef double alike = 1.0 if self.kernel_kind == DRIFT_RBF else drift_power(1.0 + self.coef0, self.degree)
         if self.kernel_kind == DRIFT_CUSTOM:
-            norms = self.squared_norms()
+            norms = self.squared_norms_for_kernel()
             return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.n_slots):
             if self.divides_by_norms or self.kernel_kind == DRIFT_RBF:
                 kernels[slot] = alike
             else:
-                kernels[slot] = drift_power(self.norm2[slot] + self.coef0, self.degree)
+                kernels[slot] = drift_power(self.squared_norms[slot] + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:
@@ -175,11 +175,11 @@ cdef class Scores(Point):
 
     def self_kernel(self):
         """Return the kernel between the point and itself, which may have become a support."""
-        cdef double norm2 = 1.0 if self.divides_by_norms else self.point_norm2
+        cdef double squared_norm = 1.0 if self.divides_by_norms else self.point_squared_norm
         self.check_reader()
-        if self.cached_self_kernel is None or norm2 != self.cached_norm2:
-            self.cached_self_kernel = finite_self_kernel(self.kernel, norm2)
-            self.cached_norm2 = norm2
+        if self.cached_self_kernel is None or squared_norm != self.cached_squared_norm:
+            self.cached_self_kernel = finite_self_kernel(self.kernel, squared_norm)
+            self.cached_squared_norm = squared_norm
         return self.cached_self_kernel
 
     # --- beyond one score ------------------------------------------------------------------------
@@ -236,10 +236,11 @@ cdef class Scores(Point):
     cdef bint may_be_support(self) noexcept:
         """Whether a support may equal the point, whose kernel values were just computed."""
         cdef int slot
-        cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
+        cdef double dot, sum, squared_norm = self.point_squared_norm * self.point_cosine_factor**2
         for slot in range(self.n_slots):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
             dot *= self.dot_factor[slot] * self.point_dot_factor
-            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_example_tolerance * norm2:
+            sum = self.squared_norms[slot] * self.cosine_factor[slot] ** 2 + squared_norm
+            if sum - 2.0 * dot <= same_example_tolerance * squared_norm:
                 return True
         return False

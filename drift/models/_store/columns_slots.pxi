@@ -54,7 +54,7 @@ cdef class Slots:
     cdef double *unscaled_coefficient  # divided by `coefficient_factor`, so that scaling all takes constant time
     cdef double coefficient_factor  # of all coefficients
     cdef double *dot_factor  # stored values' inner product * both factors = inner product, the cosine factors included
-    cdef double *norm2  # |x|^2
+    cdef double *squared_norms  # |x|^2
     cdef double *cosine_factor  # see `cosine_factor_of`
 
     # The point, by slot.
@@ -110,7 +110,7 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.unscaled_coefficient); drift_free(self.dot_factor); drift_free(self.norm2)
+        drift_free(self.unscaled_coefficient); drift_free(self.dot_factor); drift_free(self.squared_norms)
         drift_free(self.cosine_factor)
         drift_free(self.kernels); drift_free(self.dots_block)
 
@@ -179,12 +179,12 @@ cdef class Slots:
             raise IndexError(f"no support is in slot {slot}")
         return 0
 
-    cdef double cosine_factor_of(self, double norm2) noexcept:
+    cdef double cosine_factor_of(self, double squared_norm) noexcept:
         """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
 
         It makes k(x, x) that of an example of unit norm.
         """
-        return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.divides_by_norms else 1.0
+        return sqrt(1.0 + self.coef0) / sqrt(squared_norm + self.coef0) if self.divides_by_norms else 1.0
 
     cdef double divisor_of(self, int slot) noexcept:
         """What the slot's values were divided by: its `dot_factor` is this times its cosine factor."""
@@ -369,7 +369,7 @@ cdef class Slots:
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
         self.unscaled_coefficient = <double *>grown_aligned(self.unscaled_coefficient, before, after, sizeof(double))
         self.dot_factor = <double *>grown_aligned(self.dot_factor, before, after, sizeof(double))
-        self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
+        self.squared_norms = <double *>grown_aligned(self.squared_norms, before, after, sizeof(double))
         self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))
         self.kernels = <double *>grown_aligned(self.kernels, before, after, sizeof(double))
         self.dots_block = grown_aligned(self.dots_block, 0, after + DRIFT_LANES, real)

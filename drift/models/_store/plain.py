@@ -74,8 +74,8 @@ class ColumnStore:
         # The slots. Each list of columns is replaced, never changed.
         self.features: list[list[int]] = []  # columns in which the slot has a value
         self._coefficients: list[float] = []
-        self.norm2: list[float] = []  # |x|^2; -1 in a free slot
-        self.free_norm2 = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
+        self.squared_norms: list[float] = []  # |x|^2; -1 in a free slot
+        self.free_squared_norm = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
         self.free_slots: list[int] = []
         # The supports, the oldest first.
         self.order: list[int] = []  # slots
@@ -83,7 +83,7 @@ class ColumnStore:
         self.n_added = 0  # the last serial number
         # The point.
         self.point = _NO_POINT
-        self.unknown_norm2 = 0.0  # sum of squares of its new features
+        self.unknown_squared_norm = 0.0  # sum of squares of its new features
         self.n_read = 0  # number of points read
         self._point_valid = False  # whether the point's columns are those of its features
         self._last_score: tuple[Any, float] | None = None  # the point scored last, and its score
@@ -110,18 +110,18 @@ class ColumnStore:
             # Most values are floats: to call `number` for each would take longer than the rest.
             values = {n: v if type(v) is float else number(v) for n, v in features.items()}
             squares = [v * v for v in values.values() if v == v]
-            norm2 = math.fsum(squares)
+            squared_norm = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
         largest = self.largest_self_kernel
-        grown = self._self_kernel_at(norm2) if self._kernel_grows else 0.0
-        if not (norm2 <= LARGEST and grown <= largest):
+        grown = self._self_kernel_at(squared_norm) if self._kernel_grows else 0.0
+        if not (squared_norm <= LARGEST and grown <= largest):
             raise refusal_of(features, largest_self_kernel=largest)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
-        self.point = (sorted(columns), norm2)
+        self.point = (sorted(columns), squared_norm)
         unknown = [v for n, v in values.items() if n not in known and v == v]
-        self.unknown_norm2 = math.fsum([v * v for v in unknown])
+        self.unknown_squared_norm = math.fsum([v * v for v in unknown])
         self._point_valid = True
 
     def read_slot(self, slot: int) -> None:
@@ -131,13 +131,13 @@ class ColumnStore:
         self._point_valid = True
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
-            self.norm2[slot],
+            self.squared_norms[slot],
         )
-        self.unknown_norm2 = 0.0
+        self.unknown_squared_norm = 0.0
 
     def score(self) -> float:
         """Return the point's sum of coefficient * kernel; 0 within rounding of 0."""
-        point = self.point, self.unknown_norm2
+        point = self.point, self.unknown_squared_norm
         if not self._point_valid or self._last_score is None or self._last_score[0] != point:
             terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._error_bound = self._sum(terms)
@@ -197,8 +197,8 @@ class ColumnStore:
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
         if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
             return [math.exp(-kernel.gamma * self._squared_distance(s)) for s in range(len(dots))]
-        free = self.free_norm2
-        pairs = zip(dots, self.norm2, strict=True)
+        free = self.free_squared_norm
+        pairs = zip(dots, self.squared_norms, strict=True)
         try:
             return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
         except ArithmeticError as problem:
@@ -220,12 +220,12 @@ class ColumnStore:
         point = {j: value / norm for j, value in self.point[0]}
         support = {j: self.columns[j][slot] for j in self.features[slot]}
         gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
-        return math.fsum([*(gap * gap for gap in gaps), self.unknown_norm2 / norm**2])
+        return math.fsum([*(gap * gap for gap in gaps), self.unknown_squared_norm / norm**2])
 
-    def _self_kernel_at(self, norm2: float) -> float:
+    def _self_kernel_at(self, squared_norm: float) -> float:
         """Value k(x, x) of a kernel that grows with x."""
         try:
-            return float(self.kernel(norm2, norm2, norm2))
+            return float(self.kernel(squared_norm, squared_norm, squared_norm))
         except OverflowError:
             return math.inf
 
@@ -310,12 +310,12 @@ class ColumnStore:
             predictions.append(class_labels[k])
 
     def _may_be_support(self) -> bool:
-        norm2 = self.point[1]
-        norm = math.sqrt(norm2) if self.unit_norm else 1.0  # supports have unit norm then
-        pairs = zip(self._dots(), self.norm2, strict=True)
+        squared_norm = self.point[1]
+        norm = math.sqrt(squared_norm) if self.unit_norm else 1.0  # supports have unit norm then
+        least = SAME_EXAMPLE_TOLERANCE * squared_norm
+        pairs = zip(self._dots(), self.squared_norms, strict=True)
         return any(
-            s >= 0.0 and s * norm**2 + norm2 - 2.0 * dot * norm <= SAME_EXAMPLE_TOLERANCE * norm2
-            for dot, s in pairs
+            s >= 0.0 and s * norm**2 + squared_norm - 2.0 * dot * norm <= least for dot, s in pairs
         )
 
     # --- the supports ----------------------------------------------------------------------------
@@ -352,8 +352,10 @@ class ColumnStore:
         self._last_score = None
         self._point_valid = False
         present = {name: number(value) for name, value in x.items()}
-        norm2 = self.point[1]
-        divisor = (math.sqrt(norm2) or 1.0) if self.unit_norm else _power_of_two(norm2)
+        squared_norm = self.point[1]
+        divisor = (
+            (math.sqrt(squared_norm) or 1.0) if self.unit_norm else _power_of_two(squared_norm)
+        )
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else MAX_FLOAT32_ZERO
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
@@ -365,13 +367,13 @@ class ColumnStore:
             slot = len(self.features)
             self.features.append([])
             self._coefficients.append(0.0)
-            self.norm2.append(-1.0)
+            self.squared_norms.append(-1.0)
         self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
             self.columns[j] = self.columns[j] | {slot: value / divisor if self.unit_norm else value}
         self._coefficients[slot] = coefficient
-        self.norm2[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
+        self.squared_norms[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
         self.n_added += 1
         self.order.append(slot)
         self.serials.append(self.n_added)
@@ -405,7 +407,7 @@ class ColumnStore:
                 self.free_columns.append(j)
         self.features[slot] = []
         self._coefficients[slot] = 0.0
-        self.norm2[slot] = -1.0  # marks a free slot
+        self.squared_norms[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
         return slot
 
@@ -437,7 +439,7 @@ class ColumnStore:
         for j in chosen:
             self._check_slot(j)
         self_kernels = {
-            j: finite_self_kernel(self.kernel, self.norm2[j]) for j in chosen if j != slot
+            j: finite_self_kernel(self.kernel, self.squared_norms[j]) for j in chosen if j != slot
         }
         ratios = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((ratio * kernels[j] for j, ratio in ratios.items()), default=0.0)
@@ -493,7 +495,7 @@ class ColumnStore:
         self._last_score = None
 
     def _check_slot(self, slot: int) -> None:
-        if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
+        if not 0 <= slot < len(self.squared_norms) or self.squared_norms[slot] < 0.0:  # free
             raise IndexError(f"no support is in slot {slot}")
 
     # --- state, in the form of the compiled store ------------------------------------------------
@@ -501,15 +503,15 @@ class ColumnStore:
     @alone
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays, with the order of sums."""
-        ids, values, divisors, norms2 = array("i"), array("d"), array("d"), array("d")
+        ids, values, divisors, squared_norms = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self.features):
-            norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
-            divisor = 1.0 if self.unit_norm else _power_of_two(norm2)
-            divisor = 0.0 if self.norm2[slot] < 0.0 else divisor
+            squared_norm = max(self.squared_norms[slot], 0.0)  # -1 marks a free slot
+            divisor = 1.0 if self.unit_norm else _power_of_two(squared_norm)
+            divisor = 0.0 if self.squared_norms[slot] < 0.0 else divisor
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
             divisors.append(divisor)
-            norms2.append(norm2)
+            squared_norms.append(squared_norm)
         serials = array("q", bytes(8 * len(self.features)))
         for slot, serial in zip(self.order, self.serials, strict=True):
             serials[slot] = serial
@@ -532,7 +534,7 @@ class ColumnStore:
             "values": values,
             "weight": array("d", self._coefficients),
             "scale": divisors,
-            "squared": norms2,
+            "squared": squared_norms,
         }
 
     @classmethod
@@ -547,7 +549,7 @@ class ColumnStore:
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
         self._coefficients = [state["factor"] * unscaled for unscaled in state["weight"]]
-        self.norm2 = list(state["squared"])
+        self.squared_norms = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
             self.features.append(list(state["ids"][position : position + size]))
@@ -555,7 +557,7 @@ class ColumnStore:
                 self.columns[j][slot] = state["values"][position] * state["scale"][slot]
                 position += 1
         for slot in self.free_slots:
-            self.norm2[slot] = -1.0
+            self.squared_norms[slot] = -1.0
         held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
         self.order, self.serials = [slot for _, slot in held], [serial for serial, _ in held]
         self.n_added = state["n_added"]
@@ -614,9 +616,9 @@ def _check_buffer(values: Any, least: int, code: str = "d") -> None:
         raise ValueError(f"a buffer of {len(given)} items, where {least} are needed")
 
 
-def _power_of_two(norm2: float) -> float:
+def _power_of_two(squared_norm: float) -> float:
     """Return the compiled store's divisor of an example with this squared norm."""
-    return math.ldexp(1.0, math.frexp(math.sqrt(norm2))[1])
+    return math.ldexp(1.0, math.frexp(math.sqrt(squared_norm))[1])
 
 
 def _may_update(

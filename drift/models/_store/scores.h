@@ -102,8 +102,8 @@ DRIFT_CLONES static void drift_ratios(double *__restrict ratios, const double *_
    8 leave a relative error below 6e-9, 14 one below 1e-16. Below -708 the result is 0. */
 #define DRIFT_RBF_KERNELS(terms)                                                                    \
     for (int i = 0; i < n; i++) {                                                                   \
-        double distance2 = norm2[i] + point_norm2 - 2.0 * kernels[i];                               \
-        double x = -gamma * (distance2 > 0.0 ? distance2 : 0.0);                                    \
+        double squared_distance = squared_norms[i] + point_squared_norm - 2.0 * kernels[i];         \
+        double x = -gamma * (squared_distance > 0.0 ? squared_distance : 0.0);                      \
         double bounded = x > -708.0 ? x : -708.0;                                                   \
         double shifted = bounded * 1.4426950408889634 + 6755399441055744.0; /* rounds to an integer */ \
         double whole = shifted - 6755399441055744.0;                                                \
@@ -119,13 +119,13 @@ DRIFT_CLONES static void drift_ratios(double *__restrict ratios, const double *_
 static const double inverse[14] = {0,       1.0,     1.0 / 2, 1.0 / 3,  1.0 / 4,  1.0 / 5,  1.0 / 6,
                                    1.0 / 7, 1.0 / 8, 1.0 / 9, 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
 
-DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *norm2, double point_norm2, double gamma,
-                                         int n) {
+DRIFT_CLONES static void drift_rbf_float(double *kernels, const double *squared_norms,
+                                         double point_squared_norm, double gamma, int n) {
     DRIFT_RBF_KERNELS(8)
 }
 
-DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *norm2, double point_norm2, double gamma,
-                                          int n) {
+DRIFT_CLONES static void drift_rbf_double(double *kernels, const double *squared_norms,
+                                          double point_squared_norm, double gamma, int n) {
     DRIFT_RBF_KERNELS(14)
 }
 

@@ -104,7 +104,7 @@ class SupportSet:
         return kernels
 
     @property
-    def safe_norm2(self) -> float:
+    def safe_squared_norm(self) -> float:
         """Squared norm up to which no example is too large for the kernel, even if rounded."""
         kernel, largest = self.kernel, LARGEST
         if isinstance(kernel, Linear):
