@@ -217,7 +217,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     def _split_into_classes(self) -> None:
         super()._split_into_classes()
-        slots = self._supports.slots
+        slots = self._supports.slots_by_age
         self._spans = [self._projector.for_class(slots) for _ in self._halves]
         self._projector = Projector()
 

@@ -111,7 +111,7 @@ class ROMMA(KernelClassifier):
         self.noise = noise
         self.bias = bias
         self._squared_norm = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
-        # With `noise` alone. A support's age rank is 0 for the oldest.
+        # With `noise` alone.
         self._numbers: dict[Content, tuple[int, ...]] = {}  # age ranks by content of a support
         self._weights: dict[int, float] = {}  # weight by age rank, if it is not 1
 

@@ -141,7 +141,7 @@ def test_a_second_order_score_solves_the_ridge_system(name, stream, kernel, ridg
         model.learn_one(x, y)
         if model.n_updates == updates:
             continue
-        labels = [model._signs[slot] for slot in model._supports.slots]
+        labels = [model._signs[slot] for slot in model._supports.slots_by_age]
         assert set(labels) <= {-1.0, 1.0}
         seen = [*(supports for supports, _ in model.supports), probe]
         gram = naive_gram(seen, kernel_name, **parameters)

@@ -128,7 +128,9 @@ class TwoStores(RuleBasedStateMachine):
     @precondition(lambda self: len(self.live) > 1)
     @rule(data=st.data())
     def merge(self, data):
-        if self.fast.slots() == self.plain.slots():  # a checkpoint without the order loses it
+        if (
+            self.fast.slots_by_age() == self.plain.slots_by_age()
+        ):  # a checkpoint without the order loses it
             assert self.fast.slot_of_smallest() == self.plain.slot_of_smallest()
         slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         parts = []
@@ -156,8 +158,8 @@ class TwoStores(RuleBasedStateMachine):
         """An example comes, a support goes, coefficients change, and nothing has been."""
         before = (
             self.fast.state(),
-            self.fast.slots(),
-            self.fast.support_serials(),
+            self.fast.slots_by_age(),
+            self.fast.serials_by_age(),
             self.fast.n_added,
         )
         self.fast.start()
@@ -179,7 +181,12 @@ class TwoStores(RuleBasedStateMachine):
                     step % self.fast.n_supports()
                 )
         self.fast.undo()
-        after = self.fast.state(), self.fast.slots(), self.fast.support_serials(), self.fast.n_added
+        after = (
+            self.fast.state(),
+            self.fast.slots_by_age(),
+            self.fast.serials_by_age(),
+            self.fast.n_added,
+        )
         assert after == before
 
     @rule(comers=st.lists(examples, max_size=20), data=st.data())
@@ -403,7 +410,7 @@ class TwoHypotheses(RuleBasedStateMachine):
     @rule(share=st.sampled_from([0.0, 0.5]))
     def merge(self, share):
         for supports in self.pair:
-            slots = supports.slots_in_store or supports.slots
+            slots = supports.own_slots_by_age or supports.slots_by_age
             supports.merge(slots[0], slots[1], share)
 
     @rule(c=st.sampled_from([-1.0, 0.5, 1e-150, 1e150]))

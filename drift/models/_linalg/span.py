@@ -72,9 +72,9 @@ class Projector(Part):
             values *= coefficient
             supports.add_coefficients(values)
 
-    def for_class(self, slots: Iterable[int]) -> ClassProjector:
+    def for_class(self, slots_by_age: Iterable[int]) -> ClassProjector:
         """Return a copy of the span for a class, whose supports are in these slots."""
-        return ClassProjector(copy.deepcopy(self._factor), slots)
+        return ClassProjector(copy.deepcopy(self._factor), slots_by_age)
 
     def insert(
         self, supports: SupportSet, projection: Projection, x: Features, coefficient: float
@@ -92,13 +92,13 @@ class ClassProjector(Part):
     ----------
     factor
         Factor of the Gram matrix of the class's supports; None where there are none.
-    slots
+    slots_by_age
         Their slots, the oldest first.
     """
 
-    def __init__(self, factor: Any = None, slots: Iterable[int] = ()) -> None:
+    def __init__(self, factor: Any = None, slots_by_age: Iterable[int] = ()) -> None:
         self._factor = GramFactor() if factor is None else factor
-        self._slots = list(slots)
+        self._slots = list(slots_by_age)
 
     def project(self, row: NDArray[Any], self_kernel: float) -> Projection:
         """Project a point, given the kernel between it and every slot, and with itself."""

@@ -220,7 +220,7 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     for part in parts:
         check_budget(part.budget, len(part))
         check_coefficients(matrix[part.index], part.coefficient_factor)
-        has[part.index, list(distinct(part.slots_in_store.tolist(), used))] = True
+        has[part.index, list(distinct(part.own_slots_by_age.tolist(), used))] = True
     _check(not matrix[~has].any(), "a hypothesis has a coefficient without its support")
     counted = has.sum(axis=0)
     live = np.ones(used, dtype=bool)
@@ -237,7 +237,7 @@ def check_prototypes(prototypes: Any, supports: Any) -> None:
         [*numbers.items()] == [(label, k) for k, label in enumerate(labels)],
         "the classes' labels and numbers differ",
     )
-    slots = supports.slots
+    slots = supports.slots_by_age
     _check(
         type(matrix) is np.ndarray
         and matrix.dtype == np.float64

@@ -228,10 +228,10 @@ class ColumnStore:
             There are fewer supports.
         """
 
-    def slots(self) -> list[int]:
+    def slots_by_age(self) -> list[int]:
         """Return the supports' slots, the oldest first."""
 
-    def support_serials(self) -> list[int]:
+    def serials_by_age(self) -> list[int]:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
 
     def support_in_slot(self, slot: int) -> dict[Hashable, float]:
@@ -274,7 +274,7 @@ class ColumnStore:
             All sizes are NaN.
         """
 
-    def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]:
+    def nearest(self, slot: int, slots_by_age: Any = ...) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge.
 
         The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)``
@@ -285,7 +285,7 @@ class ColumnStore:
         ----------
         slot
             Slot of the support.
-        slots
+        slots_by_age
             Slots of the candidates, int32; by default all supports, the oldest first.
         """
 
@@ -366,7 +366,7 @@ class ColumnStore:
 
 def prefix_votes(
     store: ColumnStore,
-    slots: Sequence[int] | None,
+    slots_by_age: Sequence[int] | None,
     coefficients: Sequence[float],
     survived: Sequence[float],
     averaged: bool,
@@ -377,8 +377,8 @@ def prefix_votes(
     ----------
     store
         A store that has read the point.
-    slots
-        Slots of the supports of the expansion, in its order, int32; None: all, the oldest first.
+    slots_by_age
+        Slots of the supports of the expansion, in its order, int32; None: all supports.
     coefficients
         Coefficient of each support; doubles.
     survived

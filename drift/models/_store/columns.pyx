@@ -115,8 +115,8 @@ cdef class ColumnStore(Batches):
         self.guard.check()
         sizes = array("i", [self.n_features[slot] for slot in range(self.n_slots)])
         serials = array("q", bytes(self.n_slots * sizeof(int64_t)))
-        for k in range(self.n_live):
-            serials[self.order[k]] = self.serials[k]
+        for k in range(self._n_supports):
+            serials[self._slots_by_age[k]] = self._serials_by_age[k]
         for slot in range(self.n_slots):
             size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
@@ -189,8 +189,8 @@ cdef class ColumnStore(Batches):
         self.n_added = state["n_added"]
         for slot, serial in sorted(enumerate(state["serials"]), key=SERIAL):
             if serial:
-                self.order[self.n_live], self.serials[self.n_live] = slot, serial
-                self.n_live += 1
+                self._slots_by_age[self._n_supports], self._serials_by_age[self._n_supports] = slot, serial
+                self._n_supports += 1
         return self
 
 

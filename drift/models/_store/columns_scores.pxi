@@ -209,13 +209,13 @@ cdef class Scores(Point):
             finite &= error_bound[c] - error_bound[c] == 0.0  # infinite terms may sum to 0
         return finite
 
-    def nearest(self, int slot, slots=None):
+    def nearest(self, int slot, slots_by_age=None):
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
-        cdef Buffer buffer = None if slots is None else buffer_of(slots, b"i")
-        cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
+        cdef Buffer buffer = None if slots_by_age is None else buffer_of(slots_by_age, b"i")
+        cdef const int32_t *by_age = self._slots_by_age if slots_by_age is None else <int32_t *>buffer.view.buf
         cdef double *ratios
         cdef double largest = 0.0
-        cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
+        cdef int k, j, n = self._n_supports if slots_by_age is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_slot(slot)
         self.compute_kernels()
         work = buffer_of(bytearray(self.n_slots * sizeof(double)), b"B")
@@ -224,11 +224,11 @@ cdef class Scores(Point):
         drift_ratios(ratios, self.kernels, self.n_slots)
         ratios[slot] = 0.0  # so that the support is not its own neighbour
         for k in range(n):
-            j = chosen[k]
+            j = by_age[k]
             self.check_slot(j)
             largest = max(largest, ratios[j] * self.kernels[j])
         for k in range(n):
-            j = chosen[k]
+            j = by_age[k]
             if ratios[j] * self.kernels[j] >= largest * (1.0 - self.relative_tolerance) > 0.0:
                 return j, ratios[j]
         return -1, 0.0

@@ -1,8 +1,8 @@
 # The lowest layer: columns by feature, their names, and the supports' slots. It holds what a store is.
 #
 # A column has a name and at least one value, or it is free and in `free_columns`. A slot below `n_slots` has a
-# support, or it is free and in `free_slots`, or the current update has evicted its support. `order` has the slots of
-# supports, the oldest first. The layers above read all this; only `Changes` adds and removes.
+# support, or it is free and in `free_slots`, or the current update has evicted its support. `_slots_by_age` has the
+# slots of supports. The layers above read all this; only `Changes` adds and removes.
 
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     """Array column of a name, or -1 if there is none below `width`."""
@@ -62,10 +62,10 @@ cdef class Slots:
     cdef void *dots  # inner products, in their block after a group of lanes for padding cells
     cdef double *kernels
 
-    # The supports, the oldest first.
-    cdef int32_t *order  # slots
-    cdef int64_t *serials
-    cdef int n_live  # number of supports
+    # The supports, the oldest first. Methods have these names without the underscore.
+    cdef int32_t *_slots_by_age
+    cdef int64_t *_serials_by_age
+    cdef int _n_supports
     cdef readonly int64_t n_added  # the last serial number
 
     # The log of columns, which `Changes.undo` reads.
@@ -102,7 +102,8 @@ cdef class Slots:
 
     def __dealloc__(self):
         cdef int j
-        free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
+        free(self.free_columns.items); free(self.free_slots.items)
+        free(self._slots_by_age); free(self._serials_by_age)
         free(self.named.items); free(self.converted.items)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
@@ -118,21 +119,21 @@ cdef class Slots:
 
     def n_supports(self):
         """Return the number of supports."""
-        return self.n_live
+        return self._n_supports
 
     def slot(self, int i):
         """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        if not -self.n_live <= i < self.n_live:
-            raise IndexError(f"support {i} of {self.n_live}")
-        return self.order[i + self.n_live if i < 0 else i]
+        if not -self._n_supports <= i < self._n_supports:
+            raise IndexError(f"support {i} of {self._n_supports}")
+        return self._slots_by_age[i + self._n_supports if i < 0 else i]
 
-    def slots(self):
+    def slots_by_age(self):
         """Return the supports' slots, the oldest first."""
-        return [self.order[k] for k in range(self.n_live)]
+        return [self._slots_by_age[k] for k in range(self._n_supports)]
 
-    def support_serials(self):
+    def serials_by_age(self):
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
-        return [self.serials[k] for k in range(self.n_live)]
+        return [self._serials_by_age[k] for k in range(self._n_supports)]
 
     def support_in_slot(self, int slot):
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
@@ -164,12 +165,12 @@ cdef class Slots:
         cdef const double *size = self.unscaled_coefficient if sizes is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k
-        for k in range(self.n_live - 1):
-            least = min(least, fabs(size[self.order[k]]))
-        for k in range(self.n_live - 1):
-            if fabs(size[self.order[k]]) <= least * (1.0 + self.relative_tolerance):
-                return self.order[k]
-        raise IndexError("no support but the newest") if self.n_live < 2 else ValueError("all sizes are NaN")
+        for k in range(self._n_supports - 1):
+            least = min(least, fabs(size[self._slots_by_age[k]]))
+        for k in range(self._n_supports - 1):
+            if fabs(size[self._slots_by_age[k]]) <= least * (1.0 + self.relative_tolerance):
+                return self._slots_by_age[k]
+        raise IndexError("no support but the newest") if self._n_supports < 2 else ValueError("all sizes are NaN")
 
     # --- slots, from inside ---------------------------------------------------------------------
 
@@ -363,8 +364,8 @@ cdef class Slots:
             after = min(after, self.limit)
         after = (after + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
         reserve(&self.free_slots, after - self.free_slots.size)
-        self.order = <int32_t *>grown(self.order, after * sizeof(int32_t))
-        self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
+        self._slots_by_age = <int32_t *>grown(self._slots_by_age, after * sizeof(int32_t))
+        self._serials_by_age = <int64_t *>grown(self._serials_by_age, after * sizeof(int64_t))
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
         self.unscaled_coefficient = <double *>grown_aligned(self.unscaled_coefficient, before, after, sizeof(double))

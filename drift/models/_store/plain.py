@@ -78,8 +78,8 @@ class ColumnStore:
         self.free_squared_norm = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
         self.free_slots: list[int] = []
         # The supports, the oldest first.
-        self.order: list[int] = []  # slots
-        self.serials: list[int] = []
+        self._slots_by_age: list[int] = []
+        self._serials_by_age: list[int] = []
         self.n_added = 0  # the last serial number
         # The point.
         self.point = _NO_POINT
@@ -322,19 +322,19 @@ class ColumnStore:
 
     def n_supports(self) -> int:
         """Return the number of supports."""
-        return len(self.order)
+        return len(self._slots_by_age)
 
     def slot(self, i: int) -> int:
         """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        return self.order[i]
+        return self._slots_by_age[i]
 
-    def slots(self) -> list[int]:
+    def slots_by_age(self) -> list[int]:
         """Return the supports' slots, the oldest first."""
-        return list(self.order)
+        return list(self._slots_by_age)
 
-    def support_serials(self) -> list[int]:
+    def serials_by_age(self) -> list[int]:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
-        return list(self.serials)
+        return list(self._serials_by_age)
 
     def support_in_slot(self, slot: int) -> dict[Hashable, float]:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
@@ -375,8 +375,8 @@ class ColumnStore:
         self._coefficients[slot] = coefficient
         self.squared_norms[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
         self.n_added += 1
-        self.order.append(slot)
-        self.serials.append(self.n_added)
+        self._slots_by_age.append(slot)
+        self._serials_by_age.append(self.n_added)
         return slot
 
     def _new_column(self, name: Hashable) -> None:
@@ -395,10 +395,10 @@ class ColumnStore:
 
     def _evict(self, i: int) -> int:
         """Evict a support within an update, which undoes what is left if a name's code raises."""
-        slot = self.order[i]
+        slot = self._slots_by_age[i]
         self._last_score = None
         self._point_valid = False
-        del self.order[i], self.serials[i]
+        del self._slots_by_age[i], self._serials_by_age[i]
         for j in sorted(self.features[slot], reverse=True):
             self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
             if not self.columns[j]:
@@ -413,15 +413,15 @@ class ColumnStore:
 
     def evict_slot(self, slot: int) -> None:
         """Evict the support in a slot."""
-        if slot not in self.order:
+        if slot not in self._slots_by_age:
             raise IndexError(f"no support is in slot {slot}")
-        self.evict(self.order.index(slot))
+        self.evict(self._slots_by_age.index(slot))
 
     def slot_of_smallest(self, sizes: Any = None) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
         values = array("d", self._coefficients) if sizes is None else sizes
         _check_buffer(values, len(self._coefficients))
-        pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
+        pairs = [(slot, abs(float(values[slot]))) for slot in self._slots_by_age[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
         smallest = min((size for _, size in pairs if size == size), default=math.nan)
@@ -430,16 +430,17 @@ class ColumnStore:
                 return slot
         raise ValueError("all sizes are NaN")
 
-    def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
+    def nearest(self, slot: int, slots_by_age: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
-        if slots is not None:
-            _check_buffer(slots, 0, "i")
+        if slots_by_age is not None:
+            _check_buffer(slots_by_age, 0, "i")
         self.read_slot(slot)
-        kernels, chosen = self._kernels(), self.order if slots is None else slots
-        for j in chosen:
+        kernels = self._kernels()
+        by_age = self._slots_by_age if slots_by_age is None else slots_by_age
+        for j in by_age:
             self._check_slot(j)
         self_kernels = {
-            j: finite_self_kernel(self.kernel, self.squared_norms[j]) for j in chosen if j != slot
+            j: finite_self_kernel(self.kernel, self.squared_norms[j]) for j in by_age if j != slot
         }
         ratios = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((ratio * kernels[j] for j, ratio in ratios.items()), default=0.0)
@@ -513,7 +514,7 @@ class ColumnStore:
             divisors.append(divisor)
             squared_norms.append(squared_norm)
         serials = array("q", bytes(8 * len(self.features)))
-        for slot, serial in zip(self.order, self.serials, strict=True):
+        for slot, serial in zip(self._slots_by_age, self._serials_by_age, strict=True):
             serials[slot] = serial
         return {
             "wide": self.wide,
@@ -559,7 +560,8 @@ class ColumnStore:
         for slot in self.free_slots:
             self.squared_norms[slot] = -1.0
         held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
-        self.order, self.serials = [slot for _, slot in held], [serial for serial, _ in held]
+        self._slots_by_age = [slot for _, slot in held]
+        self._serials_by_age = [serial for serial, _ in held]
         self.n_added = state["n_added"]
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
@@ -579,7 +581,7 @@ class ColumnStore:
 
 def prefix_votes(
     store: ColumnStore,
-    slots: Sequence[int] | None,
+    slots_by_age: Sequence[int] | None,
     coefficients: Sequence[float],
     survived: Sequence[float],
     averaged: bool,  # noqa: FBT001
@@ -588,14 +590,14 @@ def prefix_votes(
     kernels, relative_tolerance = array("d", bytes(8 * store.capacity)), store.relative_tolerance
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
-    chosen = store.order if slots is None else slots
-    if slots is not None:
-        _check_buffer(slots, 0, "i")
-    _check_buffer(coefficients, len(chosen))
-    _check_buffer(survived, len(chosen) + 1)
-    for slot in chosen:
+    by_age = store.slots_by_age() if slots_by_age is None else slots_by_age
+    if slots_by_age is not None:
+        _check_buffer(slots_by_age, 0, "i")
+    _check_buffer(coefficients, len(by_age))
+    _check_buffer(survived, len(by_age) + 1)
+    for slot in by_age:
         store._check_slot(slot)  # noqa: SLF001
-    for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
+    for slot, coefficient, votes in zip(by_age, coefficients, survived[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)

@@ -177,10 +177,10 @@ class MulticlassKernelClassifier(KernelModel):
 
     def _expansion(self) -> Array:
         """Coefficients by class index and support, the oldest support first."""
-        n, slots = len(self._prototypes), self._supports.slots
+        n, slots = len(self._prototypes), self._supports.slots_by_age
         coefficients: Array = self._prototypes.matrix[:n, slots]
         return coefficients
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
-        pairs = zip(self._supports, self._supports.slots, strict=True)
+        pairs = zip(self._supports, self._supports.slots_by_age, strict=True)
         return [(x, self._prototypes.coefficients_of(slot)) for (x, _), slot in pairs]
