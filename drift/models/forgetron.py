@@ -18,7 +18,7 @@ _SHRINKING = ("self-tuned", "basic")
 
 
 class Forgetron(KernelClassifier):
-    r"""Forgetron: on a full budget, fades all supports and evicts the oldest.
+    r"""Forgetron: on a full budget, shrinks all coefficients and evicts the oldest support.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Forgetron(KernelClassifier):
 
     _shares_supports = True
     _wide = True
-    _stored_names: ClassVar = {"_squared_norm": "_norm2"}
+    _stored_names: ClassVar = {"_squared_norm": "_norm2", "_largest_self_kernel": "_scale"}
 
     _excess = 0.0  # sum of the weights of the mistakes minus the number of mistakes
 
@@ -91,7 +91,7 @@ class Forgetron(KernelClassifier):
         self.budget = budget
         self.shrinking = shrinking
         # The largest k(x, x): the kernel's bound, or the largest among the mistakes so far.
-        self._scale = getattr(self._supports.kernel, "bound", None) or 0.0
+        self._largest_self_kernel = getattr(self._supports.kernel, "bound", None) or 0.0
         self._damage = 0.0  # the paper's Q
         self._squared_norm = 0.0  # ||f||^2, for the basic shrinking only
 
@@ -99,16 +99,16 @@ class Forgetron(KernelClassifier):
         supports = self._supports
         supports.add(x, self._weight * sign)
         self_kernel = supports.self_kernel()
-        self._scale = max(self._scale, self_kernel)
+        self._largest_self_kernel = max(self._largest_self_kernel, self_kernel)
         self._excess += self._weight - 1.0
         if self.shrinking == "basic":
             self._squared_norm += self._weight * (2.0 * sign * score + self._weight * self_kernel)
         if supports.n_supports() > self.budget:
-            self._fade_and_evict()
+            self._shrink_and_evict()
 
-    def _fade_and_evict(self) -> None:
+    def _shrink_and_evict(self) -> None:
         supports = self._supports
-        largest = self._scale or 1.0
+        largest = self._largest_self_kernel or 1.0
         alpha = supports.coefficient(0)
         supports.read_support(0)
         score = supports.score()

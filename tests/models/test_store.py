@@ -916,7 +916,7 @@ def test_a_size_that_is_nan_is_not_the_smallest(make):
     sizes = array("d", [math.nan, 3.0, 1.0, *[0.0] * 13])
     assert store.slot_of_smallest(sizes) == 1
     sizes[1] = math.nan
-    with pytest.raises(ValueError, match="all sizes are NaN"):
+    with pytest.raises(ValueError, match="all magnitudes are NaN"):
         store.slot_of_smallest(sizes)
 
 

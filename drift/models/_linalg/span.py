@@ -119,28 +119,28 @@ class ClassProjector(Part):
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error), guard)
 
 
-def within(tolerance: float, parts: Collection[Projection], *, squared: bool) -> bool:
+def within(tolerance: float, projections: Collection[Projection], *, squared: bool) -> bool:
     """Whether the errors of projections add up to no more than the tolerance, up to rounding.
 
     Parameters
     ----------
     tolerance
         ``eta``.
-    parts
+    projections
         The projections.
     squared
         Whether the tolerance is on the squared error.
     """
     largest = tolerance if squared else tolerance * tolerance
-    error = math.fsum(part.squared_error for part in parts)
+    error = math.fsum(projection.squared_error for projection in projections)
     return error - largest <= RELATIVE_TOLERANCE * math.fsum(
-        (error, *(part.squared_norm for part in parts))
+        (error, *(projection.squared_norm for projection in projections))
     )
 
 
 def margin_step(  # noqa: PLR0913 - the symbols of one formula
     loss: float,
-    parts: Collection[Projection],
+    projections: Collection[Projection],
     tolerance: float,
     error_bound: float,
     weight: float,
@@ -153,7 +153,7 @@ def margin_step(  # noqa: PLR0913 - the symbols of one formula
     ----------
     loss
         ``l = 1 - margin``.
-    parts
+    projections
         The projections of what is added to the hypothesis.
     tolerance
         ``eta``.
@@ -177,8 +177,8 @@ def margin_step(  # noqa: PLR0913 - the symbols of one formula
     >>> margin_step(0.5, [Projection(1.0, 0.06, None)], 0.1, 0.0, 1.0, squared=True)
     0.0
     """
-    error = math.fsum(part.squared_error for part in parts)
-    squared_norm = math.fsum(part.squared_norm for part in parts)
+    error = math.fsum(projection.squared_error for projection in projections)
+    squared_norm = math.fsum(projection.squared_norm for projection in projections)
     error = error if squared else math.sqrt(error)
     excess = loss
     if error > 0.0:

@@ -192,14 +192,16 @@ class ColumnStore:
             Whether to stop before a row that needs an update.
         """
 
-    def scan_classes(
+    def learn_class_rows_until_update(
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         classes: ClassHypotheses,
     ) -> None:
-        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update.
+        """Predict and learn rows, from ``len(predictions)`` on, up to the first that may update.
+
+        Learning such a row changes only the classes' calibration.
 
         Parameters
         ----------
@@ -208,8 +210,7 @@ class ColumnStore:
         predictions
             Gets the prediction of each row before that one.
         labels
-            Label of each row, from which the classes' calibration learns. None: predict only, up to
-            the first tie within rounding.
+            Label of each row. None: predict only, up to the first tie within rounding.
         classes
             The classes' hypotheses, and when a row causes no update.
         """
@@ -258,13 +259,13 @@ class ColumnStore:
     def evict_slot(self, slot: int) -> None:
         """Evict the support in a slot."""
 
-    def slot_of_smallest(self, sizes: Any = ...) -> int:
+    def slot_of_smallest(self, magnitudes: Any = ...) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest.
 
         Parameters
         ----------
-        sizes
-            Size by slot; by default the magnitude of the coefficient. NaN is never the smallest.
+        magnitudes
+            Magnitude by slot; by default that of the coefficient. NaN is never the smallest.
 
         Raises
         ------

@@ -7,7 +7,7 @@ dense above an eighth of the slots. A name is forgotten when its column is empty
 
 Stored values are divided by the example's `divisor`. That is its norm if the kernel normalises
 examples, which then have unit norm. Else it is a power of two that makes the norm at least 1/2 and
-less than 1: this rounds nothing, and float32 cannot overflow. `dot_factor` reverses the division.
+less than 1: this rounds nothing, and float32 cannot overflow. `dot_factors` reverse the division.
 Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
@@ -143,7 +143,7 @@ cdef class ColumnStore(Batches):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.unscaled_coefficient[slot] for slot in range(self.n_slots)]),
+            "weight": array("d", [self.unscaled_coefficients[slot] for slot in range(self.n_slots)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
             "squared": array("d", [self.squared_norms[slot] for slot in range(self.n_slots)]),
         }
@@ -177,13 +177,13 @@ cdef class ColumnStore(Batches):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
-            self.unscaled_coefficient[slot] = state["weight"][slot]
+            self.unscaled_coefficients[slot] = state["weight"][slot]
             self.squared_norms[slot] = state["squared"][slot]
-            self.cosine_factor[slot] = self.cosine_factor_of(self.squared_norms[slot])
-            self.dot_factor[slot] = state["scale"][slot] * self.cosine_factor[slot]
+            self.cosine_factors[slot] = self.cosine_factor_of(self.squared_norms[slot])
+            self.dot_factors[slot] = state["scale"][slot] * self.cosine_factors[slot]
         for slot in state["free_slots"]:
-            self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.squared_norms[slot] = 0.0
-            self.cosine_factor[slot] = self.cosine_factor_of(0.0)
+            self.unscaled_coefficients[slot] = self.dot_factors[slot] = self.squared_norms[slot] = 0.0
+            self.cosine_factors[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         self.n_added = state["n_added"]

@@ -97,10 +97,10 @@ cdef class Changes(Scores):
             self.put(self.sorted_terms.ids[k], slot, self.sorted_terms.values[k])
         if self.n_unknown:
             self.put_unknown(slot, new_features)
-        self.unscaled_coefficient[slot] = coefficient / self.coefficient_factor
-        self.dot_factor[slot] = self.point_dot_factor
+        self.unscaled_coefficients[slot] = coefficient / self.coefficient_factor
+        self.dot_factors[slot] = self.point_dot_factor
         self.squared_norms[slot] = self.point_squared_norm
-        self.cosine_factor[slot] = self.point_cosine_factor
+        self.cosine_factors[slot] = self.point_cosine_factor
         self.n_added += 1
         self._slots_by_age[self._n_supports] = slot
         self._serials_by_age[self._n_supports] = self.n_added
@@ -153,7 +153,7 @@ cdef class Changes(Scores):
         self.reserve_point(self.n_features[slot])  # for `keys` in `drop_features`; a restored support was never read
         evicted = &self.evicted[self.n_evicted]
         evicted.slot, evicted.serial = slot, self._serials_by_age[i]
-        evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficient[slot], self.dot_factor[slot]
+        evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficients[slot], self.dot_factors[slot]
         evicted.age_rank = i if i < self.n_old_left else -1
         self.n_old_left -= i < self.n_old_left
         self.n_evicted += 1
@@ -161,7 +161,7 @@ cdef class Changes(Scores):
         self._n_supports -= 1
         memmove(&self._slots_by_age[i], &self._slots_by_age[i + 1], (self._n_supports - i) * sizeof(int32_t))
         memmove(&self._serials_by_age[i], &self._serials_by_age[i + 1], (self._n_supports - i) * sizeof(int64_t))
-        self.unscaled_coefficient[slot] = self.dot_factor[slot] = 0.0
+        self.unscaled_coefficients[slot] = self.dot_factors[slot] = 0.0
         if not self.in_update:
             problem = self.finish()
             if problem is not None:
@@ -191,8 +191,8 @@ cdef class Changes(Scores):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.squared_norms[slot] = 0.0
-        self.cosine_factor[slot] = self.cosine_factor_of(0.0)
+        self.unscaled_coefficients[slot] = self.dot_factors[slot] = self.squared_norms[slot] = 0.0
+        self.cosine_factors[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
     # --- coefficients ---------------------------------------------------------------------------
@@ -202,7 +202,7 @@ cdef class Changes(Scores):
         cdef Buffer buffer = buffer_of(values, b"d")
         self.save_coefficients()
         if self.n_slots:
-            memcpy(self.unscaled_coefficient, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
+            memcpy(self.unscaled_coefficients, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
         self.coefficient_factor = 1.0
         self.clear_free_coefficients()
         self.score_valid = False
@@ -211,7 +211,7 @@ cdef class Changes(Scores):
         """Add a number to the coefficient of each slot; free slots ignore it."""
         cdef Buffer buffer = buffer_of(values, b"d")
         cdef double *by_slot = doubles(buffer, self.n_slots)
-        cdef double *coefficient = self.unscaled_coefficient
+        cdef double *coefficient = self.unscaled_coefficients
         cdef int slot
         self.save_coefficients()
         for slot in range(self.n_slots):
@@ -223,9 +223,9 @@ cdef class Changes(Scores):
         """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):
-            self.unscaled_coefficient[self.free_slots.items[k]] = 0.0
+            self.unscaled_coefficients[self.free_slots.items[k]] = 0.0
         for k in range(self.n_evicted):
-            self.unscaled_coefficient[self.evicted[k].slot] = 0.0
+            self.unscaled_coefficients[self.evicted[k].slot] = 0.0
 
     cdef int save_coefficients(self) except -1:
         """Log all coefficients, before one of a remaining support changes."""
@@ -235,7 +235,7 @@ cdef class Changes(Scores):
         if self.old_coefficients_room < self.capacity:
             self.old_coefficients = <double *>grown(self.old_coefficients, self.capacity * sizeof(double))
             self.old_coefficients_room = self.capacity
-        memcpy(self.old_coefficients, self.unscaled_coefficient, self.n_slots * sizeof(double))
+        memcpy(self.old_coefficients, self.unscaled_coefficients, self.n_slots * sizeof(double))
         for k in range(self.n_evicted):
             self.old_coefficients[self.evicted[k].slot] = self.evicted[k].unscaled_coefficient
         self.coefficients_saved = True
@@ -252,7 +252,7 @@ cdef class Changes(Scores):
         if not min_coefficient_factor < fabs(self.coefficient_factor) < max_coefficient_factor:
             self.save_coefficients()
             for slot in range(self.n_slots):
-                self.unscaled_coefficient[slot] *= self.coefficient_factor
+                self.unscaled_coefficients[slot] *= self.coefficient_factor
             self.coefficient_factor = 1.0
             self.score_valid = False
 
@@ -260,7 +260,7 @@ cdef class Changes(Scores):
 
     def merge(self, int slot, int target, double ratio):
         """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0."""
-        cdef double *coefficient = self.unscaled_coefficient
+        cdef double *coefficient = self.unscaled_coefficients
         self.check_slot(slot)
         if ratio != 0.0:
             self.check_slot(target)
@@ -289,8 +289,8 @@ cdef class Changes(Scores):
         self._n_supports = self.n_old_left
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.unscaled_coefficient[evicted.slot] = evicted.unscaled_coefficient
-            self.dot_factor[evicted.slot] = evicted.dot_factor
+            self.unscaled_coefficients[evicted.slot] = evicted.unscaled_coefficient
+            self.dot_factors[evicted.slot] = evicted.dot_factor
             j = evicted.age_rank
             if j >= 0:
                 n = self._n_supports - j
@@ -299,7 +299,7 @@ cdef class Changes(Scores):
                 self._slots_by_age[j], self._serials_by_age[j] = evicted.slot, evicted.serial
                 self._n_supports += 1
         if self.coefficients_saved:
-            memcpy(self.unscaled_coefficient, self.old_coefficients, self.old_n_slots * sizeof(double))
+            memcpy(self.unscaled_coefficients, self.old_coefficients, self.old_n_slots * sizeof(double))
         self.n_evicted = 0
         # The slots of added supports. A slot that was free returns to the stack of free slots.
         for k in range(self.added.size - 1, -1, -1):

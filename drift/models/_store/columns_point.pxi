@@ -417,9 +417,9 @@ cdef class Point(Slots):
             self.terms.ids[k] = self.features[slot][k]
             self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0
-        self.point_dot_factor = self.dot_factor[slot]
+        self.point_dot_factor = self.dot_factors[slot]
         self.point_squared_norm = self.squared_norms[slot]
-        self.point_cosine_factor = self.cosine_factor[slot]
+        self.point_cosine_factor = self.cosine_factors[slot]
         self.read_squared_norm = -1.0  # differs from every example's
         self.point_valid = True
         self.reader = PyThread_get_thread_ident()

@@ -29,14 +29,14 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             self.point_score = drift_score(
-                self.wide, self.unscaled_coefficient, self.dots, self.dot_factor, self.point_dot_factor,
-                self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.relative_tolerance,
+                self.wide, self.unscaled_coefficients, self.dots, self.dot_factors, self.point_dot_factor,
+                self.cosine_factors, self.coef0 * self.point_cosine_factor, n, self.degree, self.relative_tolerance,
                 &self.point_error_bound
             )
         else:
             n = self.compute_kernels()
             self.point_score = drift_score_of_kernels(
-                self.unscaled_coefficient, self.kernels, n, self.relative_tolerance, &self.point_error_bound
+                self.unscaled_coefficients, self.kernels, n, self.relative_tolerance, &self.point_error_bound
             )
         return 0
 
@@ -47,9 +47,9 @@ cdef class Scores(Point):
         if self.kernels_valid:
             return n
         self.compute_dots()
-        drift_inner_products(self.wide, self.kernels, self.dots, self.dot_factor, self.point_dot_factor, n)
+        drift_inner_products(self.wide, self.kernels, self.dots, self.dot_factors, self.point_dot_factor, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
-            drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
+            drift_polynomial(self.kernels, self.cosine_factors, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
             near = self.near_slots() if self.gamma * self.point_squared_norm > self.exact_above else []
@@ -89,11 +89,11 @@ cdef class Scores(Point):
             value = self.sorted_terms.values[k] * self.point_dot_factor
             if not self.wide:
                 value = <double><float>self.sorted_terms.values[k] * self.point_dot_factor
-            other = self.get(&self.columns[self.sorted_terms.ids[k]], slot) * self.dot_factor[slot]
+            other = self.get(&self.columns[self.sorted_terms.ids[k]], slot) * self.dot_factors[slot]
             sum += (value - other) ** 2
         for k in range(self.n_features[slot]):
             if self.features[slot][k] not in columns:
-                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.dot_factor[slot]) ** 2
+                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.dot_factors[slot]) ** 2
         return sum
 
     cdef int call_kernel(self) except -1:
@@ -239,8 +239,8 @@ cdef class Scores(Point):
         cdef double dot, sum, squared_norm = self.point_squared_norm * self.point_cosine_factor**2
         for slot in range(self.n_slots):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
-            dot *= self.dot_factor[slot] * self.point_dot_factor
-            sum = self.squared_norms[slot] * self.cosine_factor[slot] ** 2 + squared_norm
+            dot *= self.dot_factors[slot] * self.point_dot_factor
+            sum = self.squared_norms[slot] * self.cosine_factors[slot] ** 2 + squared_norm
             if sum - 2.0 * dot <= same_example_tolerance * squared_norm:
                 return True
         return False

@@ -277,33 +277,34 @@ class ColumnStore:
             or model._would_adopt(y)  # noqa: SLF001
         )
 
-    def scan_classes(
+    def learn_class_rows_until_update(
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         classes: ClassHypotheses,
     ) -> None:
-        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
-        index_of, coefficients, factors, calibration, margin, over_rival, supports_may_update = (
+        """Predict and learn rows, from ``len(predictions)`` on, up to the first that may update."""
+        index_of, coefficients, factors, calibration, margin, over_rival, repeats_may_update = (
             classes
         )
         if labels is None:
-            margin, over_rival, supports_may_update = 0.0, True, False
+            margin, over_rival, repeats_may_update = 0.0, True, False
         class_labels = list(index_of)
-        scores, errors = (array("d", bytes(8 * len(factors))) for _ in range(2))
+        scores, error_bounds = (array("d", bytes(8 * len(factors))) for _ in range(2))
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
             try:
-                self.class_scores(coefficients, scores, errors)
+                self.class_scores(coefficients, scores, error_bounds)
             except FeatureError:
                 break  # raised again when the row is learnt
-            pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
+            terms = zip(factors, scores, error_bounds, strict=True)
+            pairs = [(f * s, abs(f) * bound) for f, s, bound in terms]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             k = best if labels is None else index_of.get(labels[i], len(pairs))
             if _may_update(pairs, k, margin, over_rival=over_rival):
                 break
-            if supports_may_update and self._may_be_support():
+            if repeats_may_update and self._may_be_support():
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], k, 1.0)
@@ -417,18 +418,18 @@ class ColumnStore:
             raise IndexError(f"no support is in slot {slot}")
         self.evict(self._slots_by_age.index(slot))
 
-    def slot_of_smallest(self, sizes: Any = None) -> int:
+    def slot_of_smallest(self, magnitudes: Any = None) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        values = array("d", self._coefficients) if sizes is None else sizes
+        values = array("d", self._coefficients) if magnitudes is None else magnitudes
         _check_buffer(values, len(self._coefficients))
         pairs = [(slot, abs(float(values[slot]))) for slot in self._slots_by_age[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
-        smallest = min((size for _, size in pairs if size == size), default=math.nan)
-        for slot, size in pairs:
-            if size <= smallest * (1.0 + self.relative_tolerance):
+        smallest = min((m for _, m in pairs if m == m), default=math.nan)
+        for slot, magnitude in pairs:
+            if magnitude <= smallest * (1.0 + self.relative_tolerance):
                 return slot
-        raise ValueError("all sizes are NaN")
+        raise ValueError("all magnitudes are NaN")
 
     def nearest(self, slot: int, slots_by_age: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
@@ -630,8 +631,8 @@ def _may_update(
     if not 0 <= k < len(scores):
         return True
     if not over_rival:
-        signed = ((s if c == k else -s, error) for c, (s, error) in enumerate(scores))
-        return not all(s - error > margin for s, error in signed)
-    least = scores[k][0] - margin - 4.0 * max(error for _, error in scores)
+        signed = ((s if c == k else -s, bound) for c, (s, bound) in enumerate(scores))
+        return not all(s - bound > margin for s, bound in signed)
+    least = scores[k][0] - margin - 4.0 * max(bound for _, bound in scores)
     others = [s for c, (s, _) in enumerate(scores) if c != k] or [0.0]
     return not all(least > s for s in others)

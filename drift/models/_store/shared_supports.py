@@ -283,8 +283,9 @@ class SharedSupports(Part):
         if len(self.own_slots_by_age) < 2:
             raise IndexError("no support but the newest")
         slots = np.frombuffer(self.own_slots_by_age, np.intc)[:-1]
-        sizes = np.abs(self._shared.coefficients.matrix[self.index, slots])
-        return int(slots[(sizes <= sizes.min() * (1.0 + self.relative_tolerance)).argmax()])
+        magnitudes = np.abs(self._shared.coefficients.matrix[self.index, slots])
+        smallest = magnitudes.min() * (1.0 + self.relative_tolerance)
+        return int(slots[(magnitudes <= smallest).argmax()])
 
     def nearest(self, slot: int) -> tuple[int, float]:
         """Make a support the point; return its nearest neighbour's slot and a ratio to merge."""

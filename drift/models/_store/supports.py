@@ -82,7 +82,7 @@ class SupportSet:
         self.learn_rows_with = store.learn_rows_with
         self.score_rows = store.score_rows
         self.class_scores = store.class_scores
-        self.scan_classes = store.scan_classes
+        self.learn_class_rows_until_update = store.learn_class_rows_until_update
         self.write_coefficients = store.write_coefficients
         self.set_coefficients = store.set_coefficients
         self.add_coefficients = store.add_coefficients

@@ -155,7 +155,7 @@ class MulticlassKernelClassifier(KernelModel):
         if not self._class_scores_are_sums or self._class_update_margin == math.inf:
             return False
         classes = self._prototypes.class_hypotheses(self._calibration, self._class_update_margin)
-        self._supports.scan_classes(rows, predictions, labels, classes)
+        self._supports.learn_class_rows_until_update(rows, predictions, labels, classes)
         return True
 
     def _score(self) -> Any:
