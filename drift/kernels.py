@@ -1,14 +1,14 @@
 """Kernels: functions of an inner product and two squared norms, with no state of their own.
 
-A kernel is any picklable object that is called as ``kernel(dot, sq_a, sq_b)`` with
-``dot = <a, b>``, ``sq_a = |a|^2`` and ``sq_b = |b|^2`` (floats, or numpy arrays elementwise) and
-returns ``k(a, b)``. A frozen dataclass of one's own will do:
+A kernel is any picklable object that is called as ``kernel(dot, squared_norm_a, squared_norm_b)``
+with ``<a, b>``, ``|a|^2`` and ``|b|^2`` (floats, or numpy arrays elementwise) and returns
+``k(a, b)``. A frozen dataclass of one's own will do:
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
 ... class Cosine:
-...     def __call__(self, dot, sq_a, sq_b):
-...         return dot / (sq_a * sq_b) ** 0.5
+...     def __call__(self, dot, squared_norm_a, squared_norm_b):
+...         return dot / (squared_norm_a * squared_norm_b) ** 0.5
 
 It may carry an attribute ``bound``, the largest value of ``k(x, x)``, for the algorithms whose
 analysis scales the kernel to ``k(x, x) <= 1`` (the Forgetron); without it they use the largest
@@ -31,13 +31,13 @@ __all__ = ["DEFAULT_KERNEL", "RBF", "Kernel", "Linear", "Polynomial"]
 class Kernel(Protocol):
     """What the models ask of a kernel: a call with an inner product and two squared norms."""
 
-    def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
+    def __call__(self, dot: Any, squared_norm_a: Any, squared_norm_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``, elementwise on arrays."""
 
 
-def _cosine(dot: Any, sq_a: Any, sq_b: Any) -> Any:
+def _cosine(dot: Any, squared_norm_a: Any, squared_norm_b: Any) -> Any:
     """Inner product of the instances scaled to unit norm; a zero instance stays zero."""
-    norms = sq_a**0.5 * sq_b**0.5
+    norms = squared_norm_a**0.5 * squared_norm_b**0.5
     return dot / (norms + (norms == 0))
 
 
@@ -78,9 +78,9 @@ class Linear:
     def __post_init__(self) -> None:
         _check_normalize(self.normalize)
 
-    def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
+    def __call__(self, dot: Any, squared_norm_a: Any, squared_norm_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
-        return _cosine(dot, sq_a, sq_b) if self.normalize else dot
+        return _cosine(dot, squared_norm_a, squared_norm_b) if self.normalize else dot
 
     @property
     def scales_rows(self) -> bool:
@@ -138,14 +138,15 @@ class Polynomial:
         check_number("coef0", self.coef0)
         _check_normalize(self.normalize)
 
-    def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
+    def __call__(self, dot: Any, squared_norm_a: Any, squared_norm_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
         if self.scales_rows:
-            return (_cosine(dot, sq_a, sq_b) + self.coef0) ** self.degree
+            return (_cosine(dot, squared_norm_a, squared_norm_b) + self.coef0) ** self.degree
         base = dot + self.coef0
         if self.normalize:
             unit = (1.0 + self.coef0) ** 0.5  # the root of a unit instance's own base
-            base = base * (unit / (sq_a + self.coef0) ** 0.5) * (unit / (sq_b + self.coef0) ** 0.5)
+            base = base * (unit / (squared_norm_a + self.coef0) ** 0.5)
+            base = base * (unit / (squared_norm_b + self.coef0) ** 0.5)
         return base**self.degree
 
     @property
@@ -196,11 +197,13 @@ class RBF:
                 "example to unit norm"
             )
 
-    def __call__(self, dot: Any, sq_a: Any, sq_b: Any) -> Any:
+    def __call__(self, dot: Any, squared_norm_a: Any, squared_norm_b: Any) -> Any:
         """Return ``k(a, b)`` from ``<a, b>``, ``|a|^2`` and ``|b|^2``."""
         if self.normalize:
-            dot, sq_a, sq_b = _cosine(dot, sq_a, sq_b), _unit(sq_a), _unit(sq_b)
-        distance = sq_a + sq_b - 2.0 * dot  # rounding may leave it a hair below zero
+            dot = _cosine(dot, squared_norm_a, squared_norm_b)
+            squared_norm_a, squared_norm_b = _unit(squared_norm_a), _unit(squared_norm_b)
+        # Rounding may leave it a hair below zero.
+        distance = squared_norm_a + squared_norm_b - 2.0 * dot
         distance = (distance + abs(distance)) / 2.0
         return math.e ** (-self.gamma * distance)
 

@@ -171,7 +171,7 @@ def test_a_state_of_another_model_is_refused_and_without_one_continues(other):
 class Unnamed:
     """A kernel whose text is another one in each process."""
 
-    def __call__(self, dot, sq_a, sq_b):
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
         return dot
 
 

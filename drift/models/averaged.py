@@ -79,7 +79,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     """
 
     _not_copied = frozenset(
-        {"_coefficients", "_serials", "_coefficient_sums", "_mean_coefficients"}
+        {"_coefficients", "_serials_by_age", "_coefficient_sums", "_mean_coefficients"}
     )
     _compiled_code_predicts = False
 
@@ -87,6 +87,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         "_total_weight": "_n_examples",
         "_weight_since_update": "_since",
         "_coefficients": "_held",
+        "_serials_by_age": "_serials",
         "_coefficient_sums": "_sums",
         "_mean_coefficients": "_weights",
     }
@@ -108,7 +109,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         # current hypothesis, and the weighted sum of the coefficients of all earlier ones.
         self._coefficients = model._expansion()
         self._coefficient_sums = 0.0 * self._coefficients
-        self._serials = list(model._supports.serials)
+        self._serials_by_age = list(model._supports.serials_by_age)
         self._mean_coefficients: Any = None  # coefficients of the average, by class index and slot
         self._binary = self._prototypes is None  # whether the sums are of one hypothesis
 
@@ -239,7 +240,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
 
     def _carry_sums_over(self) -> None:
         """Give each support of the model's new hypothesis its sum so far, 0 for new ones."""
-        before, now = self._serials, list(self.model._supports.serials)
+        before, now = self._serials_by_age, list(self.model._supports.serials_by_age)
         self._coefficients = self.model._expansion()
         sums = self._coefficient_sums
         if self._binary and isinstance(self.model, TwoOrMore):
@@ -248,7 +249,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
                 sums = np.zeros((len(self._coefficients), len(before)))
                 for k, share in self.model._halves.items():
                     sums[k] = share * self._coefficient_sums[0]
-        self._coefficient_sums, self._serials = np.zeros(self._coefficients.shape), now
+        self._coefficient_sums, self._serials_by_age = np.zeros(self._coefficients.shape), now
         _, old, new = np.intersect1d(before, now, assume_unique=True, return_indices=True)
         self._coefficient_sums[: len(sums), new] = sums[:, old]
 
@@ -264,7 +265,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         if self._mean_coefficients is None:
             mean = np.zeros((len(self._coefficients), supports.capacity))
             total = self._coefficient_sums + self._weight_since_update * self._coefficients
-            mean[:, supports.slots] = total / (self._total_weight or 1.0)
+            mean[:, supports.slots_by_age] = total / (self._total_weight or 1.0)
             self._mean_coefficients = mean
         scores, error_bounds = np.zeros((2, len(self._mean_coefficients)))
         if len(supports):

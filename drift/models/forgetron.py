@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from drift._checks import check_choice, check_integer
 from drift.models._template.binary import KernelClassifier
@@ -18,7 +18,7 @@ _SHRINKING = ("self-tuned", "basic")
 
 
 class Forgetron(KernelClassifier):
-    r"""Forgetron: on a full budget, fades all supports and evicts the oldest.
+    r"""Forgetron: on a full budget, shrinks all coefficients and evicts the oldest support.
 
     Parameters
     ----------
@@ -78,6 +78,7 @@ class Forgetron(KernelClassifier):
 
     _shares_supports = True
     _wide = True
+    _stored_names: ClassVar = {"_squared_norm": "_norm2", "_largest_self_kernel": "_scale"}
 
     _excess = 0.0  # sum of the weights of the mistakes minus the number of mistakes
 
@@ -90,39 +91,39 @@ class Forgetron(KernelClassifier):
         self.budget = budget
         self.shrinking = shrinking
         # The largest k(x, x): the kernel's bound, or the largest among the mistakes so far.
-        self._scale = getattr(self._supports.kernel, "bound", None) or 0.0
+        self._largest_self_kernel = getattr(self._supports.kernel, "bound", None) or 0.0
         self._damage = 0.0  # the paper's Q
-        self._norm2 = 0.0  # ||f||^2, for the basic shrinking only
+        self._squared_norm = 0.0  # ||f||^2, for the basic shrinking only
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         supports = self._supports
         supports.add(x, self._weight * sign)
         self_kernel = supports.self_kernel()
-        self._scale = max(self._scale, self_kernel)
+        self._largest_self_kernel = max(self._largest_self_kernel, self_kernel)
         self._excess += self._weight - 1.0
         if self.shrinking == "basic":
-            self._norm2 += self._weight * (2.0 * sign * score + self._weight * self_kernel)
+            self._squared_norm += self._weight * (2.0 * sign * score + self._weight * self_kernel)
         if supports.n_supports() > self.budget:
-            self._fade_and_evict()
+            self._shrink_and_evict()
 
-    def _fade_and_evict(self) -> None:
+    def _shrink_and_evict(self) -> None:
         supports = self._supports
-        largest = self._scale or 1.0
+        largest = self._largest_self_kernel or 1.0
         alpha = supports.coefficient(0)
         supports.read_support(0)
         score = supports.score()
         if self.shrinking == "basic":
-            phi = self._basic_factor(self._norm2 / largest)
-            without = self._norm2 - 2.0 * alpha * score + alpha**2 * supports.self_kernel()
-            self._norm2 = phi**2 * without
+            phi = self._basic_factor(self._squared_norm / largest)
+            without = self._squared_norm - 2.0 * alpha * score + alpha**2 * supports.self_kernel()
+            self._squared_norm = phi**2 * without
         else:
             phi = self._self_tuned_factor(abs(alpha), math.copysign(score, alpha * score) / largest)
         supports.scale_coefficients(phi)
         supports.evict(0)
 
-    def _basic_factor(self, norm2: float) -> float:
+    def _basic_factor(self, squared_norm: float) -> float:
         size = self.budget + 1
-        norm = math.sqrt(max(norm2, 0.0))
+        norm = math.sqrt(max(squared_norm, 0.0))
         largest_norm = math.sqrt(size / math.log(size)) / 4.0
         phi = float(size ** (-1.0 / (2.0 * size)))
         return min(phi, largest_norm / norm) if norm > 0.0 else phi

@@ -219,9 +219,9 @@ class OneVsRest(Calibrated, Guarded, ModelWrapper, Scored):
             factors,
             self._calibration,
             margin,
-            supports_may_update=self.model._update_margin > margin,
+            repeats_may_update=self.model._update_margin > margin,
         )
-        self._shared.store.scan_classes(rows, predictions, labels, classes)
+        self._shared.store.learn_class_rows_until_update(rows, predictions, labels, classes)
         return True
 
     def _check_labels(self, labels: Sequence[Label]) -> None:

@@ -149,7 +149,7 @@ class VotedPerceptron(KernelClassifier):
         count = store.n_read, len(survived), survived[-1]
         if count != self._counted:
             self._vote, self._last_score = built.prefix_votes(
-                store, self._supports.slots_in_store, self._signs, survived, self.averaged
+                store, self._supports.own_slots_by_age, self._signs, survived, self.averaged
             )
             self._counted = count
         return self._vote

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from drift._checks import check_number
 from drift.models._linalg.span import ClassProjector, Projector, margin_step, within
@@ -171,6 +171,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     _update_margin = 1.0
     _class_update_margin = 1.0
+    _stored_names: ClassVar = {"_class_projectors": "_spans"}
 
     def __init__(
         self,
@@ -181,7 +182,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         super().__init__(tolerance, kernel, squared)
         # Between the two hooks of a step: projections of a small margin by class index, and tau.
         self._small_margin: tuple[dict[int, Projection], float] | None = None
-        self._spans: list[ClassProjector] = []  # by class index
+        self._class_projectors: list[ClassProjector] = []  # by class index
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         error_bound = self._supports.error_bound()
@@ -198,60 +199,66 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         loss = 1.0 - margin
         if loss <= error_bound:
             return False
-        parts = project()
+        projections = project()
         tau = margin_step(
-            loss, parts.values(), self.tolerance, error_bound, self._weight, squared=self.squared
+            loss,
+            projections.values(),
+            self.tolerance,
+            error_bound,
+            self._weight,
+            squared=self.squared,
         )
         if tau > 0.0:
-            self._small_margin = parts, tau
+            self._small_margin = projections, tau
         return tau > 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
         if self._small_margin is None:
             super()._update(x, sign, score)
             return
-        (parts, tau), self._small_margin = self._small_margin, None
-        self._projector.absorb(self._supports, parts[0], sign * tau)
+        (projections, tau), self._small_margin = self._small_margin, None
+        self._projector.absorb(self._supports, projections[0], sign * tau)
 
     # --- more than two classes -----------------------------------------------------------------
 
     def _split_into_classes(self) -> None:
         super()._split_into_classes()
-        slots = self._supports.slots
-        self._spans = [self._projector.for_class(slots) for _ in self._halves]
+        slots = self._supports.slots_by_age
+        self._class_projectors = [self._projector.for_class(slots) for _ in self._halves]
         self._projector = Projector()
 
     def _add_class(self, y: Label) -> None:
         super()._add_class(y)
-        self._spans.append(ClassProjector())
+        self._class_projectors.append(ClassProjector())
 
     def _project(self, k: int, rival: int) -> dict[int, Projection]:
         """Project the point onto the spans of class `k` and its rival; result by class index."""
         kernels, self_kernel = self._supports.kernels(), self._supports.self_kernel()
-        return {c: self._spans[c].project(kernels, self_kernel) for c in (k, rival) if c >= 0}
+        projectors = self._class_projectors
+        return {c: projectors[c].project(kernels, self_kernel) for c in (k, rival) if c >= 0}
 
     def _should_update_class(self, k: int, rival: int, margin: float, error_bound: float) -> bool:
         return self._causes_update(margin, error_bound, lambda: self._project(k, rival))
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
         if self._small_margin is not None:
-            (parts, tau), self._small_margin = self._small_margin, None
-            self._absorb(parts, k, tau)
+            (projections, tau), self._small_margin = self._small_margin, None
+            self._absorb(projections, k, tau)
             return
-        parts = self._project(k, rival)
-        if within(self.tolerance, parts.values(), squared=self.squared):
-            self._absorb(parts, k, self._weight)
+        projections = self._project(k, rival)
+        if within(self.tolerance, projections.values(), squared=self.squared):
+            self._absorb(projections, k, self._weight)
             return
-        new = {c: part for c, part in parts.items() if part.squared_error > 0.0}
+        new = {c: p for c, p in projections.items() if p.squared_error > 0.0}
         w = self._weight
-        self._absorb({c: part for c, part in parts.items() if c not in new}, k, w)
+        self._absorb({c: p for c, p in projections.items() if c not in new}, k, w)
         slot = self._add_support(x, {c: w if c == k else -w for c in new})
-        for c, part in new.items():
-            self._spans[c].insert(slot, part, self._guard)
+        for c, projection in new.items():
+            self._class_projectors[c].insert(slot, projection, self._guard)
 
-    def _absorb(self, parts: dict[int, Projection], k: int, tau: float) -> None:
+    def _absorb(self, projections: dict[int, Projection], k: int, tau: float) -> None:
         """Add the projection of class `k`, times `tau`, to its prototype; subtract the rival's."""
-        for c, part in parts.items():
+        for c, projection in projections.items():
             coefficients = self._prototypes.matrix[c]
             self._guard.save(coefficients)
-            self._spans[c].absorb(coefficients, part, tau if c == k else -tau)
+            self._class_projectors[c].absorb(coefficients, projection, tau if c == k else -tau)

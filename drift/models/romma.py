@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from drift._checks import check_number
 from drift.models._base.examples import in_order
@@ -96,6 +96,7 @@ class ROMMA(KernelClassifier):
 
     _wide = True
     _shares_supports = True
+    _stored_names: ClassVar = {"_squared_norm": "_norm2"}
 
     def __init__(
         self,
@@ -109,8 +110,8 @@ class ROMMA(KernelClassifier):
         self.aggressive = aggressive
         self.noise = noise
         self.bias = bias
-        self._norm2 = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
-        # With `noise` alone. A support's age rank is 0 for the oldest.
+        self._squared_norm = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
+        # With `noise` alone.
         self._numbers: dict[Content, tuple[int, ...]] = {}  # age ranks by content of a support
         self._weights: dict[int, float] = {}  # weight by age rank, if it is not 1
 
@@ -158,17 +159,17 @@ class ROMMA(KernelClassifier):
         supports = self._supports
         self_kernel = supports.self_kernel() + self.noise / self._weight
         score, error_bound = self._score_with_noise(x, score)
-        c, d, norm2 = self._solve(self_kernel, sign, score, error_bound)
+        c, d, squared_norm = self._solve(self_kernel, sign, score, error_bound)
         blur = c * error_bound + supports.relative_tolerance * abs(d) * self_kernel
-        if c == 0.0 or not blur <= _MAX_BLUR or not norm2 <= 1.0 / _MIN_SELF_KERNEL:
+        if c == 0.0 or not blur <= _MAX_BLUR or not squared_norm <= 1.0 / _MIN_SELF_KERNEL:
             while len(supports):
                 supports.evict(-1)
             self._numbers.clear()
             self._weights.clear()
-            c, d, norm2 = 1.0, sign / self_kernel, 1.0 / self_kernel
+            c, d, squared_norm = 1.0, sign / self_kernel, 1.0 / self_kernel
         supports.scale_coefficients(c)
         supports.add(x, d)
-        self._norm2 = norm2
+        self._squared_norm = squared_norm
         if self.noise:
             content, rank = supports.content(x), len(supports) - 1
             self._numbers[content] = (*self._numbers.get(content, ()), rank)
@@ -179,13 +180,14 @@ class ROMMA(KernelClassifier):
         self, self_kernel: float, sign: float, score: float, error_bound: float
     ) -> tuple[float, float, float]:
         """Return c, d and the new ||f||^2; c = 0 if the half-space does not bind."""
-        relative_tolerance, largest = self._supports.relative_tolerance, self_kernel * self._norm2
+        relative_tolerance = self._supports.relative_tolerance
+        largest = self_kernel * self._squared_norm
         determinant = largest - score * score
         within = 2.0 * error_bound * abs(score) + relative_tolerance * largest
         if not determinant > within or sign * score >= largest - within:
             return 0.0, sign / self_kernel, 1.0 / self_kernel
         c = (largest - sign * score) / determinant
-        d = self._norm2 * (sign - score) / determinant
+        d = self._squared_norm * (sign - score) / determinant
         # Both constraints hold with equality, <f_new, f> = ||f||^2 and f_new(x) = y: so ||f_new||^2
         # is a sum in which nothing cancels.
-        return c, d, c * self._norm2 + d * sign
+        return c, d, c * self._squared_norm + d * sign

@@ -296,8 +296,8 @@ class StructuredProjectron(Guarded, base.Estimator):
         if within(self.tolerance, [projection], squared=self.squared):
             self._span.absorb(self._coefficients, projection, w)
         else:
-            parts = [(y, true, self_kernel, w), (rival, best, rival_self, -w)]
-            self._insert(copy.deepcopy(x), parts, shared)
+            additions = [(y, true, self_kernel, w), (rival, best, rival_self, -w)]
+            self._insert(copy.deepcopy(x), additions, shared)
         self.n_mistakes += 1
         self.n_updates += 1
 
@@ -311,22 +311,22 @@ class StructuredProjectron(Guarded, base.Estimator):
         return projection
 
     def _insert(
-        self, x: Any, parts: list[tuple[Hashable, Array, float, float]], shared: float
+        self, x: Any, additions: list[tuple[Hashable, Array, float, float]], shared: float
     ) -> None:
         """Add both pairs: output, kernel to the supports and to itself, and coefficient of each.
 
         `shared` is the kernel between the two. A pair that the supports span makes no support.
         """
-        for y, row, self_kernel, sign in parts:
+        for y, row, self_kernel, sign in additions:
             if len(row) < len(self._pairs):  # the first has become a support
                 row = np.append(row, shared)  # noqa: PLW2901
-            part = self._span.project(row, self_kernel)
-            if part.squared_error > 0.0:
-                self._span.insert(len(self._pairs), part, self._guard)
+            projection = self._span.project(row, self_kernel)
+            if projection.squared_error > 0.0:
+                self._span.insert(len(self._pairs), projection, self._guard)
                 self._pairs.append((x, y))
                 self._coefficients = np.append(self._coefficients, sign)
             else:
-                self._span.absorb(self._coefficients, part, sign)
+                self._span.absorb(self._coefficients, projection, sign)
 
     @alone
     def predict_one(self, x: Any, **kwargs: Any) -> Hashable | None:

@@ -57,8 +57,9 @@ class Laplace:
 
     gamma: float = 0.5
 
-    def __call__(self, dot, sq_a, sq_b):
-        return np.exp(-self.gamma * np.sqrt(np.maximum(sq_a + sq_b - 2 * dot, 0.0)))
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
+        squared_distance = np.maximum(squared_norm_a + squared_norm_b - 2 * dot, 0.0)
+        return np.exp(-self.gamma * np.sqrt(squared_distance))
 
 
 EVERY_KERNEL = {name: kernel for name, (kernel, _, _) in KERNELS.items()} | {"own": Laplace()}

@@ -170,7 +170,7 @@ class Carried(Twin):
         self.alpha = [c * a for a in self.alpha]
         self.rest = [[c], [abs(c)]] * self.rest
 
-    def norm2(self):
+    def squared_norm(self):
         """||f||^2."""
         diagonal = self.K[self.supports, self.supports]
         return float(self.alpha @ (self.rest[0] + self.alpha * diagonal))
@@ -371,8 +371,8 @@ class Forgetron(Twin):
         if self.shrinking == "basic":
             B1 = self.budget + 1
             U = 0.25 * math.sqrt(B1 / math.log(B1))
-            norm2 = self.alpha @ self.K[np.ix_(self.supports, self.supports)] @ self.alpha
-            norm = math.sqrt(max(0.0, norm2) / scale)
+            squared_norm = self.alpha @ self.K[np.ix_(self.supports, self.supports)] @ self.alpha
+            norm = math.sqrt(max(0.0, squared_norm) / scale)
             phi = min(B1 ** (-0.5 / B1), U / norm if norm else math.inf)
         else:
             sigma = abs(alpha_r)

@@ -79,11 +79,11 @@ class ROMMA(Carried):
         first = {content: t for t, content in reversed([*enumerate(contents)])}
         self.same = np.array([first[content] for content in contents])
 
-    def norm2(self):
+    def squared_norm(self):
         alone = np.zeros(0)
         if self.delta:
             alone = np.bincount(self.same[self.supports], self.alpha / np.sqrt(self.weights))
-        return super().norm2() + self.delta * float(alone @ alone)
+        return super().squared_norm() + self.delta * float(alone @ alone)
 
     def step(self, t, y):
         score = self.f(t)
@@ -105,13 +105,16 @@ class ROMMA(Carried):
         return score
 
     def solve(self, t, y, f, error, self_kernel):
-        norm2 = self.norm2()
+        squared_norm = self.squared_norm()
         # With both constraints tight, f = c f_old + d k(x, .) solves two linear equations.
-        within = 2 * error * abs(f) + TIE * self_kernel * norm2
-        if norm2 * self_kernel - f * f <= within or y * f >= self_kernel * norm2 - within:
+        within = 2 * error * abs(f) + TIE * self_kernel * squared_norm
+        if (
+            squared_norm * self_kernel - f * f <= within
+            or y * f >= self_kernel * squared_norm - within
+        ):
             self.restart(t, y / self_kernel)
             return
-        c, d = np.linalg.solve([[norm2, f], [f, self_kernel]], [norm2, y])
+        c, d = np.linalg.solve([[squared_norm, f], [f, self_kernel]], [squared_norm, y])
         if abs(c) * error + abs(d) * self_kernel * TIE > 2.0**-10:
             self.restart(t, y / self_kernel)
             return

@@ -226,8 +226,8 @@ class ProjectronPlusPlus(PassiveAggressive):
             if loss - share <= tie:
                 self.branches["left alone"] += 1
                 return
-            norm2 = sum(self.K[t, self.spans[r].basis] @ result[r][0] for r in measured)
-            tau = min(loss / norm2, 2 * (loss - share) / norm2, self.w)
+            squared_norm = sum(self.K[t, self.spans[r].basis] @ result[r][0] for r in measured)
+            tau = min(loss / squared_norm, 2 * (loss - share) / squared_norm, self.w)
         self.branches["small margin" if margin > 0 else "projected"] += 1
         for r, c in parts.items():
             self.add_projection(r, tau * c, result[r][0])

@@ -117,8 +117,10 @@ class Projectron(Projecting):
             self.branches["left alone"] += 1
             return
         self.branches["small margin"] += 1
-        norm2 = float(self.K[t, self.supports] @ d)
-        self.add_projection(y * min(loss / norm2, 2 * (loss - share) / norm2, self.w), d)
+        squared_norm = float(self.K[t, self.supports] @ d)
+        self.add_projection(
+            y * min(loss / squared_norm, 2 * (loss - share) / squared_norm, self.w), d
+        )
 
 
 class ALMA2(Projecting, Carried):
@@ -156,6 +158,6 @@ class ALMA2(Projecting, Carried):
                 self.branches["added"] += 1
                 self.span.add(t)
                 self.add(t, y * rate / length)
-        norm = math.sqrt(max(0.0, self.norm2()))
+        norm = math.sqrt(max(0.0, self.squared_norm()))
         self.scale(1.0 / max(1.0, norm))
         self.mass = [m / max(1.0, norm) for m in self.mass]

@@ -67,7 +67,7 @@ class Rules:
         loss = 1.0 - margin
         if loss <= rounding:
             return
-        left, norm2 = self.project(x, y, rival)
+        left, squared_norm = self.project(x, y, rival)
         if margin > 0:
             share = 0.0
             if left:
@@ -76,10 +76,12 @@ class Rules:
                 self.branches["left alone"] += 1
                 return
             self.branches["small margin"] += 1
-            self.absorb(x, y, rival, min(loss / norm2, 2 * (loss - share) / norm2, self.w))
+            self.absorb(
+                x, y, rival, min(loss / squared_norm, 2 * (loss - share) / squared_norm, self.w)
+            )
         else:
             self.mistakes += 1
-            projected = left <= self.limit + 1e-12 * (left + norm2)
+            projected = left <= self.limit + 1e-12 * (left + squared_norm)
             self.branches["projected" if projected else "added"] += 1
             (self.absorb if projected else self.insert)(x, y, rival, self.w)
         self.updates += 1

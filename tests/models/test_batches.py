@@ -229,10 +229,10 @@ def test_averaged_learns_rows_without_an_update_as_the_loop_does(name, form, thi
 class Failing(Linear):
     """A kernel that cannot compare examples of norm 3."""
 
-    def __call__(self, dot, sq_a, sq_b):
-        if np.any(sq_b == 9.0):
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
+        if np.any(squared_norm_b == 9.0):
             raise LookupError  # an ArithmeticError would say that there is no finite value
-        return super().__call__(dot, sq_a, sq_b)
+        return super().__call__(dot, squared_norm_a, squared_norm_b)
 
 
 @pytest.mark.parametrize("weight", [float(2**53 + 4), 1e100])
@@ -260,8 +260,8 @@ def test_averaged_calibrates_at_every_sixteenth_example_whatever_it_weighs(weigh
     "make", [Perceptron, lambda k: MRBP(9, k, seed=1), lambda k: Averaged(Perceptron(k))]
 )
 def test_an_error_while_a_batch_is_learnt_names_the_row_and_counts_the_rows_before(make, weights):
-    def infinite(dot, _, sq_b):
-        return np.where(sq_b == 9.0, np.inf, 1.0 + dot)
+    def infinite(dot, _, squared_norm_b):
+        return np.where(squared_norm_b == 9.0, np.inf, 1.0 + dot)
 
     values, y = np.array([[1.0], [-2.0], [3.0], [1.0]]), [True, False, True, False]
     for kernel, error in ((Failing(), LookupError), (infinite, FeatureError)):

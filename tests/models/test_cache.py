@@ -106,7 +106,7 @@ def test_sums_that_are_kept_up_stay_those_computed_afresh():
         size = rng.choice([1e-6, 1.0, 1e6])  # terms that dwarf the others come and go
         model.learn_one({k: size * v for k, v in x.items()}, y)
     rest = model._rest
-    for slot in model._supports.slots:
+    for slot in model._supports.slots_by_age:
         without, size = list(margins(model))[rest.age_rank(slot)]
         kept_up = (rest.coefficients * rest.values)[slot, 0]
         assert kept_up == pytest.approx(without, rel=0, abs=rest.relative_tolerance * size)

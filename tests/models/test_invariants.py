@@ -90,11 +90,11 @@ def test_the_shifting_perceptron_keeps_to_the_paper_s_lemma_1(points, decay, rbf
         alpha = np.array([coefficient for _, coefficient in model.supports])
         faded = [math.prod(j / (decay + j) for j in range(i + 1, k)) for i in range(k)]
         assert np.abs(alpha) == pytest.approx(faded, rel=1e-9)
-        norm2 = alpha @ gram[:k, :k] @ alpha
+        squared_norm = alpha @ gram[:k, :k] @ alpha
         lam = 1.0 if k == 1 else decay / (decay + k - 1)
-        assert norm2 <= (1 - lam) ** 2 * before + 1 + 1e-5
-        assert norm2 <= math.e**2 * (decay + k + 1) / (2 * decay + 1)
-        before = norm2
+        assert squared_norm <= (1 - lam) ** 2 * before + 1 + 1e-5
+        assert squared_norm <= math.e**2 * (decay + k + 1) / (2 * decay + 1)
+        before = squared_norm
 
 
 def plain(model_class):
@@ -141,7 +141,7 @@ def test_a_second_order_score_solves_the_ridge_system(name, stream, kernel, ridg
         model.learn_one(x, y)
         if model.n_updates == updates:
             continue
-        labels = [model._signs[slot] for slot in model._supports.slots]
+        labels = [model._signs[slot] for slot in model._supports.slots_by_age]
         assert set(labels) <= {-1.0, 1.0}
         seen = [*(supports for supports, _ in model.supports), probe]
         gram = naive_gram(seen, kernel_name, **parameters)

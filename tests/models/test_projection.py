@@ -280,7 +280,7 @@ def test_as_many_supports_on_a9a_as_the_paper_has(drift_data):
 class Sigmoid:
     """A function that is no kernel: its Gram matrices have negative eigenvalues."""
 
-    def __call__(self, dot, sq_a, sq_b):
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
         return np.tanh(0.5 * dot - 1.0)
 
 

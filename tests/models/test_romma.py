@@ -42,10 +42,10 @@ def test_both_constraints_are_tight_after_an_update(aggressive, noise, seed):
         updates = model.n_updates
         after, example = model.supports, [(x, 1.0 if y else -1.0)]
         assert product(after, example, noise) == pytest.approx(1.0)
-        assert model._norm2 == pytest.approx(product(after, after, noise))
+        assert model._squared_norm == pytest.approx(product(after, after, noise))
         if len(after) > 1:  # not started afresh: the old constraint binds
             assert product(after, before, noise) == pytest.approx(product(before, before, noise))
-            assert model._norm2 > product(before, before, noise)
+            assert model._squared_norm > product(before, before, noise)
         elif before:  # the old constraint holds all the same
             assert product(after, before, noise) >= product(before, before, noise)
     assert updates > 5
@@ -55,12 +55,12 @@ def test_both_constraints_are_tight_after_an_update(aggressive, noise, seed):
 def test_separable_data_bound_the_norm_and_the_mistakes(seed, gap, aggressive):
     examples, gamma = separable(seed, gap)
     model = ROMMA(aggressive, kernel=Linear())
-    norm2 = 0.0
+    squared_norm = 0.0
     for x, y in examples * 2:
         model.learn_one(x, y)
-        assert model._norm2 >= norm2 * (1 - 1e-12)
-        norm2 = model._norm2
-    assert norm2 <= (1 + 1e-9) / gamma**2
+        assert model._squared_norm >= squared_norm * (1 - 1e-12)
+        squared_norm = model._squared_norm
+    assert squared_norm <= (1 + 1e-9) / gamma**2
     assert model.n_mistakes <= (1 + 1e-9) / gamma**2  # theorem 3, with R = 1 and |u| = 1 / gamma
 
 
@@ -129,7 +129,7 @@ def test_contradictions_never_end_in_infinity(aggressive, noise, angle):
     for _ in range(2000):
         x = rng.choice(pool)
         model.learn_one(x, rng.random() < 0.5)
-        assert math.isfinite(model._norm2)
+        assert math.isfinite(model._squared_norm)
         assert math.isfinite(model.decision_function_one(x))
     assert all(math.isfinite(a) for _, a in model.supports)
 
@@ -146,7 +146,7 @@ def test_an_update_leaves_a_margin_that_rounding_does_not_hide(aggressive):
         if model.n_updates > updates:
             score = model.decision_function_one(x)
             assert score == pytest.approx(1.0 if y else -1.0, abs=2.0**-10)
-            norms.append(model._norm2)
+            norms.append(model._squared_norm)
     assert any(after < before for before, after in itertools.pairwise(norms))  # restarts
 
 

@@ -128,7 +128,9 @@ class TwoStores(RuleBasedStateMachine):
     @precondition(lambda self: len(self.live) > 1)
     @rule(data=st.data())
     def merge(self, data):
-        if self.fast.slots() == self.plain.slots():  # a checkpoint without the order loses it
+        if (
+            self.fast.slots_by_age() == self.plain.slots_by_age()
+        ):  # a checkpoint without the order loses it
             assert self.fast.slot_of_smallest() == self.plain.slot_of_smallest()
         slot = self.live.pop(data.draw(st.integers(0, len(self.live) - 1)))
         parts = []
@@ -156,8 +158,8 @@ class TwoStores(RuleBasedStateMachine):
         """An example comes, a support goes, coefficients change, and nothing has been."""
         before = (
             self.fast.state(),
-            self.fast.slots(),
-            self.fast.support_serials(),
+            self.fast.slots_by_age(),
+            self.fast.serials_by_age(),
             self.fast.n_added,
         )
         self.fast.start()
@@ -179,7 +181,12 @@ class TwoStores(RuleBasedStateMachine):
                     step % self.fast.n_supports()
                 )
         self.fast.undo()
-        after = self.fast.state(), self.fast.slots(), self.fast.support_serials(), self.fast.n_added
+        after = (
+            self.fast.state(),
+            self.fast.slots_by_age(),
+            self.fast.serials_by_age(),
+            self.fast.n_added,
+        )
         assert after == before
 
     @rule(comers=st.lists(examples, max_size=20), data=st.data())
@@ -403,7 +410,7 @@ class TwoHypotheses(RuleBasedStateMachine):
     @rule(share=st.sampled_from([0.0, 0.5]))
     def merge(self, share):
         for supports in self.pair:
-            slots = supports.slots_in_store or supports.slots
+            slots = supports.own_slots_by_age or supports.slots_by_age
             supports.merge(slots[0], slots[1], share)
 
     @rule(c=st.sampled_from([-1.0, 0.5, 1e-150, 1e150]))
@@ -684,8 +691,8 @@ def test_a_dict_that_changes_while_it_is_read_does_no_harm():
 class Cosine:
     """A user's kernel that has no value at norm 0."""
 
-    def __call__(self, dot, sq_a, sq_b):
-        return dot / (sq_a * sq_b) ** 0.5
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
+        return dot / (squared_norm_a * squared_norm_b) ** 0.5
 
 
 def test_what_the_plain_store_saves_before_an_update_stays_as_it_was():
@@ -909,7 +916,7 @@ def test_a_size_that_is_nan_is_not_the_smallest(make):
     sizes = array("d", [math.nan, 3.0, 1.0, *[0.0] * 13])
     assert store.slot_of_smallest(sizes) == 1
     sizes[1] = math.nan
-    with pytest.raises(ValueError, match="all sizes are NaN"):
+    with pytest.raises(ValueError, match="all magnitudes are NaN"):
         store.slot_of_smallest(sizes)
 
 
@@ -1142,8 +1149,8 @@ class Undefined:
 
     value: float
 
-    def __call__(self, dot, sq_a, sq_b):
-        return dot + self.value if np.ndim(sq_b) == 0 and sq_b == 0.0 else dot
+    def __call__(self, dot, squared_norm_a, squared_norm_b):
+        return dot + self.value if np.ndim(squared_norm_b) == 0 and squared_norm_b == 0.0 else dot
 
 
 @BOTH

@@ -72,9 +72,9 @@ class Projector(Part):
             values *= coefficient
             supports.add_coefficients(values)
 
-    def for_class(self, slots: Iterable[int]) -> ClassProjector:
+    def for_class(self, slots_by_age: Iterable[int]) -> ClassProjector:
         """Return a copy of the span for a class, whose supports are in these slots."""
-        return ClassProjector(copy.deepcopy(self._factor), slots)
+        return ClassProjector(copy.deepcopy(self._factor), slots_by_age)
 
     def insert(
         self, supports: SupportSet, projection: Projection, x: Features, coefficient: float
@@ -92,13 +92,13 @@ class ClassProjector(Part):
     ----------
     factor
         Factor of the Gram matrix of the class's supports; None where there are none.
-    slots
+    slots_by_age
         Their slots, the oldest first.
     """
 
-    def __init__(self, factor: Any = None, slots: Iterable[int] = ()) -> None:
+    def __init__(self, factor: Any = None, slots_by_age: Iterable[int] = ()) -> None:
         self._factor = GramFactor() if factor is None else factor
-        self._slots = list(slots)
+        self._slots = list(slots_by_age)
 
     def project(self, row: NDArray[Any], self_kernel: float) -> Projection:
         """Project a point, given the kernel between it and every slot, and with itself."""
@@ -119,28 +119,28 @@ class ClassProjector(Part):
         self._factor.append(projection.whitened, math.sqrt(projection.squared_error), guard)
 
 
-def within(tolerance: float, parts: Collection[Projection], *, squared: bool) -> bool:
+def within(tolerance: float, projections: Collection[Projection], *, squared: bool) -> bool:
     """Whether the errors of projections add up to no more than the tolerance, up to rounding.
 
     Parameters
     ----------
     tolerance
         ``eta``.
-    parts
+    projections
         The projections.
     squared
         Whether the tolerance is on the squared error.
     """
     largest = tolerance if squared else tolerance * tolerance
-    error = math.fsum(part.squared_error for part in parts)
+    error = math.fsum(projection.squared_error for projection in projections)
     return error - largest <= RELATIVE_TOLERANCE * math.fsum(
-        (error, *(part.squared_norm for part in parts))
+        (error, *(projection.squared_norm for projection in projections))
     )
 
 
 def margin_step(  # noqa: PLR0913 - the symbols of one formula
     loss: float,
-    parts: Collection[Projection],
+    projections: Collection[Projection],
     tolerance: float,
     error_bound: float,
     weight: float,
@@ -153,7 +153,7 @@ def margin_step(  # noqa: PLR0913 - the symbols of one formula
     ----------
     loss
         ``l = 1 - margin``.
-    parts
+    projections
         The projections of what is added to the hypothesis.
     tolerance
         ``eta``.
@@ -177,8 +177,8 @@ def margin_step(  # noqa: PLR0913 - the symbols of one formula
     >>> margin_step(0.5, [Projection(1.0, 0.06, None)], 0.1, 0.0, 1.0, squared=True)
     0.0
     """
-    error = math.fsum(part.squared_error for part in parts)
-    squared_norm = math.fsum(part.squared_norm for part in parts)
+    error = math.fsum(projection.squared_error for projection in projections)
+    squared_norm = math.fsum(projection.squared_norm for projection in projections)
     error = error if squared else math.sqrt(error)
     excess = loss
     if error > 0.0:

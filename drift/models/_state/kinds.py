@@ -81,8 +81,8 @@ def register(kind: _Class) -> _Class:
     >>> @register
     ... @dataclass(frozen=True)
     ... class Cosine:
-    ...     def __call__(self, dot, sq_a, sq_b):
-    ...         return dot / (sq_a * sq_b) ** 0.5
+    ...     def __call__(self, dot, squared_norm_a, squared_norm_b):
+    ...         return dot / (squared_norm_a * squared_norm_b) ** 0.5
     """
     _registered[f"{kind.__module__}.{kind.__qualname__}"] = kind
     return kind

@@ -22,8 +22,10 @@ Nothing here imports the template or an algorithm. `prefix_votes` alone serves a
 `VotedPerceptron`.
 
 Words: a *support* is a stored example. Its *slot* is its place in the arrays, its *serial* counts
-all supports ever added. A method that takes a slot says so in its name where another counts
-supports from the oldest: `evict_slot(slot)` and `evict(i)`. A *column* has the
-supports' values of one feature. The *point* is the example or support that was read last. A
-*hypothesis* has a coefficient for each of its supports.
+all supports ever added. Its *age rank*, `i`, counts the supports that are there from the oldest, 0;
+negative: from the newest, -1. What is *by age* has an item for each age rank, what is *by slot* one
+for each slot. A method that takes a slot says so in its name where another takes an age rank:
+`evict_slot(slot)` and `evict(i)`. A *column* has the supports' values of one feature. The *point*
+is the example or support that was read last. A *hypothesis* has a coefficient for each of its
+supports.
 """

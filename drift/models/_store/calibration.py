@@ -1,10 +1,11 @@
 """Probabilities from scores: one slope, learnt online beside a model, in plain Python.
 
-A probability is the logistic function of ``slope * score / rms``, ``rms`` the running root mean
-square of the scores. With several classes it is the softmax, and ``rms`` is the root mean square of
-the difference between two classes' scores. The slope is positive and there is no intercept, so that
-no decision changes. Each learnt example makes a gradient step on the log loss, with the score
-before the update.
+This is *temperature scaling*, which is Platt's scaling without an intercept. A probability is the
+logistic function of ``slope * score / rms``, ``rms`` the running root mean square of the scores.
+With several classes it is the softmax, and ``rms`` is the root mean square of the difference
+between two classes' scores. The slope is positive and there is no intercept, so that no decision
+changes. Each learnt example makes a gradient step on the log loss, with the score before the
+update.
 """
 
 from __future__ import annotations

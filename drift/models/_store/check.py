@@ -126,17 +126,18 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
     free = distinct(state["free_slots"], used)
     for name in ("sizes", "weight", "squared", "serials"):
         _check(not any(state[name][slot] for slot in free), f"`{name}` of a free slot is not 0")
-    for slot, (divisor, norm2) in enumerate(zip(state["scale"], state["squared"], strict=True)):
-        _check(0.0 <= norm2 <= LARGEST, "`squared` is out of range")
-        _check(slot in free or _divides(divisor, norm2), "`scale` does not fit `squared`")
+    pairs = zip(state["scale"], state["squared"], strict=True)
+    for slot, (divisor, squared_norm) in enumerate(pairs):
+        _check(0.0 <= squared_norm <= LARGEST, "`squared` is out of range")
+        _check(slot in free or _divides(divisor, squared_norm), "`scale` does not fit `squared`")
     check_coefficients(state["weight"], state["factor"])
     _check_order(state, free)
 
 
-def _divides(divisor: float, norm2: float) -> bool:
+def _divides(divisor: float, squared_norm: float) -> bool:
     """Whether a store may divide the values of a support with this squared norm by that."""
     # The power of two above the norm; 1 if the kernel normalises examples, or the norm is 0.
-    above = (0.5, math.frexp(math.sqrt(norm2))[1] + 1)
+    above = (0.5, math.frexp(math.sqrt(squared_norm))[1] + 1)
     return divisor == 1.0 or math.frexp(divisor) == above
 
 
@@ -219,7 +220,7 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     for part in parts:
         check_budget(part.budget, len(part))
         check_coefficients(matrix[part.index], part.coefficient_factor)
-        has[part.index, list(distinct(part.slots_in_store.tolist(), used))] = True
+        has[part.index, list(distinct(part.own_slots_by_age.tolist(), used))] = True
     _check(not matrix[~has].any(), "a hypothesis has a coefficient without its support")
     counted = has.sum(axis=0)
     live = np.ones(used, dtype=bool)
@@ -236,7 +237,7 @@ def check_prototypes(prototypes: Any, supports: Any) -> None:
         [*numbers.items()] == [(label, k) for k, label in enumerate(labels)],
         "the classes' labels and numbers differ",
     )
-    slots = supports.slots
+    slots = supports.slots_by_age
     _check(
         type(matrix) is np.ndarray
         and matrix.dtype == np.float64

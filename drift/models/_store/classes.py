@@ -25,7 +25,7 @@ class ClassHypotheses(NamedTuple):
     over_rival
         Whether an example's margin is the score of its class minus the best other score, the
         rival's. Else it is the least of that score and the other scores with their signs reversed.
-    supports_may_update
+    repeats_may_update
         Whether an example that equals a support may cause an update, whatever its score.
     """
 
@@ -35,4 +35,4 @@ class ClassHypotheses(NamedTuple):
     calibration: Any
     margin: float
     over_rival: bool = False
-    supports_may_update: bool = False
+    repeats_may_update: bool = False

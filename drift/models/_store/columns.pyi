@@ -192,14 +192,16 @@ class ColumnStore:
             Whether to stop before a row that needs an update.
         """
 
-    def scan_classes(
+    def learn_class_rows_until_update(
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         classes: ClassHypotheses,
     ) -> None:
-        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update.
+        """Predict and learn rows, from ``len(predictions)`` on, up to the first that may update.
+
+        Learning such a row changes only the classes' calibration.
 
         Parameters
         ----------
@@ -208,8 +210,7 @@ class ColumnStore:
         predictions
             Gets the prediction of each row before that one.
         labels
-            Label of each row, from which the classes' calibration learns. None: predict only, up to
-            the first tie within rounding.
+            Label of each row. None: predict only, up to the first tie within rounding.
         classes
             The classes' hypotheses, and when a row causes no update.
         """
@@ -228,10 +229,10 @@ class ColumnStore:
             There are fewer supports.
         """
 
-    def slots(self) -> list[int]:
+    def slots_by_age(self) -> list[int]:
         """Return the supports' slots, the oldest first."""
 
-    def support_serials(self) -> list[int]:
+    def serials_by_age(self) -> list[int]:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
 
     def support_in_slot(self, slot: int) -> dict[Hashable, float]:
@@ -258,13 +259,13 @@ class ColumnStore:
     def evict_slot(self, slot: int) -> None:
         """Evict the support in a slot."""
 
-    def slot_of_smallest(self, sizes: Any = ...) -> int:
+    def slot_of_smallest(self, magnitudes: Any = ...) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest.
 
         Parameters
         ----------
-        sizes
-            Size by slot; by default the magnitude of the coefficient. NaN is never the smallest.
+        magnitudes
+            Magnitude by slot; by default that of the coefficient. NaN is never the smallest.
 
         Raises
         ------
@@ -274,7 +275,7 @@ class ColumnStore:
             All sizes are NaN.
         """
 
-    def nearest(self, slot: int, slots: Any = ...) -> tuple[int, float]:
+    def nearest(self, slot: int, slots_by_age: Any = ...) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge.
 
         The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)``
@@ -285,7 +286,7 @@ class ColumnStore:
         ----------
         slot
             Slot of the support.
-        slots
+        slots_by_age
             Slots of the candidates, int32; by default all supports, the oldest first.
         """
 
@@ -366,7 +367,7 @@ class ColumnStore:
 
 def prefix_votes(
     store: ColumnStore,
-    slots: Sequence[int] | None,
+    slots_by_age: Sequence[int] | None,
     coefficients: Sequence[float],
     survived: Sequence[float],
     averaged: bool,
@@ -377,8 +378,8 @@ def prefix_votes(
     ----------
     store
         A store that has read the point.
-    slots
-        Slots of the supports of the expansion, in its order, int32; None: all, the oldest first.
+    slots_by_age
+        Slots of the supports of the expansion, in its order, int32; None: all supports.
     coefficients
         Coefficient of each support; doubles.
     survived

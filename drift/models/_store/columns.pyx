@@ -7,7 +7,7 @@ dense above an eighth of the slots. A name is forgotten when its column is empty
 
 Stored values are divided by the example's `divisor`. That is its norm if the kernel normalises
 examples, which then have unit norm. Else it is a power of two that makes the norm at least 1/2 and
-less than 1: this rounds nothing, and float32 cannot overflow. `dot_factor` reverses the division.
+less than 1: this rounds nothing, and float32 cannot overflow. `dot_factors` reverse the division.
 Norms, coefficients and kernel values are double.
 
 The store is one class, cut into layers that are included here as one translation unit. Each layer
@@ -71,7 +71,7 @@ from drift.models._store.check import check_store
 from drift.models._store.constants import DENSE, LANES, SPARSE
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
-cdef double max_norm2 = LARGEST, zero_exponent = constants.ZERO_EXPONENT
+cdef double max_squared_norm = LARGEST, zero_exponent = constants.ZERO_EXPONENT
 cdef double same_example_tolerance = constants.SAME_EXAMPLE_TOLERANCE
 cdef double min_coefficient_factor = constants.MIN_COEFFICIENT_FACTOR
 cdef double max_coefficient_factor = constants.MAX_COEFFICIENT_FACTOR
@@ -115,8 +115,8 @@ cdef class ColumnStore(Batches):
         self.guard.check()
         sizes = array("i", [self.n_features[slot] for slot in range(self.n_slots)])
         serials = array("q", bytes(self.n_slots * sizeof(int64_t)))
-        for k in range(self.n_live):
-            serials[self.order[k]] = self.serials[k]
+        for k in range(self._n_supports):
+            serials[self._slots_by_age[k]] = self._serials_by_age[k]
         for slot in range(self.n_slots):
             size += self.n_features[slot]
         ids, values = array("i", bytes(size * sizeof(int32_t))), array("d", bytes(size * sizeof(double)))
@@ -143,9 +143,9 @@ cdef class ColumnStore(Batches):
             "sizes": sizes,
             "ids": ids,
             "values": values,
-            "weight": array("d", [self.unscaled_coefficient[slot] for slot in range(self.n_slots)]),
+            "weight": array("d", [self.unscaled_coefficients[slot] for slot in range(self.n_slots)]),
             "scale": array("d", [self.divisor_of(slot) for slot in range(self.n_slots)]),
-            "squared": array("d", [self.norm2[slot] for slot in range(self.n_slots)]),
+            "squared": array("d", [self.squared_norms[slot] for slot in range(self.n_slots)]),
         }
 
     @cython.binding(True)  # required for class methods under the limited API
@@ -177,20 +177,20 @@ cdef class ColumnStore(Batches):
                 self.put(id[k], slot, value[k])
             id += size
             value += size
-            self.unscaled_coefficient[slot] = state["weight"][slot]
-            self.norm2[slot] = state["squared"][slot]
-            self.cosine_factor[slot] = self.cosine_factor_of(self.norm2[slot])
-            self.dot_factor[slot] = state["scale"][slot] * self.cosine_factor[slot]
+            self.unscaled_coefficients[slot] = state["weight"][slot]
+            self.squared_norms[slot] = state["squared"][slot]
+            self.cosine_factors[slot] = self.cosine_factor_of(self.squared_norms[slot])
+            self.dot_factors[slot] = state["scale"][slot] * self.cosine_factors[slot]
         for slot in state["free_slots"]:
-            self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
-            self.cosine_factor[slot] = self.cosine_factor_of(0.0)
+            self.unscaled_coefficients[slot] = self.dot_factors[slot] = self.squared_norms[slot] = 0.0
+            self.cosine_factors[slot] = self.cosine_factor_of(0.0)
         for j in range(self.n_columns):
             self.make_dense(j, j in dense)
         self.n_added = state["n_added"]
         for slot, serial in sorted(enumerate(state["serials"]), key=SERIAL):
             if serial:
-                self.order[self.n_live], self.serials[self.n_live] = slot, serial
-                self.n_live += 1
+                self._slots_by_age[self._n_supports], self._serials_by_age[self._n_supports] = slot, serial
+                self._n_supports += 1
         return self
 
 

@@ -1,10 +1,11 @@
-# Many rows of a batch in one call: `score_rows`, `learn_rows_with` for binary models, `scan_classes` for several.
+# Many rows of a batch in one call: `score_rows`, `learn_rows_with` for binary models, and
+# `learn_class_rows_until_update` for several classes.
 #
 # Each row is read as the point and then scored or learnt as a single example is, so a batch has the loop's results.
 # Columns of the batch are looked up once. If dense columns take most of the time, a `Window` sums them for many rows.
 
 cdef bint may_update(
-    const double *scores, const double *errors, const double *factors, int n_classes, int k, double margin,
+    const double *scores, const double *error_bounds, const double *factors, int n_classes, int k, double margin,
     bint over_rival
 ) noexcept:
     """Whether an example of class `k` may cause an update; yes if rounding leaves it open. See `ClassHypotheses`."""
@@ -15,11 +16,11 @@ cdef bint may_update(
     if not over_rival:
         for c in range(n_classes):
             sign = factors[c] if c == k else -factors[c]
-            if not sign * scores[c] - fabs(factors[c]) * errors[c] > margin:
+            if not sign * scores[c] - fabs(factors[c]) * error_bounds[c] > margin:
                 return True
         return False
     for c in range(n_classes):
-        largest = max(largest, fabs(factors[c]) * errors[c])
+        largest = max(largest, fabs(factors[c]) * error_bounds[c])
     least = factors[k] * scores[k] - margin - 4.0 * largest
     if n_classes == 1:
         return not least > 0.0
@@ -131,15 +132,15 @@ cdef class Batches(Steps):
             predictions.append(pair[1 if value > 0.0 else 0])
         self.close_window(n - <int>len(predictions))
 
-    def scan_classes(self, rows, list predictions, list labels, classes):
-        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
+    def learn_class_rows_until_update(self, rows, list predictions, list labels, classes):
+        """Predict and learn rows, from ``len(predictions)`` on, up to the first that may update."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer by_class = buffer_of(classes.coefficients, b"d", PyBUF_ND)
         cdef Buffer factor = buffer_of(classes.coefficient_factors, b"d")
         cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.coefficient_factors)
         cdef double margin = 0.0 if labels is None else classes.margin
         cdef bint over_rival = labels is None or classes.over_rival
-        cdef bint supports_may_update = labels is not None and classes.supports_may_update
+        cdef bint repeats_may_update = labels is not None and classes.repeats_may_update
         cdef dict index_of = classes.index_of
         cdef list class_labels = list(index_of)
         cdef Calibration calibration = classes.calibration
@@ -155,7 +156,7 @@ cdef class Batches(Steps):
                 k = best_class(scores, factors, n_classes)
             if may_update(scores, scores + n_classes, factors, n_classes, k, margin, over_rival):
                 break
-            if supports_may_update and self.may_be_support():
+            if repeats_may_update and self.may_be_support():
                 break
             if labels is not None:
                 for c in range(n_classes):

@@ -13,7 +13,7 @@
 cdef struct Evicted:
     # A support that an update has evicted.
     int slot
-    int position  # among the supports from before the update that were left; -1: it is newer
+    int age_rank  # among the supports from before the update that were left; -1: it is newer
     int64_t serial
     double unscaled_coefficient  # its coefficient divided by `coefficient_factor`
     double dot_factor
@@ -24,7 +24,7 @@ cdef class Changes(Scores):
 
     # The log of the update: values from before it, and what it added and evicted.
     cdef int old_n_slots, old_capacity, old_n_columns
-    cdef int n_old_left  # supports from before the update that it has not evicted: the first in the order
+    cdef int n_old_left  # supports from before the update that it has not evicted: the oldest
     cdef int64_t old_n_added
     cdef double old_coefficient_factor
     cdef bint coefficients_saved  # a coefficient of a remaining support has changed; `old_coefficients` has all of them
@@ -97,14 +97,14 @@ cdef class Changes(Scores):
             self.put(self.sorted_terms.ids[k], slot, self.sorted_terms.values[k])
         if self.n_unknown:
             self.put_unknown(slot, new_features)
-        self.unscaled_coefficient[slot] = coefficient / self.coefficient_factor
-        self.dot_factor[slot] = self.point_dot_factor
-        self.norm2[slot] = self.point_norm2
-        self.cosine_factor[slot] = self.point_cosine_factor
+        self.unscaled_coefficients[slot] = coefficient / self.coefficient_factor
+        self.dot_factors[slot] = self.point_dot_factor
+        self.squared_norms[slot] = self.point_squared_norm
+        self.cosine_factors[slot] = self.point_cosine_factor
         self.n_added += 1
-        self.order[self.n_live] = slot
-        self.serials[self.n_live] = self.n_added
-        self.n_live += 1
+        self._slots_by_age[self._n_supports] = slot
+        self._serials_by_age[self._n_supports] = self.n_added
+        self._n_supports += 1
         return slot
 
     cdef int put_unknown(self, int slot, dict new_features) except -1:
@@ -135,9 +135,9 @@ cdef class Changes(Scores):
     def evict_slot(self, int slot):
         """Evict the support in a slot."""
         cdef int i = 0
-        while i < self.n_live and self.order[i] != slot:
+        while i < self._n_supports and self._slots_by_age[i] != slot:
             i += 1
-        if i == self.n_live:
+        if i == self._n_supports:
             raise IndexError(f"no support is in slot {slot}")
         self.evict(i)
 
@@ -146,22 +146,22 @@ cdef class Changes(Scores):
         cdef int slot = self.slot(i)
         cdef Evicted *evicted
         self.guard.check()
-        i += self.n_live if i < 0 else 0
+        i += self._n_supports if i < 0 else 0
         if self.n_evicted == self.evicted_room:
             self.evicted = <Evicted *>grown(self.evicted, (2 * self.evicted_room + 8) * sizeof(Evicted))
             self.evicted_room = 2 * self.evicted_room + 8
         self.reserve_point(self.n_features[slot])  # for `keys` in `drop_features`; a restored support was never read
         evicted = &self.evicted[self.n_evicted]
-        evicted.slot, evicted.serial = slot, self.serials[i]
-        evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficient[slot], self.dot_factor[slot]
-        evicted.position = i if i < self.n_old_left else -1
+        evicted.slot, evicted.serial = slot, self._serials_by_age[i]
+        evicted.unscaled_coefficient, evicted.dot_factor = self.unscaled_coefficients[slot], self.dot_factors[slot]
+        evicted.age_rank = i if i < self.n_old_left else -1
         self.n_old_left -= i < self.n_old_left
         self.n_evicted += 1
         self.score_valid = self.kernels_valid = self.point_valid = False
-        self.n_live -= 1
-        memmove(&self.order[i], &self.order[i + 1], (self.n_live - i) * sizeof(int32_t))
-        memmove(&self.serials[i], &self.serials[i + 1], (self.n_live - i) * sizeof(int64_t))
-        self.unscaled_coefficient[slot] = self.dot_factor[slot] = 0.0
+        self._n_supports -= 1
+        memmove(&self._slots_by_age[i], &self._slots_by_age[i + 1], (self._n_supports - i) * sizeof(int32_t))
+        memmove(&self._serials_by_age[i], &self._serials_by_age[i + 1], (self._n_supports - i) * sizeof(int64_t))
+        self.unscaled_coefficients[slot] = self.dot_factors[slot] = 0.0
         if not self.in_update:
             problem = self.finish()
             if problem is not None:
@@ -191,8 +191,8 @@ cdef class Changes(Scores):
         free(features)
         self.features[slot] = NULL
         self.n_features[slot] = 0
-        self.unscaled_coefficient[slot] = self.dot_factor[slot] = self.norm2[slot] = 0.0
-        self.cosine_factor[slot] = self.cosine_factor_of(0.0)
+        self.unscaled_coefficients[slot] = self.dot_factors[slot] = self.squared_norms[slot] = 0.0
+        self.cosine_factors[slot] = self.cosine_factor_of(0.0)
         return n_emptied
 
     # --- coefficients ---------------------------------------------------------------------------
@@ -202,7 +202,7 @@ cdef class Changes(Scores):
         cdef Buffer buffer = buffer_of(values, b"d")
         self.save_coefficients()
         if self.n_slots:
-            memcpy(self.unscaled_coefficient, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
+            memcpy(self.unscaled_coefficients, doubles(buffer, self.n_slots), self.n_slots * sizeof(double))
         self.coefficient_factor = 1.0
         self.clear_free_coefficients()
         self.score_valid = False
@@ -211,7 +211,7 @@ cdef class Changes(Scores):
         """Add a number to the coefficient of each slot; free slots ignore it."""
         cdef Buffer buffer = buffer_of(values, b"d")
         cdef double *by_slot = doubles(buffer, self.n_slots)
-        cdef double *coefficient = self.unscaled_coefficient
+        cdef double *coefficient = self.unscaled_coefficients
         cdef int slot
         self.save_coefficients()
         for slot in range(self.n_slots):
@@ -223,9 +223,9 @@ cdef class Changes(Scores):
         """Set coefficients of free and evicted slots to 0."""
         cdef int k
         for k in range(self.free_slots.size):
-            self.unscaled_coefficient[self.free_slots.items[k]] = 0.0
+            self.unscaled_coefficients[self.free_slots.items[k]] = 0.0
         for k in range(self.n_evicted):
-            self.unscaled_coefficient[self.evicted[k].slot] = 0.0
+            self.unscaled_coefficients[self.evicted[k].slot] = 0.0
 
     cdef int save_coefficients(self) except -1:
         """Log all coefficients, before one of a remaining support changes."""
@@ -235,7 +235,7 @@ cdef class Changes(Scores):
         if self.old_coefficients_room < self.capacity:
             self.old_coefficients = <double *>grown(self.old_coefficients, self.capacity * sizeof(double))
             self.old_coefficients_room = self.capacity
-        memcpy(self.old_coefficients, self.unscaled_coefficient, self.n_slots * sizeof(double))
+        memcpy(self.old_coefficients, self.unscaled_coefficients, self.n_slots * sizeof(double))
         for k in range(self.n_evicted):
             self.old_coefficients[self.evicted[k].slot] = self.evicted[k].unscaled_coefficient
         self.coefficients_saved = True
@@ -252,7 +252,7 @@ cdef class Changes(Scores):
         if not min_coefficient_factor < fabs(self.coefficient_factor) < max_coefficient_factor:
             self.save_coefficients()
             for slot in range(self.n_slots):
-                self.unscaled_coefficient[slot] *= self.coefficient_factor
+                self.unscaled_coefficients[slot] *= self.coefficient_factor
             self.coefficient_factor = 1.0
             self.score_valid = False
 
@@ -260,7 +260,7 @@ cdef class Changes(Scores):
 
     def merge(self, int slot, int target, double ratio):
         """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0."""
-        cdef double *coefficient = self.unscaled_coefficient
+        cdef double *coefficient = self.unscaled_coefficients
         self.check_slot(slot)
         if ratio != 0.0:
             self.check_slot(target)
@@ -273,7 +273,7 @@ cdef class Changes(Scores):
     def start(self):
         """Start an update: changes can be undone until it is finished."""
         self.old_coefficient_factor, self.old_n_added = self.coefficient_factor, self.n_added
-        self.old_n_slots, self.n_old_left = self.n_slots, self.n_live
+        self.old_n_slots, self.n_old_left = self.n_slots, self._n_supports
         self.old_capacity, self.old_n_columns = self.capacity, self.n_columns
         self.fewest_free = self.free_columns.size
         self.named.size = self.converted.size = self.added.size = self.n_evicted = 0
@@ -282,23 +282,24 @@ cdef class Changes(Scores):
 
     def undo(self):
         """Restore the state before the update, bit for bit unless memory is out: see `make_dense` below."""
-        cdef int k, j, slot
+        cdef int k, j, n, slot
         cdef Evicted *evicted
-        # The order: supports that the update added stand after the old ones. Evicted ones return to their positions,
-        # the last one first, and to their coefficients.
-        self.n_live = self.n_old_left
+        # Supports that the update added stand after the old ones. Evicted ones return to their age ranks, the last
+        # one first, and to their coefficients.
+        self._n_supports = self.n_old_left
         for k in range(self.n_evicted - 1, -1, -1):
             evicted = &self.evicted[k]
-            self.unscaled_coefficient[evicted.slot] = evicted.unscaled_coefficient
-            self.dot_factor[evicted.slot] = evicted.dot_factor
-            j = evicted.position
+            self.unscaled_coefficients[evicted.slot] = evicted.unscaled_coefficient
+            self.dot_factors[evicted.slot] = evicted.dot_factor
+            j = evicted.age_rank
             if j >= 0:
-                memmove(&self.order[j + 1], &self.order[j], (self.n_live - j) * sizeof(int32_t))
-                memmove(&self.serials[j + 1], &self.serials[j], (self.n_live - j) * sizeof(int64_t))
-                self.order[j], self.serials[j] = evicted.slot, evicted.serial
-                self.n_live += 1
+                n = self._n_supports - j
+                memmove(&self._slots_by_age[j + 1], &self._slots_by_age[j], n * sizeof(int32_t))
+                memmove(&self._serials_by_age[j + 1], &self._serials_by_age[j], n * sizeof(int64_t))
+                self._slots_by_age[j], self._serials_by_age[j] = evicted.slot, evicted.serial
+                self._n_supports += 1
         if self.coefficients_saved:
-            memcpy(self.unscaled_coefficient, self.old_coefficients, self.old_n_slots * sizeof(double))
+            memcpy(self.unscaled_coefficients, self.old_coefficients, self.old_n_slots * sizeof(double))
         self.n_evicted = 0
         # The slots of added supports. A slot that was free returns to the stack of free slots.
         for k in range(self.added.size - 1, -1, -1):

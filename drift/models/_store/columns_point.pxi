@@ -35,7 +35,7 @@ cdef struct Terms:
 cdef struct Reading:
     # What an example becomes while its features are read one by one. It stays in registers, because only
     # `add_feature`, which is inlined, gets its address.
-    CompensatedSum norm2
+    CompensatedSum squared_norm
     Terms terms
     int32_t *unknown  # as `Point.unknown`
     int n_terms, n_unknown
@@ -43,7 +43,7 @@ cdef struct Reading:
 
 cdef inline void add_feature(Reading *reading, int k, int j, double v) noexcept:
     """Add feature `k` of value `v`, neither 0 nor NaN, which has column `j`; -1: a new feature."""
-    add_square(&reading.norm2, v)
+    add_square(&reading.squared_norm, v)
     if j < 0:
         reading.unknown[reading.n_unknown] = k
         reading.n_unknown += 1
@@ -73,8 +73,8 @@ cdef class Point(Slots):
     cdef Terms sorted_terms  # by column, and divided by `divisor`
     cdef int n_terms
     cdef bint sorted_terms_valid
-    cdef double read_norm2  # |x|^2 as read, with new features
-    cdef double divisor, point_dot_factor, point_norm2, point_cosine_factor  # as for a slot
+    cdef double read_squared_norm  # |x|^2 as read, with new features
+    cdef double divisor, point_dot_factor, point_squared_norm, point_cosine_factor  # as for a slot
     cdef Window window  # of the batch, or None
     cdef int window_row  # the point's row in that batch, or -1
     cdef uint64_t *keys  # work space to sort in, like the next; also the result of `Changes.drop_features`
@@ -89,7 +89,7 @@ cdef class Point(Slots):
     # The previous point, to recognise it.
     cdef Terms previous_terms
     cdef int previous_n_terms
-    cdef double previous_norm2
+    cdef double previous_squared_norm
     cdef bint kernels_were_valid, score_was_valid
 
     def __cinit__(self):
@@ -143,7 +143,7 @@ cdef class Point(Slots):
         self.terms, self.previous_terms = self.previous_terms, self.terms
         self.previous_n_terms = self.n_terms if self.score_valid or self.kernels_valid else -1
         self.score_was_valid, self.kernels_were_valid = self.score_valid, self.kernels_valid
-        self.previous_norm2 = self.read_norm2
+        self.previous_squared_norm = self.read_squared_norm
         self.n_terms = self.n_given = self.n_unknown = 0
         self.window_row = -1
         self.plain = self.by_index = False
@@ -153,35 +153,35 @@ cdef class Point(Slots):
         self.score_valid = self.kernels_valid = self.point_valid = self.sorted_terms_valid = False
         return 0
 
-    cdef bint end_point(self, int n_terms, int n_unknown, double norm2) noexcept:
+    cdef bint end_point(self, int n_terms, int n_unknown, double squared_norm) noexcept:
         """Set the point's size and norm; False if the norm, or k(x, x), is too large."""
         cdef double self_kernel
         cdef int exponent
         self.n_terms, self.n_unknown = n_terms, n_unknown
-        self.point_cosine_factor = self.cosine_factor_of(norm2)
-        self.read_norm2 = norm2
-        if not norm2 <= max_norm2:
+        self.point_cosine_factor = self.cosine_factor_of(squared_norm)
+        self.read_squared_norm = squared_norm
+        if not squared_norm <= max_squared_norm:
             return False
         if self.unit_norm:
-            self.divisor = sqrt(norm2)
+            self.divisor = sqrt(squared_norm)
             self.point_dot_factor = 1.0
-            self.point_norm2 = 1.0 if norm2 > 0 else 0.0
+            self.point_squared_norm = 1.0 if squared_norm > 0 else 0.0
         else:
             if self.kernel_kind == DRIFT_LINEAR or (self.kernel_kind == DRIFT_POLYNOMIAL and not self.divides_by_norms):
-                self_kernel = drift_power(norm2 + self.coef0, self.degree)
+                self_kernel = drift_power(squared_norm + self.coef0, self.degree)
                 if not self_kernel <= self.largest_self_kernel:
                     return False
-            frexp(sqrt(norm2), &exponent)
+            frexp(sqrt(squared_norm), &exponent)
             self.divisor = ldexp(1.0, exponent)
             self.point_dot_factor = self.divisor * self.point_cosine_factor
-            self.point_norm2 = norm2
+            self.point_squared_norm = squared_norm
         if self.divisor == 0:
             self.divisor = 1.0
         if (
             n_terms == self.previous_n_terms
-            and norm2 == self.previous_norm2
+            and squared_norm == self.previous_squared_norm
             # Equal norms: new features have the same effect, except where the RBF needs exact distances.
-            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_norm2 > self.exact_above)
+            and not (self.kernel_kind == DRIFT_RBF and self.gamma * self.point_squared_norm > self.exact_above)
             and memcmp(self.terms.ids, self.previous_terms.ids, n_terms * sizeof(int32_t)) == 0
             and memcmp(self.terms.values, self.previous_terms.values, n_terms * sizeof(double)) == 0
         ):
@@ -306,7 +306,7 @@ cdef class Point(Slots):
                 DRIFT_PREFETCH(&self.columns[j])
             add_feature(&reading, k, j, v)
         self.plain = True
-        self.end_point(reading.n_terms, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
+        self.end_point(reading.n_terms, reading.n_unknown, reading.squared_norm.total + reading.squared_norm.lost)
         return True
 
     cdef list read_any(self, dict features):
@@ -331,7 +331,7 @@ cdef class Point(Slots):
             self.given[k].hash = looked_up[k][1]
             if v == v and v != 0.0:
                 add_feature(&reading, k, looked_up[k][2], v)
-        self.end_point(reading.n_terms, reading.n_unknown, reading.norm2.total + reading.norm2.lost)
+        self.end_point(reading.n_terms, reading.n_unknown, reading.squared_norm.total + reading.squared_norm.lost)
         return owned
 
     cdef int read_row_at(self, RowsView view, int i) except -1:
@@ -366,7 +366,7 @@ cdef class Point(Slots):
         """Read the row that the view took; FeatureError if it cannot be learnt."""
         cdef Reading reading
         cdef GivenFeature *given
-        cdef double v
+        cdef double v, squared_norm
         cdef int k, j, index, n = 0
         cdef int64_t n_read
         self.start_point()
@@ -389,7 +389,8 @@ cdef class Point(Slots):
         if n_read != self.n_read:  # changed by a name's __eq__
             raise RuntimeError(IN_USE)
         self.n_given = n
-        if not self.end_point(reading.n_terms, reading.n_unknown, reading.norm2.total + reading.norm2.lost):
+        squared_norm = reading.squared_norm.total + reading.squared_norm.lost
+        if not self.end_point(reading.n_terms, reading.n_unknown, squared_norm):
             raise refusal_of(
                 {self.name_of(given[k].index): given[k].value for k in range(n)},
                 largest_self_kernel=self.largest_self_kernel,
@@ -416,9 +417,9 @@ cdef class Point(Slots):
             self.terms.ids[k] = self.features[slot][k]
             self.terms.values[k] = self.get(&self.columns[self.terms.ids[k]], slot)
         self.divisor = 1.0
-        self.point_dot_factor = self.dot_factor[slot]
-        self.point_norm2 = self.norm2[slot]
-        self.point_cosine_factor = self.cosine_factor[slot]
-        self.read_norm2 = -1.0  # differs from every example's
+        self.point_dot_factor = self.dot_factors[slot]
+        self.point_squared_norm = self.squared_norms[slot]
+        self.point_cosine_factor = self.cosine_factors[slot]
+        self.read_squared_norm = -1.0  # differs from every example's
         self.point_valid = True
         self.reader = PyThread_get_thread_ident()

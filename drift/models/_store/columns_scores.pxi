@@ -7,8 +7,8 @@ cdef class Scores(Point):
     """The layer that computes the point's inner products, kernel values and scores."""
 
     cdef double point_score, point_error_bound  # without `coefficient_factor`
-    cdef object cached_self_kernel  # k(x, x) of an x with squared norm cached_norm2
-    cdef double cached_norm2
+    cdef object cached_self_kernel  # k(x, x) of an x with `cached_squared_norm`
+    cdef double cached_squared_norm
 
     cdef int compute_dots(self) except -1:
         """Fill `dots` with the inner products of the stored values of the point and every slot."""
@@ -29,14 +29,14 @@ cdef class Scores(Point):
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
             n = self.compute_dots()
             self.point_score = drift_score(
-                self.wide, self.unscaled_coefficient, self.dots, self.dot_factor, self.point_dot_factor,
-                self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree, self.relative_tolerance,
+                self.wide, self.unscaled_coefficients, self.dots, self.dot_factors, self.point_dot_factor,
+                self.cosine_factors, self.coef0 * self.point_cosine_factor, n, self.degree, self.relative_tolerance,
                 &self.point_error_bound
             )
         else:
             n = self.compute_kernels()
             self.point_score = drift_score_of_kernels(
-                self.unscaled_coefficient, self.kernels, n, self.relative_tolerance, &self.point_error_bound
+                self.unscaled_coefficients, self.kernels, n, self.relative_tolerance, &self.point_error_bound
             )
         return 0
 
@@ -47,16 +47,16 @@ cdef class Scores(Point):
         if self.kernels_valid:
             return n
         self.compute_dots()
-        drift_inner_products(self.wide, self.kernels, self.dots, self.dot_factor, self.point_dot_factor, n)
+        drift_inner_products(self.wide, self.kernels, self.dots, self.dot_factors, self.point_dot_factor, n)
         if self.kernel_kind == DRIFT_LINEAR or self.kernel_kind == DRIFT_POLYNOMIAL:
-            drift_polynomial(self.kernels, self.cosine_factor, self.coef0 * self.point_cosine_factor, n, self.degree)
+            drift_polynomial(self.kernels, self.cosine_factors, self.coef0 * self.point_cosine_factor, n, self.degree)
         elif self.kernel_kind == DRIFT_RBF:
             # |a|^2 + |b|^2 - 2 <a, b> cancels if both norms are large beside the distance.
-            near = self.near_slots() if self.gamma * self.point_norm2 > self.exact_above else []
+            near = self.near_slots() if self.gamma * self.point_squared_norm > self.exact_above else []
             if self.wide:
-                drift_rbf_double(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
+                drift_rbf_double(self.kernels, self.squared_norms, self.point_squared_norm, self.gamma, n)
             else:
-                drift_rbf_float(self.kernels, self.norm2, self.point_norm2, self.gamma, n)
+                drift_rbf_float(self.kernels, self.squared_norms, self.point_squared_norm, self.gamma, n)
             for slot in near:
                 self.kernels[<int>slot] = exp(-self.gamma * self.squared_distance(slot))
         else:
@@ -70,7 +70,7 @@ cdef class Scores(Point):
         cdef double sum
         cdef list near = []
         for slot in range(self.n_slots):
-            sum = self.norm2[slot] + self.point_norm2
+            sum = self.squared_norms[slot] + self.point_squared_norm
             if self.gamma * (sum - 2.0 * self.kernels[slot] - self.distance_error * sum) < zero_exponent:
                 near.append(slot)
         return near
@@ -89,25 +89,25 @@ cdef class Scores(Point):
             value = self.sorted_terms.values[k] * self.point_dot_factor
             if not self.wide:
                 value = <double><float>self.sorted_terms.values[k] * self.point_dot_factor
-            other = self.get(&self.columns[self.sorted_terms.ids[k]], slot) * self.dot_factor[slot]
+            other = self.get(&self.columns[self.sorted_terms.ids[k]], slot) * self.dot_factors[slot]
             sum += (value - other) ** 2
         for k in range(self.n_features[slot]):
             if self.features[slot][k] not in columns:
-                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.dot_factor[slot]) ** 2
+                sum += (self.get(&self.columns[self.features[slot][k]], slot) * self.dot_factors[slot]) ** 2
         return sum
 
     cdef int call_kernel(self) except -1:
         """Apply a user's kernel to the inner products in `kernels`."""
         cdef bytes dots = (<char *>self.kernels)[:self.n_slots * sizeof(double)]
         cdef int n
-        self.apply_kernel(np.frombuffer(dots), self.squared_norms(), self.point_norm2, self.kernels)
+        self.apply_kernel(np.frombuffer(dots), self.squared_norms_for_kernel(), self.point_squared_norm, self.kernels)
         for n in range(self.n_slots, self.padded_slots()):
             self.kernels[n] = 0.0
         return 0
 
-    cdef object squared_norms(self):
+    cdef object squared_norms_for_kernel(self):
         """Squared norm by slot, for a user's kernel; free slots get 1, since k(0, 0) may be undefined."""
-        norms = np.frombuffer(bytearray((<char *>self.norm2)[:self.n_slots * sizeof(double)]))
+        norms = np.frombuffer(bytearray((<char *>self.squared_norms)[:self.n_slots * sizeof(double)]))
         if self.free_slots.size:
             norms[listed(&self.free_slots)] = 1.0
         return norms
@@ -134,13 +134,13 @@ cdef class Scores(Point):
         cdef int slot
         cdef double alike = 1.0 if self.kernel_kind == DRIFT_RBF else drift_power(1.0 + self.coef0, self.degree)
         if self.kernel_kind == DRIFT_CUSTOM:
-            norms = self.squared_norms()
+            norms = self.squared_norms_for_kernel()
             return self.apply_kernel(norms, norms, norms, kernels)
         for slot in range(self.n_slots):
             if self.divides_by_norms or self.kernel_kind == DRIFT_RBF:
                 kernels[slot] = alike
             else:
-                kernels[slot] = drift_power(self.norm2[slot] + self.coef0, self.degree)
+                kernels[slot] = drift_power(self.squared_norms[slot] + self.coef0, self.degree)
         return 0
 
     cpdef double score(self) except? -1.0:
@@ -175,11 +175,11 @@ cdef class Scores(Point):
 
     def self_kernel(self):
         """Return the kernel between the point and itself, which may have become a support."""
-        cdef double norm2 = 1.0 if self.divides_by_norms else self.point_norm2
+        cdef double squared_norm = 1.0 if self.divides_by_norms else self.point_squared_norm
         self.check_reader()
-        if self.cached_self_kernel is None or norm2 != self.cached_norm2:
-            self.cached_self_kernel = finite_self_kernel(self.kernel, norm2)
-            self.cached_norm2 = norm2
+        if self.cached_self_kernel is None or squared_norm != self.cached_squared_norm:
+            self.cached_self_kernel = finite_self_kernel(self.kernel, squared_norm)
+            self.cached_squared_norm = squared_norm
         return self.cached_self_kernel
 
     # --- beyond one score ------------------------------------------------------------------------
@@ -209,13 +209,13 @@ cdef class Scores(Point):
             finite &= error_bound[c] - error_bound[c] == 0.0  # infinite terms may sum to 0
         return finite
 
-    def nearest(self, int slot, slots=None):
+    def nearest(self, int slot, slots_by_age=None):
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
-        cdef Buffer buffer = None if slots is None else buffer_of(slots, b"i")
-        cdef const int32_t *chosen = self.order if slots is None else <int32_t *>buffer.view.buf
+        cdef Buffer buffer = None if slots_by_age is None else buffer_of(slots_by_age, b"i")
+        cdef const int32_t *by_age = self._slots_by_age if slots_by_age is None else <int32_t *>buffer.view.buf
         cdef double *ratios
         cdef double largest = 0.0
-        cdef int k, j, n = self.n_live if slots is None else <int>(buffer.view.len // sizeof(int32_t))
+        cdef int k, j, n = self._n_supports if slots_by_age is None else <int>(buffer.view.len // sizeof(int32_t))
         self.read_slot(slot)
         self.compute_kernels()
         work = buffer_of(bytearray(self.n_slots * sizeof(double)), b"B")
@@ -224,11 +224,11 @@ cdef class Scores(Point):
         drift_ratios(ratios, self.kernels, self.n_slots)
         ratios[slot] = 0.0  # so that the support is not its own neighbour
         for k in range(n):
-            j = chosen[k]
+            j = by_age[k]
             self.check_slot(j)
             largest = max(largest, ratios[j] * self.kernels[j])
         for k in range(n):
-            j = chosen[k]
+            j = by_age[k]
             if ratios[j] * self.kernels[j] >= largest * (1.0 - self.relative_tolerance) > 0.0:
                 return j, ratios[j]
         return -1, 0.0
@@ -236,10 +236,11 @@ cdef class Scores(Point):
     cdef bint may_be_support(self) noexcept:
         """Whether a support may equal the point, whose kernel values were just computed."""
         cdef int slot
-        cdef double dot, norm2 = self.point_norm2 * self.point_cosine_factor**2
+        cdef double dot, sum, squared_norm = self.point_squared_norm * self.point_cosine_factor**2
         for slot in range(self.n_slots):
             dot = (<double *>self.dots)[slot] if self.wide else (<float *>self.dots)[slot]
-            dot *= self.dot_factor[slot] * self.point_dot_factor
-            if self.norm2[slot] * self.cosine_factor[slot] ** 2 + norm2 - 2.0 * dot <= same_example_tolerance * norm2:
+            dot *= self.dot_factors[slot] * self.point_dot_factor
+            sum = self.squared_norms[slot] * self.cosine_factors[slot] ** 2 + squared_norm
+            if sum - 2.0 * dot <= same_example_tolerance * squared_norm:
                 return True
         return False

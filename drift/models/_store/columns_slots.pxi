@@ -1,8 +1,8 @@
 # The lowest layer: columns by feature, their names, and the supports' slots. It holds what a store is.
 #
 # A column has a name and at least one value, or it is free and in `free_columns`. A slot below `n_slots` has a
-# support, or it is free and in `free_slots`, or the current update has evicted its support. `order` has the slots of
-# supports, the oldest first. The layers above read all this; only `Changes` adds and removes.
+# support, or it is free and in `free_slots`, or the current update has evicted its support. `_slots_by_age` has the
+# slots of supports. The layers above read all this; only `Changes` adds and removes.
 
 cdef Py_ssize_t index_below(name, Py_ssize_t width) except -2:
     """Array column of a name, or -1 if there is none below `width`."""
@@ -44,28 +44,28 @@ cdef class Slots:
     cdef int32_t *column_of  # the store's column at each position, or -1; NULL if there is no such table
     cdef Py_ssize_t batch_width
 
-    # The slots. In a free slot the coefficient, `dot_factor` and |x|^2 are 0, and there are no features. A slot whose
-    # support the current update has evicted has the coefficient and `dot_factor` 0 already; `finish` does the rest.
+    # The slots. In a free slot the coefficient, the dot factor and |x|^2 are 0, and there are no features. A slot whose
+    # support the current update has evicted has the coefficient and the dot factor 0 already; `finish` does the rest.
     cdef readonly int capacity  # a multiple of the lanes, so that loops have no tail
     cdef int n_slots  # slots from this on were never used
     cdef Stack free_slots  # with room for all slots
     cdef int32_t **features  # columns in which the slot has a value
     cdef int32_t *n_features
-    cdef double *unscaled_coefficient  # divided by `coefficient_factor`, so that scaling all takes constant time
+    cdef double *unscaled_coefficients  # divided by `coefficient_factor`, so that scaling all takes constant time
     cdef double coefficient_factor  # of all coefficients
-    cdef double *dot_factor  # stored values' inner product * both factors = inner product, the cosine factors included
-    cdef double *norm2  # |x|^2
-    cdef double *cosine_factor  # see `cosine_factor_of`
+    cdef double *dot_factors  # stored values' inner product * both factors = inner product, the cosine factors included
+    cdef double *squared_norms  # |x|^2
+    cdef double *cosine_factors  # see `cosine_factor_of`
 
     # The point, by slot.
     cdef void *dots_block
     cdef void *dots  # inner products, in their block after a group of lanes for padding cells
     cdef double *kernels
 
-    # The supports, the oldest first.
-    cdef int32_t *order  # slots
-    cdef int64_t *serials
-    cdef int n_live  # number of supports
+    # The supports, the oldest first. Methods have these names without the underscore.
+    cdef int32_t *_slots_by_age
+    cdef int64_t *_serials_by_age
+    cdef int _n_supports
     cdef readonly int64_t n_added  # the last serial number
 
     # The log of columns, which `Changes.undo` reads.
@@ -102,7 +102,8 @@ cdef class Slots:
 
     def __dealloc__(self):
         cdef int j
-        free(self.free_columns.items); free(self.free_slots.items); free(self.order); free(self.serials)
+        free(self.free_columns.items); free(self.free_slots.items)
+        free(self._slots_by_age); free(self._serials_by_age)
         free(self.named.items); free(self.converted.items)
         for j in range(self.n_columns):
             drift_clear(&self.columns[j])
@@ -110,29 +111,29 @@ cdef class Slots:
             free(self.features[j])
         free(self.columns); free(self.vocabulary.entries); free(self.column_of)
         free(self.features); free(self.n_features)
-        drift_free(self.unscaled_coefficient); drift_free(self.dot_factor); drift_free(self.norm2)
-        drift_free(self.cosine_factor)
+        drift_free(self.unscaled_coefficients); drift_free(self.dot_factors); drift_free(self.squared_norms)
+        drift_free(self.cosine_factors)
         drift_free(self.kernels); drift_free(self.dots_block)
 
     # --- reading the supports -------------------------------------------------------------------
 
     def n_supports(self):
         """Return the number of supports."""
-        return self.n_live
+        return self._n_supports
 
     def slot(self, int i):
         """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        if not -self.n_live <= i < self.n_live:
-            raise IndexError(f"support {i} of {self.n_live}")
-        return self.order[i + self.n_live if i < 0 else i]
+        if not -self._n_supports <= i < self._n_supports:
+            raise IndexError(f"support {i} of {self._n_supports}")
+        return self._slots_by_age[i + self._n_supports if i < 0 else i]
 
-    def slots(self):
+    def slots_by_age(self):
         """Return the supports' slots, the oldest first."""
-        return [self.order[k] for k in range(self.n_live)]
+        return [self._slots_by_age[k] for k in range(self._n_supports)]
 
-    def support_serials(self):
+    def serials_by_age(self):
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
-        return [self.serials[k] for k in range(self.n_live)]
+        return [self._serials_by_age[k] for k in range(self._n_supports)]
 
     def support_in_slot(self, int slot):
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
@@ -147,7 +148,7 @@ cdef class Slots:
     def coefficient_in_slot(self, int slot):
         """Return the coefficient of the support in a slot."""
         self.check_slot(slot)
-        return self.coefficient_factor * self.unscaled_coefficient[slot]
+        return self.coefficient_factor * self.unscaled_coefficients[slot]
 
     def write_coefficients(self, out):
         """Write the coefficient of each slot, 0 for a free one; return the number of slots."""
@@ -155,40 +156,40 @@ cdef class Slots:
         cdef double *by_slot = doubles(buffer, self.n_slots)
         cdef int slot
         for slot in range(self.n_slots):
-            by_slot[slot] = self.coefficient_factor * self.unscaled_coefficient[slot]
+            by_slot[slot] = self.coefficient_factor * self.unscaled_coefficients[slot]
         return self.n_slots
 
-    def slot_of_smallest(self, sizes=None):
+    def slot_of_smallest(self, magnitudes=None):
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        cdef Buffer buffer = None if sizes is None else buffer_of(sizes, b"d")
-        cdef const double *size = self.unscaled_coefficient if sizes is None else doubles(buffer, self.n_slots)
+        cdef Buffer buffer = None if magnitudes is None else buffer_of(magnitudes, b"d")
+        cdef const double *by_slot = self.unscaled_coefficients if buffer is None else doubles(buffer, self.n_slots)
         cdef double least = INFINITY
         cdef int k
-        for k in range(self.n_live - 1):
-            least = min(least, fabs(size[self.order[k]]))
-        for k in range(self.n_live - 1):
-            if fabs(size[self.order[k]]) <= least * (1.0 + self.relative_tolerance):
-                return self.order[k]
-        raise IndexError("no support but the newest") if self.n_live < 2 else ValueError("all sizes are NaN")
+        for k in range(self._n_supports - 1):
+            least = min(least, fabs(by_slot[self._slots_by_age[k]]))
+        for k in range(self._n_supports - 1):
+            if fabs(by_slot[self._slots_by_age[k]]) <= least * (1.0 + self.relative_tolerance):
+                return self._slots_by_age[k]
+        raise IndexError("no support but the newest") if self._n_supports < 2 else ValueError("all magnitudes are NaN")
 
     # --- slots, from inside ---------------------------------------------------------------------
 
     cdef inline int check_slot(self, int slot) except -1:
         """Raise IndexError unless there is a support in the slot."""
-        if not 0 <= slot < self.n_slots or self.dot_factor[slot] == 0.0:
+        if not 0 <= slot < self.n_slots or self.dot_factors[slot] == 0.0:
             raise IndexError(f"no support is in slot {slot}")
         return 0
 
-    cdef double cosine_factor_of(self, double norm2) noexcept:
+    cdef double cosine_factor_of(self, double squared_norm) noexcept:
         """``sqrt((1 + c) / (|x|^2 + c))``, where ``c`` is the kernel's constant term; 1 without a cosine.
 
         It makes k(x, x) that of an example of unit norm.
         """
-        return sqrt(1.0 + self.coef0) / sqrt(norm2 + self.coef0) if self.divides_by_norms else 1.0
+        return sqrt(1.0 + self.coef0) / sqrt(squared_norm + self.coef0) if self.divides_by_norms else 1.0
 
     cdef double divisor_of(self, int slot) noexcept:
-        """What the slot's values were divided by: its `dot_factor` is this times its cosine factor."""
-        return self.dot_factor[slot] / self.cosine_factor[slot] if self.dot_factor[slot] else 0.0  # exact
+        """What the slot's values were divided by: its dot factor is this times its cosine factor."""
+        return self.dot_factors[slot] / self.cosine_factors[slot] if self.dot_factors[slot] else 0.0  # exact
 
     cdef int padded_slots(self) noexcept:
         """The slots in use, rounded up to the lanes."""
@@ -363,14 +364,14 @@ cdef class Slots:
             after = min(after, self.limit)
         after = (after + DRIFT_LANES - 1) // DRIFT_LANES * DRIFT_LANES
         reserve(&self.free_slots, after - self.free_slots.size)
-        self.order = <int32_t *>grown(self.order, after * sizeof(int32_t))
-        self.serials = <int64_t *>grown(self.serials, after * sizeof(int64_t))
+        self._slots_by_age = <int32_t *>grown(self._slots_by_age, after * sizeof(int32_t))
+        self._serials_by_age = <int64_t *>grown(self._serials_by_age, after * sizeof(int64_t))
         self.features = <int32_t **>grown(self.features, after * sizeof(void *))
         self.n_features = <int32_t *>grown(self.n_features, after * sizeof(int32_t))
-        self.unscaled_coefficient = <double *>grown_aligned(self.unscaled_coefficient, before, after, sizeof(double))
-        self.dot_factor = <double *>grown_aligned(self.dot_factor, before, after, sizeof(double))
-        self.norm2 = <double *>grown_aligned(self.norm2, before, after, sizeof(double))
-        self.cosine_factor = <double *>grown_aligned(self.cosine_factor, before, after, sizeof(double))
+        self.unscaled_coefficients = <double *>grown_aligned(self.unscaled_coefficients, before, after, sizeof(double))
+        self.dot_factors = <double *>grown_aligned(self.dot_factors, before, after, sizeof(double))
+        self.squared_norms = <double *>grown_aligned(self.squared_norms, before, after, sizeof(double))
+        self.cosine_factors = <double *>grown_aligned(self.cosine_factors, before, after, sizeof(double))
         self.kernels = <double *>grown_aligned(self.kernels, before, after, sizeof(double))
         self.dots_block = grown_aligned(self.dots_block, 0, after + DRIFT_LANES, real)
         self.dots = <char *>self.dots_block + DRIFT_LANES * real

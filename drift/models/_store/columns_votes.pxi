@@ -1,11 +1,11 @@
 # The vote of a VotedPerceptron. It is a function, not a method of the store, since one algorithm alone needs it. It
 # reads the store's kernel values in place.
 
-def prefix_votes(Scores store not None, slots, coefficients, survived, bint averaged):
+def prefix_votes(Scores store not None, slots_by_age, coefficients, survived, bint averaged):
     """Score the point under all prefixes of an expansion; return their vote and the last score."""
-    cdef Buffer buffer = None if slots is None else buffer_of(slots, b"i")
-    cdef const int32_t *slot = store.order if slots is None else <int32_t *>buffer.view.buf
-    cdef Py_ssize_t k, n = store.n_live if slots is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
+    cdef Buffer buffer = None if slots_by_age is None else buffer_of(slots_by_age, b"i")
+    cdef const int32_t *slot = store._slots_by_age if slots_by_age is None else <int32_t *>buffer.view.buf
+    cdef Py_ssize_t k, n = store._n_supports if slots_by_age is None else buffer.view.len // <Py_ssize_t>sizeof(int32_t)
     cdef Buffer coefficient_buffer = buffer_of(coefficients, b"d"), survived_buffer = buffer_of(survived, b"d")
     cdef const double *coefficient = doubles(coefficient_buffer, n)
     cdef const double *votes = doubles(survived_buffer, n + 1) + 1  # of each prefix but the empty one

@@ -22,8 +22,8 @@ class Hypothesis(Protocol):
     `SupportSet` has a store to itself; `SharedSupports` is one of several hypotheses over a store.
     A class may set `_shares_supports` if its hooks use nothing else of ``self._supports``.
 
-    What takes an `i` counts the supports from the oldest, 0. A *slot* is another number, a
-    support's place in the store: the two agree only until a support is evicted.
+    What takes an `i` means a support's age rank, from 0 for the oldest. A *slot* is another number,
+    its place in the store: the two agree only until a support is evicted.
 
     What adds or evicts a support *ends the point*: until an example or support is read again,
     `score` raises RuntimeError. `add` reads its example by itself.
@@ -102,7 +102,7 @@ class Hypothesis(Protocol):
         """The column store."""
 
     @property
-    def slots_in_store(self) -> array[int] | None:
+    def own_slots_by_age(self) -> array[int] | None:
         """Slots of the supports, the oldest first; None if they are all of the store's supports."""
 
     @property

@@ -74,16 +74,16 @@ class ColumnStore:
         # The slots. Each list of columns is replaced, never changed.
         self.features: list[list[int]] = []  # columns in which the slot has a value
         self._coefficients: list[float] = []
-        self.norm2: list[float] = []  # |x|^2; -1 in a free slot
-        self.free_norm2 = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
+        self.squared_norms: list[float] = []  # |x|^2; -1 in a free slot
+        self.free_squared_norm = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
         self.free_slots: list[int] = []
         # The supports, the oldest first.
-        self.order: list[int] = []  # slots
-        self.serials: list[int] = []
+        self._slots_by_age: list[int] = []
+        self._serials_by_age: list[int] = []
         self.n_added = 0  # the last serial number
         # The point.
         self.point = _NO_POINT
-        self.unknown_norm2 = 0.0  # sum of squares of its new features
+        self.unknown_squared_norm = 0.0  # sum of squares of its new features
         self.n_read = 0  # number of points read
         self._point_valid = False  # whether the point's columns are those of its features
         self._last_score: tuple[Any, float] | None = None  # the point scored last, and its score
@@ -110,18 +110,18 @@ class ColumnStore:
             # Most values are floats: to call `number` for each would take longer than the rest.
             values = {n: v if type(v) is float else number(v) for n, v in features.items()}
             squares = [v * v for v in values.values() if v == v]
-            norm2 = math.fsum(squares)
+            squared_norm = math.fsum(squares)
         except (TypeError, ValueError, OverflowError) as problem:
             raise refusal_of(features, problem) from None
         largest = self.largest_self_kernel
-        grown = self._self_kernel_at(norm2) if self._kernel_grows else 0.0
-        if not (norm2 <= LARGEST and grown <= largest):
+        grown = self._self_kernel_at(squared_norm) if self._kernel_grows else 0.0
+        if not (squared_norm <= LARGEST and grown <= largest):
             raise refusal_of(features, largest_self_kernel=largest)
         known = self.vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
-        self.point = (sorted(columns), norm2)
+        self.point = (sorted(columns), squared_norm)
         unknown = [v for n, v in values.items() if n not in known and v == v]
-        self.unknown_norm2 = math.fsum([v * v for v in unknown])
+        self.unknown_squared_norm = math.fsum([v * v for v in unknown])
         self._point_valid = True
 
     def read_slot(self, slot: int) -> None:
@@ -131,13 +131,13 @@ class ColumnStore:
         self._point_valid = True
         self.point = (
             sorted((j, self.columns[j][slot]) for j in self.features[slot]),
-            self.norm2[slot],
+            self.squared_norms[slot],
         )
-        self.unknown_norm2 = 0.0
+        self.unknown_squared_norm = 0.0
 
     def score(self) -> float:
         """Return the point's sum of coefficient * kernel; 0 within rounding of 0."""
-        point = self.point, self.unknown_norm2
+        point = self.point, self.unknown_squared_norm
         if not self._point_valid or self._last_score is None or self._last_score[0] != point:
             terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._error_bound = self._sum(terms)
@@ -197,8 +197,8 @@ class ColumnStore:
         dots, kernel, own = self._dots(), self.kernel, self.point[1]
         if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
             return [math.exp(-kernel.gamma * self._squared_distance(s)) for s in range(len(dots))]
-        free = self.free_norm2
-        pairs = zip(dots, self.norm2, strict=True)
+        free = self.free_squared_norm
+        pairs = zip(dots, self.squared_norms, strict=True)
         try:
             return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
         except ArithmeticError as problem:
@@ -220,12 +220,12 @@ class ColumnStore:
         point = {j: value / norm for j, value in self.point[0]}
         support = {j: self.columns[j][slot] for j in self.features[slot]}
         gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
-        return math.fsum([*(gap * gap for gap in gaps), self.unknown_norm2 / norm**2])
+        return math.fsum([*(gap * gap for gap in gaps), self.unknown_squared_norm / norm**2])
 
-    def _self_kernel_at(self, norm2: float) -> float:
+    def _self_kernel_at(self, squared_norm: float) -> float:
         """Value k(x, x) of a kernel that grows with x."""
         try:
-            return float(self.kernel(norm2, norm2, norm2))
+            return float(self.kernel(squared_norm, squared_norm, squared_norm))
         except OverflowError:
             return math.inf
 
@@ -277,64 +277,65 @@ class ColumnStore:
             or model._would_adopt(y)  # noqa: SLF001
         )
 
-    def scan_classes(
+    def learn_class_rows_until_update(
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         classes: ClassHypotheses,
     ) -> None:
-        """Predict rows, from ``len(predictions)`` on, up to the first that may cause an update."""
-        index_of, coefficients, factors, calibration, margin, over_rival, supports_may_update = (
+        """Predict and learn rows, from ``len(predictions)`` on, up to the first that may update."""
+        index_of, coefficients, factors, calibration, margin, over_rival, repeats_may_update = (
             classes
         )
         if labels is None:
-            margin, over_rival, supports_may_update = 0.0, True, False
+            margin, over_rival, repeats_may_update = 0.0, True, False
         class_labels = list(index_of)
-        scores, errors = (array("d", bytes(8 * len(factors))) for _ in range(2))
+        scores, error_bounds = (array("d", bytes(8 * len(factors))) for _ in range(2))
         for i in range(len(predictions), len(rows)):
             self.read(rows[i])
             try:
-                self.class_scores(coefficients, scores, errors)
+                self.class_scores(coefficients, scores, error_bounds)
             except FeatureError:
                 break  # raised again when the row is learnt
-            pairs = [(f * s, abs(f) * e) for f, s, e in zip(factors, scores, errors, strict=True)]
+            terms = zip(factors, scores, error_bounds, strict=True)
+            pairs = [(f * s, abs(f) * bound) for f, s, bound in terms]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             k = best if labels is None else index_of.get(labels[i], len(pairs))
             if _may_update(pairs, k, margin, over_rival=over_rival):
                 break
-            if supports_may_update and self._may_be_support():
+            if repeats_may_update and self._may_be_support():
                 break
             if labels is not None:
                 calibration.learn_classes([score for score, _ in pairs], k, 1.0)
             predictions.append(class_labels[k])
 
     def _may_be_support(self) -> bool:
-        norm2 = self.point[1]
-        norm = math.sqrt(norm2) if self.unit_norm else 1.0  # supports have unit norm then
-        pairs = zip(self._dots(), self.norm2, strict=True)
+        squared_norm = self.point[1]
+        norm = math.sqrt(squared_norm) if self.unit_norm else 1.0  # supports have unit norm then
+        least = SAME_EXAMPLE_TOLERANCE * squared_norm
+        pairs = zip(self._dots(), self.squared_norms, strict=True)
         return any(
-            s >= 0.0 and s * norm**2 + norm2 - 2.0 * dot * norm <= SAME_EXAMPLE_TOLERANCE * norm2
-            for dot, s in pairs
+            s >= 0.0 and s * norm**2 + squared_norm - 2.0 * dot * norm <= least for dot, s in pairs
         )
 
     # --- the supports ----------------------------------------------------------------------------
 
     def n_supports(self) -> int:
         """Return the number of supports."""
-        return len(self.order)
+        return len(self._slots_by_age)
 
     def slot(self, i: int) -> int:
         """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
-        return self.order[i]
+        return self._slots_by_age[i]
 
-    def slots(self) -> list[int]:
+    def slots_by_age(self) -> list[int]:
         """Return the supports' slots, the oldest first."""
-        return list(self.order)
+        return list(self._slots_by_age)
 
-    def support_serials(self) -> list[int]:
+    def serials_by_age(self) -> list[int]:
         """Return the supports' serial numbers, counting all ever added from 1; the oldest first."""
-        return list(self.serials)
+        return list(self._serials_by_age)
 
     def support_in_slot(self, slot: int) -> dict[Hashable, float]:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
@@ -352,8 +353,10 @@ class ColumnStore:
         self._last_score = None
         self._point_valid = False
         present = {name: number(value) for name, value in x.items()}
-        norm2 = self.point[1]
-        divisor = (math.sqrt(norm2) or 1.0) if self.unit_norm else _power_of_two(norm2)
+        squared_norm = self.point[1]
+        divisor = (
+            (math.sqrt(squared_norm) or 1.0) if self.unit_norm else _power_of_two(squared_norm)
+        )
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else MAX_FLOAT32_ZERO
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
@@ -365,16 +368,16 @@ class ColumnStore:
             slot = len(self.features)
             self.features.append([])
             self._coefficients.append(0.0)
-            self.norm2.append(-1.0)
+            self.squared_norms.append(-1.0)
         self.features[slot] = sorted(self.vocabulary[name] for name in present)
         for name, value in present.items():
             j = self.vocabulary[name]
             self.columns[j] = self.columns[j] | {slot: value / divisor if self.unit_norm else value}
         self._coefficients[slot] = coefficient
-        self.norm2[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
+        self.squared_norms[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
         self.n_added += 1
-        self.order.append(slot)
-        self.serials.append(self.n_added)
+        self._slots_by_age.append(slot)
+        self._serials_by_age.append(self.n_added)
         return slot
 
     def _new_column(self, name: Hashable) -> None:
@@ -393,10 +396,10 @@ class ColumnStore:
 
     def _evict(self, i: int) -> int:
         """Evict a support within an update, which undoes what is left if a name's code raises."""
-        slot = self.order[i]
+        slot = self._slots_by_age[i]
         self._last_score = None
         self._point_valid = False
-        del self.order[i], self.serials[i]
+        del self._slots_by_age[i], self._serials_by_age[i]
         for j in sorted(self.features[slot], reverse=True):
             self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
             if not self.columns[j]:
@@ -405,39 +408,40 @@ class ColumnStore:
                 self.free_columns.append(j)
         self.features[slot] = []
         self._coefficients[slot] = 0.0
-        self.norm2[slot] = -1.0  # marks a free slot
+        self.squared_norms[slot] = -1.0  # marks a free slot
         self.free_slots.append(slot)
         return slot
 
     def evict_slot(self, slot: int) -> None:
         """Evict the support in a slot."""
-        if slot not in self.order:
+        if slot not in self._slots_by_age:
             raise IndexError(f"no support is in slot {slot}")
-        self.evict(self.order.index(slot))
+        self.evict(self._slots_by_age.index(slot))
 
-    def slot_of_smallest(self, sizes: Any = None) -> int:
+    def slot_of_smallest(self, magnitudes: Any = None) -> int:
         """Return the slot of the smallest support, without the newest; of equal ones the oldest."""
-        values = array("d", self._coefficients) if sizes is None else sizes
+        values = array("d", self._coefficients) if magnitudes is None else magnitudes
         _check_buffer(values, len(self._coefficients))
-        pairs = [(slot, abs(float(values[slot]))) for slot in self.order[:-1]]
+        pairs = [(slot, abs(float(values[slot]))) for slot in self._slots_by_age[:-1]]
         if not pairs:
             raise IndexError("no support but the newest")
-        smallest = min((size for _, size in pairs if size == size), default=math.nan)
-        for slot, size in pairs:
-            if size <= smallest * (1.0 + self.relative_tolerance):
+        smallest = min((m for _, m in pairs if m == m), default=math.nan)
+        for slot, magnitude in pairs:
+            if magnitude <= smallest * (1.0 + self.relative_tolerance):
                 return slot
-        raise ValueError("all sizes are NaN")
+        raise ValueError("all magnitudes are NaN")
 
-    def nearest(self, slot: int, slots: Any = None) -> tuple[int, float]:
+    def nearest(self, slot: int, slots_by_age: Any = None) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge."""
-        if slots is not None:
-            _check_buffer(slots, 0, "i")
+        if slots_by_age is not None:
+            _check_buffer(slots_by_age, 0, "i")
         self.read_slot(slot)
-        kernels, chosen = self._kernels(), self.order if slots is None else slots
-        for j in chosen:
+        kernels = self._kernels()
+        by_age = self._slots_by_age if slots_by_age is None else slots_by_age
+        for j in by_age:
             self._check_slot(j)
         self_kernels = {
-            j: finite_self_kernel(self.kernel, self.norm2[j]) for j in chosen if j != slot
+            j: finite_self_kernel(self.kernel, self.squared_norms[j]) for j in by_age if j != slot
         }
         ratios = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((ratio * kernels[j] for j, ratio in ratios.items()), default=0.0)
@@ -493,7 +497,7 @@ class ColumnStore:
         self._last_score = None
 
     def _check_slot(self, slot: int) -> None:
-        if not 0 <= slot < len(self.norm2) or self.norm2[slot] < 0.0:  # free
+        if not 0 <= slot < len(self.squared_norms) or self.squared_norms[slot] < 0.0:  # free
             raise IndexError(f"no support is in slot {slot}")
 
     # --- state, in the form of the compiled store ------------------------------------------------
@@ -501,17 +505,17 @@ class ColumnStore:
     @alone
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays, with the order of sums."""
-        ids, values, divisors, norms2 = array("i"), array("d"), array("d"), array("d")
+        ids, values, divisors, squared_norms = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self.features):
-            norm2 = max(self.norm2[slot], 0.0)  # -1 marks a free slot
-            divisor = 1.0 if self.unit_norm else _power_of_two(norm2)
-            divisor = 0.0 if self.norm2[slot] < 0.0 else divisor
+            squared_norm = max(self.squared_norms[slot], 0.0)  # -1 marks a free slot
+            divisor = 1.0 if self.unit_norm else _power_of_two(squared_norm)
+            divisor = 0.0 if self.squared_norms[slot] < 0.0 else divisor
             ids.extend(columns)
             values.extend(self.columns[j][slot] / divisor for j in columns)
             divisors.append(divisor)
-            norms2.append(norm2)
+            squared_norms.append(squared_norm)
         serials = array("q", bytes(8 * len(self.features)))
-        for slot, serial in zip(self.order, self.serials, strict=True):
+        for slot, serial in zip(self._slots_by_age, self._serials_by_age, strict=True):
             serials[slot] = serial
         return {
             "wide": self.wide,
@@ -532,7 +536,7 @@ class ColumnStore:
             "values": values,
             "weight": array("d", self._coefficients),
             "scale": divisors,
-            "squared": norms2,
+            "squared": squared_norms,
         }
 
     @classmethod
@@ -547,7 +551,7 @@ class ColumnStore:
         self.free_columns = list(state["free_columns"])
         self.free_slots = list(state["free_slots"])
         self._coefficients = [state["factor"] * unscaled for unscaled in state["weight"]]
-        self.norm2 = list(state["squared"])
+        self.squared_norms = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
             self.features.append(list(state["ids"][position : position + size]))
@@ -555,9 +559,10 @@ class ColumnStore:
                 self.columns[j][slot] = state["values"][position] * state["scale"][slot]
                 position += 1
         for slot in self.free_slots:
-            self.norm2[slot] = -1.0
+            self.squared_norms[slot] = -1.0
         held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
-        self.order, self.serials = [slot for _, slot in held], [serial for serial, _ in held]
+        self._slots_by_age = [slot for _, slot in held]
+        self._serials_by_age = [serial for serial, _ in held]
         self.n_added = state["n_added"]
         holes = set(self.free_columns)
         self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
@@ -577,7 +582,7 @@ class ColumnStore:
 
 def prefix_votes(
     store: ColumnStore,
-    slots: Sequence[int] | None,
+    slots_by_age: Sequence[int] | None,
     coefficients: Sequence[float],
     survived: Sequence[float],
     averaged: bool,  # noqa: FBT001
@@ -586,14 +591,14 @@ def prefix_votes(
     kernels, relative_tolerance = array("d", bytes(8 * store.capacity)), store.relative_tolerance
     store.write_kernels(kernels)
     total = magnitude = score = vote = vote_magnitude = 0.0
-    chosen = store.order if slots is None else slots
-    if slots is not None:
-        _check_buffer(slots, 0, "i")
-    _check_buffer(coefficients, len(chosen))
-    _check_buffer(survived, len(chosen) + 1)
-    for slot in chosen:
+    by_age = store.slots_by_age() if slots_by_age is None else slots_by_age
+    if slots_by_age is not None:
+        _check_buffer(slots_by_age, 0, "i")
+    _check_buffer(coefficients, len(by_age))
+    _check_buffer(survived, len(by_age) + 1)
+    for slot in by_age:
         store._check_slot(slot)  # noqa: SLF001
-    for slot, coefficient, votes in zip(chosen, coefficients, survived[1:], strict=True):
+    for slot, coefficient, votes in zip(by_age, coefficients, survived[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)
@@ -614,9 +619,9 @@ def _check_buffer(values: Any, least: int, code: str = "d") -> None:
         raise ValueError(f"a buffer of {len(given)} items, where {least} are needed")
 
 
-def _power_of_two(norm2: float) -> float:
+def _power_of_two(squared_norm: float) -> float:
     """Return the compiled store's divisor of an example with this squared norm."""
-    return math.ldexp(1.0, math.frexp(math.sqrt(norm2))[1])
+    return math.ldexp(1.0, math.frexp(math.sqrt(squared_norm))[1])
 
 
 def _may_update(
@@ -626,8 +631,8 @@ def _may_update(
     if not 0 <= k < len(scores):
         return True
     if not over_rival:
-        signed = ((s if c == k else -s, error) for c, (s, error) in enumerate(scores))
-        return not all(s - error > margin for s, error in signed)
-    least = scores[k][0] - margin - 4.0 * max(error for _, error in scores)
+        signed = ((s if c == k else -s, bound) for c, (s, bound) in enumerate(scores))
+        return not all(s - bound > margin for s, bound in signed)
+    least = scores[k][0] - margin - 4.0 * max(bound for _, bound in scores)
     others = [s for c, (s, _) in enumerate(scores) if c != k] or [0.0]
     return not all(least > s for s in others)

@@ -26,7 +26,7 @@ def no_finite_value(kernel: Kernel) -> FeatureError:
     )
 
 
-def finite_self_kernel(kernel: Kernel, norm2: float) -> float:
+def finite_self_kernel(kernel: Kernel, squared_norm: float) -> float:
     """Return k(x, x) for a squared norm.
 
     Raises
@@ -35,7 +35,7 @@ def finite_self_kernel(kernel: Kernel, norm2: float) -> float:
         The kernel is infinite or undefined there.
     """
     try:
-        value = float(kernel(norm2, norm2, norm2))
+        value = float(kernel(squared_norm, squared_norm, squared_norm))
     except ArithmeticError as problem:
         raise no_finite_value(kernel) from problem
     if not math.isfinite(value):

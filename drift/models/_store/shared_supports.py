@@ -138,7 +138,7 @@ class SharedSupports(Part):
         self._shared = shared
         self.index = shared.add_hypothesis()  # the hypothesis's row in the matrix of coefficients
         self.coefficient_factor = 1.0  # of that row
-        self.slots_in_store = array("i")  # of the supports, the oldest first
+        self.own_slots_by_age = array("i")
         self._support_is_point = False  # whether the point is a support instead of the example
         self._forget_changes()
 
@@ -165,7 +165,7 @@ class SharedSupports(Part):
 
     def read_support(self, i: int) -> None:
         """Make the `i`-th oldest support the point; negative: from the newest, -1."""
-        self._shared.store.read_slot(self.slots_in_store[i])
+        self._shared.store.read_slot(self.own_slots_by_age[i])
         self._support_is_point = True
         self._point_ended_at = 0
 
@@ -215,19 +215,19 @@ class SharedSupports(Part):
     # --- the supports -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self.slots_in_store)
+        return len(self.own_slots_by_age)
 
     n_supports = __len__
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
-        for i, slot in enumerate(self.slots_in_store):
+        for i, slot in enumerate(self.own_slots_by_age):
             yield self._shared.store.support_in_slot(slot), self.coefficient(i)
 
     def coefficient(self, i: int) -> float:
         """Return the coefficient of the `i`-th oldest support; negative: from the newest, -1."""
         return self.coefficient_factor * float(
-            self._shared.coefficients.matrix[self.index, self.slots_in_store[i]]
+            self._shared.coefficients.matrix[self.index, self.own_slots_by_age[i]]
         )
 
     def add(self, x: Features, coefficient: float) -> int:
@@ -241,12 +241,12 @@ class SharedSupports(Part):
         shared.coefficients.matrix[self.index, shared.example_slot] = (
             coefficient / self.coefficient_factor
         )
-        self.slots_in_store.append(shared.example_slot)
+        self.own_slots_by_age.append(shared.example_slot)
         return shared.example_slot
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support; negative: from the newest, -1. Ends the point."""
-        shared, slot = self._shared, self.slots_in_store.pop(i)
+        shared, slot = self._shared, self.own_slots_by_age.pop(i)
         self._save_slot(slot)
         shared.coefficients.matrix[self.index, slot] = 0.0
         shared.users[slot] -= 1
@@ -280,23 +280,24 @@ class SharedSupports(Part):
 
     def slot_of_smallest(self) -> int:
         """Return the slot of the smallest coefficient, without the newest; of equals the oldest."""
-        if len(self.slots_in_store) < 2:
+        if len(self.own_slots_by_age) < 2:
             raise IndexError("no support but the newest")
-        slots = np.frombuffer(self.slots_in_store, np.intc)[:-1]
-        sizes = np.abs(self._shared.coefficients.matrix[self.index, slots])
-        return int(slots[(sizes <= sizes.min() * (1.0 + self.relative_tolerance)).argmax()])
+        slots = np.frombuffer(self.own_slots_by_age, np.intc)[:-1]
+        magnitudes = np.abs(self._shared.coefficients.matrix[self.index, slots])
+        smallest = magnitudes.min() * (1.0 + self.relative_tolerance)
+        return int(slots[(magnitudes <= smallest).argmax()])
 
     def nearest(self, slot: int) -> tuple[int, float]:
         """Make a support the point; return its nearest neighbour's slot and a ratio to merge."""
         self._support_is_point = True
         self._point_ended_at = 0
-        return self._shared.store.nearest(slot, self.slots_in_store)
+        return self._shared.store.nearest(slot, self.own_slots_by_age)
 
     def merge(self, slot: int, target: int, ratio: float) -> None:
         """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0."""
         shared = self._shared
         shared.coefficients.merge(shared.store, slot, target, ratio, self._own)
-        self.evict(self.slots_in_store.index(slot))
+        self.evict(self.own_slots_by_age.index(slot))
 
     # --- what they belong to ----------------------------------------------------------------------
 
@@ -337,7 +338,7 @@ class SharedSupports(Part):
             "_shared": self._shared,
             "_number": self.index,
             "_factor": self.coefficient_factor,
-            "_order": self.slots_in_store.tolist(),
+            "_order": self.own_slots_by_age.tolist(),
             "_at_support": False,
         }
 
@@ -346,6 +347,6 @@ class SharedSupports(Part):
         self._shared = state["_shared"]
         self.index = state["_number"]
         self.coefficient_factor = state["_factor"]
-        self.slots_in_store = array("i", state["_order"])
+        self.own_slots_by_age = array("i", state["_order"])
         self._support_is_point = False
         self._forget_changes()

@@ -1,7 +1,7 @@
-"""Supports of one hypothesis in a store of its own, numbered from the oldest to the newest.
+"""Supports of one hypothesis in a store of its own, counted from the oldest to the newest.
 
 A model's ``_supports`` is a `SupportSet`, unless `OneVsRest` has put a `SharedSupports` in its
-place. It adds to the store a budget, numbers instead of slots, and what is stored of both.
+place. It adds to the store a budget, age ranks instead of slots, and what is stored of both.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = ["SupportSet"]
 class SupportSet:
     """The supports of one hypothesis, in a store of their own: `Hypothesis`, and more.
 
-    It adds the store's methods for batches and for coefficients by slot, `slots` and `serials`, and
-    sizes for `slot_of_smallest`.
+    It adds the store's methods for batches and for coefficients by slot, `slots_by_age` and
+    `serials_by_age`, and magnitudes for `slot_of_smallest`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SupportSet:
     """
 
     #: All supports in the store belong to this hypothesis.
-    slots_in_store = None
+    own_slots_by_age = None
 
     def __init__(self, kernel: Kernel, budget: int | None = None, *, wide: bool = False) -> None:
         self.kernel = kernel
@@ -82,7 +82,7 @@ class SupportSet:
         self.learn_rows_with = store.learn_rows_with
         self.score_rows = store.score_rows
         self.class_scores = store.class_scores
-        self.scan_classes = store.scan_classes
+        self.learn_class_rows_until_update = store.learn_class_rows_until_update
         self.write_coefficients = store.write_coefficients
         self.set_coefficients = store.set_coefficients
         self.add_coefficients = store.add_coefficients
@@ -104,7 +104,7 @@ class SupportSet:
         return kernels
 
     @property
-    def safe_norm2(self) -> float:
+    def safe_squared_norm(self) -> float:
         """Squared norm up to which no example is too large for the kernel, even if rounded."""
         kernel, largest = self.kernel, LARGEST
         if isinstance(kernel, Linear):
@@ -122,7 +122,7 @@ class SupportSet:
 
     def __iter__(self) -> Iterator[tuple[dict[Hashable, float], float]]:
         """Yield each support and its coefficient, the oldest first."""
-        for slot in self.slots:
+        for slot in self.slots_by_age:
             yield self.store.support_in_slot(slot), self.store.coefficient_in_slot(slot)
 
     def coefficient(self, i: int) -> float:
@@ -130,14 +130,14 @@ class SupportSet:
         return self.store.coefficient_in_slot(self.store.slot(i))
 
     @property
-    def slots(self) -> list[int]:
+    def slots_by_age(self) -> list[int]:
         """The supports' slots, the oldest first."""
-        return self.store.slots()
+        return self.store.slots_by_age()
 
     @property
-    def serials(self) -> list[int]:
+    def serials_by_age(self) -> list[int]:
         """Serial number of each support, counting all ever added; the oldest first."""
-        return self.store.support_serials()
+        return self.store.serials_by_age()
 
     @property
     def capacity(self) -> int:

@@ -104,7 +104,7 @@ class KernelClassifier(BinaryLabels, KernelModel):
         """Coefficients of the hypothesis as an array of one row, the oldest support first."""
         by_slot = np.zeros(self._supports.capacity)
         self._supports.write_coefficients(by_slot)
-        return by_slot[np.newaxis, self._supports.slots]
+        return by_slot[np.newaxis, self._supports.slots_by_age]
 
     def _start_from_zero_instance(self) -> float:
         """Start with f = k(0, .), so that the bias is learnt faster. Return its squared norm."""

@@ -54,8 +54,8 @@ class KernelModel(Scored):
         check_instance("kernel", kernel)
         if kernel is not None and not isinstance(kernel, Kernel):
             raise ParameterError(
-                f"kernel must be called as kernel(dot, sq_a, sq_b), as those of drift.kernels are, "
-                f"not {kernel!r}"
+                f"kernel must be called as kernel(dot, squared_norm_a, squared_norm_b), "
+                f"as those of drift.kernels are, not {kernel!r}"
             )
         super().__init__()
         self.kernel = kernel
@@ -75,7 +75,7 @@ class KernelModel(Scored):
 
     @property
     def _safe_norm2(self) -> float:  # type: ignore[override]
-        return self._supports.safe_norm2
+        return self._supports.safe_squared_norm
 
     def _share_guard(self, guard: Any) -> None:
         """Use another model's guard, so that an update of both is undone as one."""

@@ -155,7 +155,7 @@ class MulticlassKernelClassifier(KernelModel):
         if not self._class_scores_are_sums or self._class_update_margin == math.inf:
             return False
         classes = self._prototypes.class_hypotheses(self._calibration, self._class_update_margin)
-        self._supports.scan_classes(rows, predictions, labels, classes)
+        self._supports.learn_class_rows_until_update(rows, predictions, labels, classes)
         return True
 
     def _score(self) -> Any:
@@ -177,10 +177,10 @@ class MulticlassKernelClassifier(KernelModel):
 
     def _expansion(self) -> Array:
         """Coefficients by class index and support, the oldest support first."""
-        n, slots = len(self._prototypes), self._supports.slots
+        n, slots = len(self._prototypes), self._supports.slots_by_age
         coefficients: Array = self._prototypes.matrix[:n, slots]
         return coefficients
 
     def _pairs(self) -> list[tuple[dict[Hashable, float], Any]]:
-        pairs = zip(self._supports, self._supports.slots, strict=True)
+        pairs = zip(self._supports, self._supports.slots_by_age, strict=True)
         return [(x, self._prototypes.coefficients_of(slot)) for (x, _), slot in pairs]

@@ -80,7 +80,7 @@ class Prototypes(Coefficients):
         return scores
 
     def class_hypotheses(self, calibration: Calibration, margin: float) -> ClassHypotheses:
-        """Return what the store needs to scan a batch; it reads the matrix in place."""
+        """Return what the store needs to learn a batch; it reads the matrix in place."""
         n = len(self.labels)
         return ClassHypotheses(
             self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, over_rival=True

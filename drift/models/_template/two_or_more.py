@@ -169,7 +169,7 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         for sign in signs if self._only_sign is None else (self._only_sign,):
             self._halves[len(self._prototypes)] = 0.5 * sign
             self._prototypes.add(self._labels[sign > 0.0])
-        for i, slot in enumerate(self._supports.slots):
+        for i, slot in enumerate(self._supports.slots_by_age):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}
             self._prototypes.put(slot, self._supports, shares)
