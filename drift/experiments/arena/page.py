@@ -147,10 +147,10 @@ so few streams it cannot be below 0.05. Streams that share a generator are not i
 makes it too low. Development streams have no p-values, as these would prove nothing."""
 _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
-and memory. They are over the streams on which all models of a table were timed on one machine,
-mostly short or generated ones. So errors and ratios of times differ from those of [single
-rivals](#against-forests-bagging-and-boosting), each compared on all streams on which it ran. Models
-that were timed on fewer than half of the streams are left out."""
+and memory. They are over the streams on which all models of a table were timed on one machine; of
+held-out streams these are mostly short or generated ones. So errors and ratios of times differ from
+those of [single rivals](#against-forests-bagging-and-boosting), each compared on all streams on
+which it ran. Models that were timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
