@@ -9,13 +9,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from drift import _format
 from drift._checks import check_instance
-from drift.errors import CheckpointError, ConfigurationError, DriftError, ParameterError
+from drift.errors import (
+    CheckpointError,
+    ConfigurationError,
+    DriftError,
+    FeatureError,
+    FeatureTypeError,
+    LabelError,
+    ParameterError,
+)
 from drift.models._state import codec
 from drift.models._template.contract import OnlineClassifier
 from drift.models.tracker import Tracker
@@ -27,7 +36,9 @@ if TYPE_CHECKING:
 
     Example = tuple[Features, Label | None] | tuple[Features, Label | None, float]
 
-__all__ = ["step"]
+__all__ = ["step", "tolerant_step"]
+
+log = logging.getLogger("drift.engines")
 
 #: Bytes of the states whose models are kept.
 _MOST = 32 << 20
@@ -142,6 +153,51 @@ def step(
     new = learner.to_bytes()
     _KEPT.put(new, learner)
     return new, predictions
+
+
+def tolerant_step(
+    state: bytes | None, examples: Iterable[Example], model: OnlineClassifier | None = None
+) -> tuple[bytes, list[Label | None]]:
+    """Do as `step`, but leave out examples that cannot be learnt or predicted.
+
+    Each becomes a warning in the log of ``drift.engines``. The state has the bytes that the other
+    examples alone give it.
+
+    Parameters
+    ----------
+    state, examples, model
+        As those of `step`.
+
+    Returns
+    -------
+    tuple
+        The new state, and the labels that were predicted, None for an example that is left out.
+
+    Raises
+    ------
+    ParameterError, ConfigurationError, CheckpointError
+        As `step` does: these are no fault of one example.
+
+    Examples
+    --------
+    >>> from drift.models import LBP
+    >>> examples = [({"sum": "x"}, True), ({"sum": 31.5}, True), ({"sum": 2.5}, None)]
+    >>> tolerant_step(None, examples, LBP(budget=10))[1]
+    [None, False, True]
+    """
+    examples = list(examples)
+    try:
+        return step(state, examples, model)
+    except (FeatureError, FeatureTypeError, LabelError) as error:
+        if len(examples) == 1:
+            log.warning("left out: %s", error)
+            return step(state, [], model)[0], [None]
+    predictions: list[Label | None] = []
+    for example in examples:  # one of them has a fault
+        state, predicted = tolerant_step(state, [example], model)
+        predictions += predicted
+    assert state is not None  # noqa: S101 - there were examples
+    return state, predictions
 
 
 def _new(model: OnlineClassifier | None) -> OnlineClassifier:

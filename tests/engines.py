@@ -59,7 +59,7 @@ def program(engine: str, address: str, model: str) -> str:
         rf"^## {engine}.*?^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE | re.IGNORECASE
     )
     name = model.partition("(")[0]
-    code = code.replace("localhost:9092", address).replace("Tracker(budget=50)", model)
+    code = code.replace('os.environ["BROKER"]', repr(address)).replace("Tracker(budget=50)", model)
     return code.replace("import Tracker", f"import {name}")
 
 

@@ -149,7 +149,7 @@ def test_the_page_on_engines_sends_what_its_programs_predict():
     [(_, shown)] = blocks(page, "text")
     with testing.MockKafka() as broker:
         broker.create_topic("payments", 8)
-        own = code.replace('bootstrap_servers="localhost:9092"', f"**{broker.client_args!r}")
+        own = code.replace('bootstrap_servers=os.environ["BROKER"]', f"**{broker.client_args!r}")
         run("engines.md", above, own)["producer"].close()
         records = testing.consume(broker, "payments", 2)
     assert {record.key for record in records} == {b"c7"}

@@ -13,7 +13,7 @@ from streams import drifting_stream
 
 from drift import _format, engines
 from drift.consumers import register
-from drift.engines import step
+from drift.engines import step, tolerant_step
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
@@ -196,3 +196,19 @@ def test_models_are_distinguished_by_more_than_their_text():
 def test_an_example_that_is_refused_is_named(example, error, message):
     with pytest.raises(error, match=f"^example 1: .*{message}"):
         step(None, [({"a": 1.0}, True), example], LBP(3))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_a_tolerant_step_leaves_out_what_has_a_fault_and_learns_the_rest(model, caplog):
+    good = [({"a": 1.0}, True), ({"a": -1.0}, False), ({"a": 0.5}, None)]
+    bad = [({"a": "x"}, True), ({"a": 1.0}, [])]
+    mixed = [bad[0], good[0], bad[1], good[1], good[2]]
+    state, predictions = tolerant_step(None, mixed, model)
+    expected, labels = step(None, good, model)
+    assert state == expected
+    assert predictions == [None, labels[0], None, *labels[1:]]
+    assert [one.levelname for one in caplog.records] == ["WARNING"] * 2
+    assert tolerant_step(state, bad[:1], model) == (state, [None])
+    assert tolerant_step(state, good, model) == step(state, good, model)
+    with pytest.raises(ConfigurationError):
+        tolerant_step(state, mixed, Tracker(7))

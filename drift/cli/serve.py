@@ -25,13 +25,14 @@ class Serve(Learning):
     """
 
     shared = _settings.ServeOptions
-    #: What a worker sends, saves and measures by: `Replica` does none of it.
+    #: What a worker sends, saves and measures by, and models of keys: `Replica` has none of it.
     unused = frozenset(
         {
             *("start", "predictions", "headers", "orphans", "events", "alarm_level"),
             *("checkpoint_every", "checkpoint_seconds"),
             *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
             *("metrics_port", "metrics_address"),
+            *("max_models", "prior", "expire"),
         }
     )
 

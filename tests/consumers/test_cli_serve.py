@@ -34,7 +34,7 @@ def test_the_commands_of_the_page_lead_from_an_empty_folder_to_an_answer(broker,
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
-    first, second = (code.replace(":8000", f":{port}") for code in blocks("sh"))
+    first, second, _ = (code.replace(":8000", f":{port}") for code in blocks("sh"))
     for name, code in (("drift", "from drift.cli import main; main()"), ("python", "")):
         (tmp_path / name).write_text(
             f'#!/bin/sh\nexec {sys.executable} {f"-c {code!r}" if code else ""} "$@"\n'

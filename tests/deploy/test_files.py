@@ -68,14 +68,18 @@ def test_the_kubernetes_objects_are_some():
     assert [one["kind"] for one in objects] == [*workers, *serving, "PersistentVolumeClaim"]
 
 
+UNITS = ["drift@.service", "drift-serve.service"]
+
+
+@pytest.mark.parametrize("name", UNITS)
 @needs("systemd-analyze", "apt-get install systemd")
-def test_systemd_knows_every_setting(tmp_path):
-    unit = (DEPLOY / "drift@.service").read_text("utf-8")
-    file = tmp_path / "drift@.service"
+def test_systemd_knows_every_setting(tmp_path, name):
+    unit = (DEPLOY / name).read_text("utf-8")
+    file = tmp_path / name
     file.write_text(unit.replace("/opt/drift/bin/drift", sys.executable), encoding="utf-8")
     # It warns, and ends with 0, about what it does not know.
     output = run("systemd-analyze", "verify", file).splitlines()
-    assert [line for line in output if "drift@" in line] == []
+    assert [line for line in output if name.partition(".")[0] in line] == []
 
 
 @promtool
@@ -181,6 +185,26 @@ def test_the_server_gets_only_its_options():
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert container[probe]["httpGet"] == {"path": path, "port": "http"}
     assert ":8000/healthz" in service["healthcheck"]["test"][-1]
+
+
+def test_the_units_differ_only_in_what_they_run():
+    own = ("#", "Description=", "Environment=", "ExecStart=", "State", "TimeoutStop", "Working")
+    worker, serving = (
+        [
+            line
+            for line in (DEPLOY / name).read_text("utf-8").splitlines()
+            if not line.startswith(own)
+        ]
+        for name in UNITS
+    )
+    assert worker == serving
+    unit = (DEPLOY / UNITS[1]).read_text("utf-8")
+    [command] = re.findall(r"^ExecStart=\S+ (.*)$", unit, re.MULTILINE)
+    pytest.importorskip("kafka")
+    name, *options = command.split()
+    arguments = app.get_command(None, name).make_context(name, options)
+    assert arguments.params["config"] == "/etc/drift/worker.toml"
+    assert arguments.params["host"] == "127.0.0.1"
 
 
 def worker_environments():
