@@ -9,6 +9,7 @@ import numpy as np
 from drift._checks import check_integer, check_number, check_seed
 from drift.errors import ParameterError
 from drift.models._linalg.gram import InverseGram
+from drift.models._store.check import check_array, check_slots
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.draws import Drawing
 
@@ -36,6 +37,15 @@ class _SecondOrder(KernelClassifier):
         self._supports.store.largest_self_kernel = float(_MAX_KERNEL_TO_RIDGE * ridge)
         self._inverse: Any = None  # an InverseGram, from the first support on
         self._signs: Any = None  # sign of each label by slot, with the inverse's capacity
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._inverse is None:
+            check_slots("_inverse", [], self._supports)
+        else:
+            check_slots("_inverse", self._inverse.slots(), self._supports)
+            check_array("_signs", self._signs, (self._inverse.capacity,))
+            check_slots("_signs", np.flatnonzero(self._signs), self._supports)
 
     def _decision(self, score: float) -> float:
         if score == 0.0 or self._inverse is None:

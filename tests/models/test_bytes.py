@@ -15,7 +15,18 @@ from drift import _format
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
 from drift.errors import CheckpointError, DamagedCheckpointError
 from drift.kernels import RBF
-from drift.models import LBP, MIRA, Averaged, KernelClassifier, OneVsRest, Tracker, from_bytes
+from drift.models import (
+    CKS,
+    LBP,
+    LBSOP,
+    MIRA,
+    Averaged,
+    KernelClassifier,
+    OneVsRest,
+    Projectron,
+    Tracker,
+    from_bytes,
+)
 from drift.models._state.codec import decode, encode
 from drift.models._store.built import Calibration
 
@@ -136,11 +147,6 @@ def use(data):
         learnt(model, 20).to_bytes()
 
 
-def unlike(labels):
-    """Exchange the first two labels."""
-    labels[:2] = labels[1::-1]
-
-
 @pytest.mark.parametrize(
     ("model", "forge"),
     [
@@ -152,10 +158,22 @@ def unlike(labels):
         (OneVsRest(LBP(4)), lambda m: setattr(m.models["a"]._supports, "budget", 3)),
         (OneVsRest(LBP(4)), lambda m: m._shared.coefficients.matrix.fill(math.nan)),
         (OneVsRest(LBP(4)), lambda m: m._shared.coefficients.matrix.fill(1.0)),
+        (LBSOP(4), lambda m: m._inverse._gram.fill(math.nan)),
+        (LBSOP(4), lambda m: m._inverse._inverse.resize((8, 8), refcheck=False)),
+        (LBSOP(4), lambda m: setattr(m._inverse, "_inverse", m._inverse._inverse.copy("C"))),
+        (LBSOP(4), lambda m: setattr(m, "_inverse", None)),
+        (LBSOP(4), lambda m: m._signs.fill(0.0)),
+        (LBSOP(4), lambda m: m._signs.fill(1.0)),
+        (LBSOP(4), lambda m: m._supports.evict(0)),
+        (Projectron(0.1), lambda m: m._projector._factor._lower.fill(math.inf)),
+        (Projectron(0.1), lambda m: m._projector._factor._lengths.resize(3, refcheck=False)),
+        (CKS(4), lambda m: m._rest.values.fill(math.nan)),
+        (CKS(4), lambda m: m._rest.sizes.resize(3, refcheck=False)),
+        (CKS(4), lambda m: m._rest._born.fill(math.inf)),
         (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes.matrix.fill(math.inf)),
         (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes.matrix[:3].fill(1.0)),
-        (MIRA(budget=4, cache="fixed"), lambda m: unlike(m._prototypes.labels)),
-        (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes._index_by_label.clear()),
+        (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes.labels.append("a")),
+        (MIRA(budget=4, cache="fixed"), lambda m: m._prototypes.labels.append([])),
         (
             MIRA(budget=4, cache="fixed"),
             lambda m: setattr(m._prototypes, "matrix", m._prototypes.matrix[:, :5]),
@@ -170,11 +188,20 @@ def test_a_state_that_contradicts_itself_is_refused(model, forge):
     model = model.clone()
     for i in range(40):
         x = {"u": float(i % 7), "v": float(i % 5), f"w{i % 11}": 1.0}
-        model.learn_one(x, i % 2 if type(model) in {LBP, Averaged} else "abc"[i % 3])
+        model.learn_one(x, "abc"[i % 3] if type(model) in {OneVsRest, MIRA} else i % 2)
     from_bytes(model.to_bytes())
     forge(model)
     with pytest.raises(CheckpointError, match="inconsistent"):
         from_bytes(model.to_bytes())
+
+
+def test_a_label_that_differs_from_itself_is_stored():
+    model = MIRA()
+    model.learn_one({"u": 1.0}, ("a", math.nan))
+    model.learn_one({"v": 1.0}, "b")
+    copy = from_bytes(model.to_bytes())
+    assert str(copy.predict_one({"u": 1.0})) == "('a', nan)"
+    assert copy.to_bytes() == model.to_bytes()
 
 
 @given(st.data())

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from drift.models._base.guard import Part
+from drift.models._store.check import check_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,11 @@ _DOUBTFUL = 2.0**-16
 _NEGLIGIBLE = 2.0**-36
 #: Rounding error of a kernel value, some units in the last place.
 _UNIT = 2.0**-48
+
+
+def _set_attributes(part: Part, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        setattr(part, name, value)  # interns the name, as unpickling does by itself
 
 
 class InverseGram(Part):
@@ -70,6 +76,15 @@ class InverseGram(Part):
         self._gram = np.zeros((0, 0), order="F")
         self._inverse = np.zeros((0, 0), order="F")
         self._inserted = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        _set_attributes(self, state)
+        for name in ("_gram", "_inverse"):
+            check_array(name, state[name], (self.capacity, self.capacity), fortran=True)
+
+    def slots(self) -> list[int]:
+        """Return the supports' slots."""
+        return np.flatnonzero(self._gram.diagonal()).tolist()
 
     def reserve(self, slots: int) -> bool:
         """Make room for a number of slots, before an update changes anything; whether it grew."""
@@ -204,7 +219,7 @@ class InverseGram(Part):
         return np.concatenate([matrix[slot, :slot], matrix[slot:, slot]])
 
     def _check(self) -> bool:
-        slots = np.flatnonzero(self._gram.diagonal())
+        slots = self.slots()
         # One column of K K^{-1} tells; a full check would cost m^3.
         slot = slots[self._inserted // _CHECK_EVERY % len(slots)]
         product = linalg.blas.dsymv(1.0, self._gram, self._column(self._inverse, slot), lower=1)
@@ -240,6 +255,11 @@ class GramFactor(Part):
         self._lower = np.eye(16, order="F")
         self._lengths = np.ones(16)  # sqrt(k(x_i, x_i)) of the supports
         self._size = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        _set_attributes(self, state)
+        check_array("_lower", self._lower, (self.capacity, self.capacity), fortran=True)
+        check_array("_lengths", self._lengths, (self.capacity,))
 
     @property
     def capacity(self) -> int:

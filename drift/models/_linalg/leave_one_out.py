@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift.models._base.guard import Part
+from drift.models._store.check import check_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,6 +71,15 @@ class LeaveOneOutScores(Part):
         for name, value in state.items():
             # Interns the name, as unpickling does by itself.
             setattr(self, "relative_tolerance" if name == "tie" else name, value)
+        rows, outputs = len(self._born), self.values.shape[-1]
+        for name in ("values", "coefficients"):
+            check_array(name, getattr(self, name), (rows, outputs))
+        for name in ("sizes", "_errors"):
+            check_array(name, getattr(self, name), (rows,))
+
+    def slots(self) -> list[int]:
+        """Return the supports' slots."""
+        return np.flatnonzero(self._born < math.inf).tolist()
 
     def widen(self, outputs: int) -> None:
         """Make room for more scores of an example."""

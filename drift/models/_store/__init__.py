@@ -3,7 +3,7 @@
 ===================  ============================================================================
 ``constants``        Constants of both stores.
 ``refusals``         What both stores say where they refuse.
-``check``            Checks of stored states, which could lead compiled code out of its memory.
+``check``            Checks of stored states: one is refused, or what is built is consistent.
 ``precision``        The setting for columns of float32 or float64.
 ``calibration``      Probabilities from scores.
 ``classes``          What a store needs to score several classes.

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "check_array",
     "check_budget",
     "check_calibration",
     "check_coefficients",
+    "check_keys",
     "check_prototypes",
     "check_shared",
+    "check_slots",
     "check_store",
     "distinct",
 ]
@@ -75,6 +78,16 @@ def distinct(numbers: Sequence[Any], below: int) -> set[int]:
     unique = set(numbers)
     _check(len(unique) == len(numbers), "a number is there twice")
     return unique
+
+
+def check_keys(what: str, keys: Any) -> None:
+    """Raise ValueError unless these are a list of distinct keys of a dict."""
+    _check(type(keys) is list, f"there is no list of {what}s")
+    try:
+        n_distinct = len({*keys})
+    except TypeError as problem:
+        raise ValueError(f"a stored state is inconsistent: a {what}: {problem}") from None
+    _check(n_distinct == len(keys), f"a {what} is there twice")
 
 
 def check_budget(budget: Any, n_supports: int = 0) -> None:
@@ -188,11 +201,7 @@ def _check_columns(state: dict[str, Any], counts: list[int]) -> None:
         "a column without values is not free",
     )
     taken = [name for j, name in enumerate(names) if j not in free] if free else names
-    try:
-        distinct_names = {*taken}
-    except TypeError as problem:
-        raise ValueError(f"a stored state is inconsistent: a name is no key: {problem}") from None
-    _check(len(distinct_names) == len(taken), "a name is there twice")
+    check_keys("name", taken)
     # A dense column needs enough values, or a forged state could exhaust the memory.
     dense, least = distinct(state["dense"], columns), state["capacity"] // SPARSE
     _check(all(counts[j] >= least for j in dense), "a dense column has too few values")
@@ -230,24 +239,35 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
 
 
 def check_prototypes(prototypes: Any, supports: Any) -> None:
-    """Raise ValueError if `Prototypes` contradict themselves, or the `SupportSet` under them."""
-    labels, numbers, matrix = prototypes.labels, prototypes._index_by_label, prototypes.matrix  # noqa: SLF001
-    _check(type(labels) is list and type(numbers) is dict, "no labels of classes")
-    _check(
-        [*numbers.items()] == [(label, k) for k, label in enumerate(labels)],
-        "the classes' labels and numbers differ",
-    )
-    slots = supports.slots_by_age
+    """Raise ValueError if `Prototypes` contradict the `SupportSet` under them."""
+    matrix, n_classes, slots = prototypes.matrix, len(prototypes), supports.slots_by_age
     _check(
         type(matrix) is np.ndarray
         and matrix.dtype == np.float64
         and matrix.ndim == 2
         and matrix.flags.c_contiguous
-        and len(matrix) >= len(labels)
+        and len(matrix) >= n_classes
         and (not slots or matrix.shape[1] >= supports.capacity),
         "`matrix` has another type or shape",
     )
     check_coefficients(matrix, 1.0)
     has = np.zeros(matrix.shape, dtype=bool)
-    has[: len(labels), slots] = True
+    has[:n_classes, slots] = True
     _check(not matrix[~has].any(), "a class has a coefficient without a support")
+
+
+def check_array(name: str, array: Any, shape: tuple[int, ...], *, fortran: bool = False) -> None:
+    """Raise ValueError unless an array has finite doubles and this shape (and order)."""
+    _check(
+        type(array) is np.ndarray
+        and array.dtype == np.float64
+        and array.shape == shape
+        and (array.flags.f_contiguous or not fortran),
+        f"`{name}` has another type or shape",
+    )
+    _check(np.isfinite(array).all(), f"`{name}` is not finite")
+
+
+def check_slots(name: str, slots: Any, supports: Any) -> None:
+    """Raise ValueError unless something is kept of the slots of all supports, and no others."""
+    _check(sorted(slots) == sorted(supports.slots_by_age), f"`{name}` is not that of the supports")

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from drift.models._linalg.leave_one_out import LeaveOneOutScores
+from drift.models._store.check import check_slots
 from drift.models._template.kernel_model import KernelModel
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ class LeaveOneOut(KernelModel):
 
     #: Those scores, the rest of each support's sum; None before the first support.
     _rest: LeaveOneOutScores = None  # type: ignore[assignment]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._rest is not None:  # else the algorithm may do without
+            check_slots("_rest", self._rest.slots(), self._supports)
 
     @abstractmethod
     def _margins(self) -> Array:

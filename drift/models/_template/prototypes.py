@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift.models._store.check import check_keys
 from drift.models._store.classes import ClassHypotheses
 from drift.models._store.coefficients import Coefficients
 
@@ -51,7 +52,8 @@ class Prototypes(Coefficients):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.labels, self.matrix, self.error_bounds = state["labels"], state["matrix"], np.zeros(0)
-        self._index_by_label = state["_numbers"]
+        check_keys("label", self.labels)
+        self._index_by_label = {label: k for k, label in enumerate(self.labels)}
 
     def __len__(self) -> int:
         return len(self.labels)
