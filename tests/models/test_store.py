@@ -702,9 +702,9 @@ def test_what_the_plain_store_saves_before_an_update_stays_as_it_was():
     store.add({"a": 3.0, "c": 1.0}, 1.0)
     evicted = store.rollback_copy()
     store.evict(0)
-    assert (added["columns"], added["features"]) == ([{0: 1.0}, {0: 2.0}], [[0, 1]])
-    assert evicted["columns"] == [{0: 1.0, 1: 3.0}, {0: 2.0}, {1: 1.0}]
-    assert evicted["features"] == [[0, 1], [0, 2]]
+    assert (added["_columns"], added["_features"]) == ([{0: 1.0}, {0: 2.0}], [[0, 1]])
+    assert evicted["_columns"] == [{0: 1.0, 1: 3.0}, {0: 2.0}, {1: 1.0}]
+    assert evicted["_features"] == [[0, 1], [0, 2]]
 
 
 @pytest.mark.usefixtures("tolerance")

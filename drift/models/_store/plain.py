@@ -63,27 +63,27 @@ class ColumnStore:
         # A subclass of these may override the computation.
         built_in = type(kernel) in {Linear, Polynomial, RBF}
         unit_norm = isinstance(kernel, (Linear, Polynomial, RBF)) and kernel.scales_rows
-        self.unit_norm = built_in and unit_norm  # examples are stored with unit norm
+        self._unit_norm = built_in and unit_norm  # examples are stored with unit norm
         grows = isinstance(kernel, (Linear, Polynomial)) and not kernel.normalize
         self._kernel_grows = built_in and grows
         # The columns. Each dict is replaced, never changed.
-        self.columns: list[dict[int, float]] = []  # values by slot
-        self.names: list[Hashable] = []
-        self.vocabulary: dict[Hashable, int] = {}  # the column of each name
-        self.free_columns: list[int] = []
+        self._columns: list[dict[int, float]] = []  # values by slot
+        self._names: list[Hashable] = []
+        self._vocabulary: dict[Hashable, int] = {}  # the column of each name
+        self._free_columns: list[int] = []
         # The slots. Each list of columns is replaced, never changed.
-        self.features: list[list[int]] = []  # columns in which the slot has a value
+        self._features: list[list[int]] = []  # columns in which the slot has a value
         self._coefficients: list[float] = []
-        self.squared_norms: list[float] = []  # |x|^2; -1 in a free slot
-        self.free_squared_norm = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
-        self.free_slots: list[int] = []
+        self._squared_norms: list[float] = []  # |x|^2; -1 in a free slot
+        self._free_squared_norm = 0.0 if built_in else 1.0  # a user's kernel may be undefined at 0
+        self._free_slots: list[int] = []
         # The supports, the oldest first.
         self._slots_by_age: list[int] = []
         self._serials_by_age: list[int] = []
         self.n_added = 0  # the last serial number
         # The point.
-        self.point = _NO_POINT
-        self.unknown_squared_norm = 0.0  # sum of squares of its new features
+        self._point = _NO_POINT
+        self._unknown_squared_norm = 0.0  # sum of squares of its new features
         self.n_read = 0  # number of points read
         self._point_valid = False  # whether the point's columns are those of its features
         self._last_score: tuple[Any, float] | None = None  # the point scored last, and its score
@@ -96,7 +96,7 @@ class ColumnStore:
     @property
     def capacity(self) -> int:
         """Number of slots, rounded up to the lanes."""
-        return -(-len(self.features) // LANES) * LANES
+        return -(-len(self._features) // LANES) * LANES
 
     # --- the point -------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class ColumnStore:
         """Read an example as the point."""
         self.n_read += 1
         self._point_valid = False
-        self.point = _NO_POINT
+        self._point = _NO_POINT
         features = as_dict(x)
         try:
             # Most values are floats: to call `number` for each would take longer than the rest.
@@ -117,11 +117,11 @@ class ColumnStore:
         grown = self._self_kernel_at(squared_norm) if self._kernel_grows else 0.0
         if not (squared_norm <= LARGEST and grown <= largest):
             raise refusal_of(features, largest_self_kernel=largest)
-        known = self.vocabulary
+        known = self._vocabulary
         columns = [(known[n], v) for n, v in values.items() if n in known and v == v != 0]
-        self.point = (sorted(columns), squared_norm)
+        self._point = (sorted(columns), squared_norm)
         unknown = [v for n, v in values.items() if n not in known and v == v]
-        self.unknown_squared_norm = math.fsum([v * v for v in unknown])
+        self._unknown_squared_norm = math.fsum([v * v for v in unknown])
         self._point_valid = True
 
     def read_slot(self, slot: int) -> None:
@@ -129,15 +129,15 @@ class ColumnStore:
         self._check_slot(slot)
         self.n_read += 1
         self._point_valid = True
-        self.point = (
-            sorted((j, self.columns[j][slot]) for j in self.features[slot]),
-            self.squared_norms[slot],
+        self._point = (
+            sorted((j, self._columns[j][slot]) for j in self._features[slot]),
+            self._squared_norms[slot],
         )
-        self.unknown_squared_norm = 0.0
+        self._unknown_squared_norm = 0.0
 
     def score(self) -> float:
         """Return the point's sum of coefficient * kernel; 0 within rounding of 0."""
-        point = self.point, self.unknown_squared_norm
+        point = self._point, self._unknown_squared_norm
         if not self._point_valid or self._last_score is None or self._last_score[0] != point:
             terms = [a * k for a, k in zip(self._coefficients, self._kernels(), strict=True)]
             score, self._error_bound = self._sum(terms)
@@ -157,9 +157,9 @@ class ColumnStore:
 
     def self_kernel(self) -> float:
         """Return the kernel between the point and itself, which may have become a support."""
-        if self.point[1] < 0.0:
+        if self._point[1] < 0.0:
             raise RuntimeError(NO_POINT)
-        return finite_self_kernel(self.kernel, self.point[1])
+        return finite_self_kernel(self.kernel, self._point[1])
 
     def write_kernels(self, out: Any) -> int:
         """Write the kernel between the point and each slot; return the number of slots."""
@@ -194,20 +194,20 @@ class ColumnStore:
     def _kernels(self) -> list[float]:
         if not self._point_valid:
             raise RuntimeError(NO_POINT)
-        dots, kernel, own = self._dots(), self.kernel, self.point[1]
+        dots, kernel, own = self._dots(), self.kernel, self._point[1]
         if type(kernel) is RBF and kernel.gamma * own > EXACT_ABOVE:
             return [math.exp(-kernel.gamma * self._squared_distance(s)) for s in range(len(dots))]
-        free = self.free_squared_norm
-        pairs = zip(dots, self.squared_norms, strict=True)
+        free = self._free_squared_norm
+        pairs = zip(dots, self._squared_norms, strict=True)
         try:
             return [float(kernel(dot, free if s < 0.0 else s, own)) for dot, s in pairs]
         except ArithmeticError as problem:
             raise no_finite_value(kernel) from problem
 
     def _dots(self) -> list[float]:
-        dots = [0.0] * len(self.features)
-        for j, u in self.point[0]:
-            for slot, value in self.columns[j].items():
+        dots = [0.0] * len(self._features)
+        for j, u in self._point[0]:
+            for slot, value in self._columns[j].items():
                 dots[slot] += u * value
         return dots
 
@@ -216,11 +216,11 @@ class ColumnStore:
 
         If norms are large beside it, ``|a|^2 + |b|^2 - 2 <a, b>`` is rounding error.
         """
-        norm = (math.sqrt(self.point[1]) if self.unit_norm else 1.0) or 1.0
-        point = {j: value / norm for j, value in self.point[0]}
-        support = {j: self.columns[j][slot] for j in self.features[slot]}
+        norm = (math.sqrt(self._point[1]) if self._unit_norm else 1.0) or 1.0
+        point = {j: value / norm for j, value in self._point[0]}
+        support = {j: self._columns[j][slot] for j in self._features[slot]}
         gaps = [point.get(j, 0.0) - support.get(j, 0.0) for j in point | support]
-        return math.fsum([*(gap * gap for gap in gaps), self.unknown_squared_norm / norm**2])
+        return math.fsum([*(gap * gap for gap in gaps), self._unknown_squared_norm / norm**2])
 
     def _self_kernel_at(self, squared_norm: float) -> float:
         """Value k(x, x) of a kernel that grows with x."""
@@ -311,10 +311,10 @@ class ColumnStore:
             predictions.append(class_labels[k])
 
     def _may_be_support(self) -> bool:
-        squared_norm = self.point[1]
-        norm = math.sqrt(squared_norm) if self.unit_norm else 1.0  # supports have unit norm then
+        squared_norm = self._point[1]
+        norm = math.sqrt(squared_norm) if self._unit_norm else 1.0  # supports have unit norm then
         least = SAME_EXAMPLE_TOLERANCE * squared_norm
-        pairs = zip(self._dots(), self.squared_norms, strict=True)
+        pairs = zip(self._dots(), self._squared_norms, strict=True)
         return any(
             s >= 0.0 and s * norm**2 + squared_norm - 2.0 * dot * norm <= least for dot, s in pairs
         )
@@ -340,7 +340,7 @@ class ColumnStore:
     def support_in_slot(self, slot: int) -> dict[Hashable, float]:
         """Return a support: of unit norm if the kernel normalises examples, else as added."""
         self._check_slot(slot)
-        return {self.names[j]: self.columns[j][slot] for j in self.features[slot]}
+        return {self._names[j]: self._columns[j][slot] for j in self._features[slot]}
 
     def add(self, x: Features, coefficient: float) -> int:
         """Add an example as the newest support; return its slot."""
@@ -353,42 +353,44 @@ class ColumnStore:
         self._last_score = None
         self._point_valid = False
         present = {name: number(value) for name, value in x.items()}
-        squared_norm = self.point[1]
+        squared_norm = self._point[1]
         divisor = (
-            (math.sqrt(squared_norm) or 1.0) if self.unit_norm else _power_of_two(squared_norm)
+            (math.sqrt(squared_norm) or 1.0) if self._unit_norm else _power_of_two(squared_norm)
         )
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else MAX_FLOAT32_ZERO
         present = {name: v for name, v in present.items() if abs(v / divisor) > least}
-        for name in in_order([name for name in present if name not in self.vocabulary]):
+        for name in in_order([name for name in present if name not in self._vocabulary]):
             self._new_column(name)
-        if self.free_slots:
-            slot = self.free_slots.pop()
+        if self._free_slots:
+            slot = self._free_slots.pop()
         else:
-            slot = len(self.features)
-            self.features.append([])
+            slot = len(self._features)
+            self._features.append([])
             self._coefficients.append(0.0)
-            self.squared_norms.append(-1.0)
-        self.features[slot] = sorted(self.vocabulary[name] for name in present)
+            self._squared_norms.append(-1.0)
+        self._features[slot] = sorted(self._vocabulary[name] for name in present)
         for name, value in present.items():
-            j = self.vocabulary[name]
-            self.columns[j] = self.columns[j] | {slot: value / divisor if self.unit_norm else value}
+            j = self._vocabulary[name]
+            self._columns[j] = self._columns[j] | {
+                slot: value / divisor if self._unit_norm else value
+            }
         self._coefficients[slot] = coefficient
-        self.squared_norms[slot] = float(self.point[1] > 0) if self.unit_norm else self.point[1]
+        self._squared_norms[slot] = float(self._point[1] > 0) if self._unit_norm else self._point[1]
         self.n_added += 1
         self._slots_by_age.append(slot)
         self._serials_by_age.append(self.n_added)
         return slot
 
     def _new_column(self, name: Hashable) -> None:
-        if self.free_columns:
-            j = self.free_columns.pop()
+        if self._free_columns:
+            j = self._free_columns.pop()
         else:
-            j = len(self.names)
-            self.names.append(None)
-            self.columns.append({})
-        self.names[j] = name
-        self.vocabulary[name] = j
+            j = len(self._names)
+            self._names.append(None)
+            self._columns.append({})
+        self._names[j] = name
+        self._vocabulary[name] = j
 
     def evict(self, i: int) -> int:
         """Evict the `i`-th oldest support, as `slot` counts; return its slot."""
@@ -400,16 +402,16 @@ class ColumnStore:
         self._last_score = None
         self._point_valid = False
         del self._slots_by_age[i], self._serials_by_age[i]
-        for j in sorted(self.features[slot], reverse=True):
-            self.columns[j] = {s: value for s, value in self.columns[j].items() if s != slot}
-            if not self.columns[j]:
-                del self.vocabulary[self.names[j]]
-                self.names[j] = None
-                self.free_columns.append(j)
-        self.features[slot] = []
+        for j in sorted(self._features[slot], reverse=True):
+            self._columns[j] = {s: value for s, value in self._columns[j].items() if s != slot}
+            if not self._columns[j]:
+                del self._vocabulary[self._names[j]]
+                self._names[j] = None
+                self._free_columns.append(j)
+        self._features[slot] = []
         self._coefficients[slot] = 0.0
-        self.squared_norms[slot] = -1.0  # marks a free slot
-        self.free_slots.append(slot)
+        self._squared_norms[slot] = -1.0  # marks a free slot
+        self._free_slots.append(slot)
         return slot
 
     def evict_slot(self, slot: int) -> None:
@@ -441,7 +443,7 @@ class ColumnStore:
         for j in by_age:
             self._check_slot(j)
         self_kernels = {
-            j: finite_self_kernel(self.kernel, self.squared_norms[j]) for j in by_age if j != slot
+            j: finite_self_kernel(self.kernel, self._squared_norms[j]) for j in by_age if j != slot
         }
         ratios = {j: kernels[j] / own for j, own in self_kernels.items() if own > 0.0}
         largest = max((ratio * kernels[j] for j, ratio in ratios.items()), default=0.0)
@@ -478,7 +480,7 @@ class ColumnStore:
         """Set the coefficient of each slot; free slots ignore it."""
         _check_buffer(values, len(self._coefficients))
         self._coefficients = [float(values[slot]) for slot in range(len(self._coefficients))]
-        for slot in self.free_slots:
+        for slot in self._free_slots:
             self._coefficients[slot] = 0.0
         self._last_score = None
 
@@ -487,7 +489,7 @@ class ColumnStore:
         _check_buffer(values, len(self._coefficients))
         for slot, before in enumerate(self._coefficients):
             self._coefficients[slot] = sum_or_zero(before, float(values[slot]))
-        for slot in self.free_slots:
+        for slot in self._free_slots:
             self._coefficients[slot] = 0.0
         self._last_score = None
 
@@ -497,7 +499,7 @@ class ColumnStore:
         self._last_score = None
 
     def _check_slot(self, slot: int) -> None:
-        if not 0 <= slot < len(self.squared_norms) or self.squared_norms[slot] < 0.0:  # free
+        if not 0 <= slot < len(self._squared_norms) or self._squared_norms[slot] < 0.0:  # free
             raise IndexError(f"no support is in slot {slot}")
 
     # --- state, in the form of the compiled store ------------------------------------------------
@@ -506,15 +508,15 @@ class ColumnStore:
     def state(self) -> dict[str, Any]:
         """Return all that a store is, as plain values and arrays, with the order of sums."""
         ids, values, divisors, squared_norms = array("i"), array("d"), array("d"), array("d")
-        for slot, columns in enumerate(self.features):
-            squared_norm = max(self.squared_norms[slot], 0.0)  # -1 marks a free slot
-            divisor = 1.0 if self.unit_norm else _power_of_two(squared_norm)
-            divisor = 0.0 if self.squared_norms[slot] < 0.0 else divisor
+        for slot, columns in enumerate(self._features):
+            squared_norm = max(self._squared_norms[slot], 0.0)  # -1 marks a free slot
+            divisor = 1.0 if self._unit_norm else _power_of_two(squared_norm)
+            divisor = 0.0 if self._squared_norms[slot] < 0.0 else divisor
             ids.extend(columns)
-            values.extend(self.columns[j][slot] / divisor for j in columns)
+            values.extend(self._columns[j][slot] / divisor for j in columns)
             divisors.append(divisor)
             squared_norms.append(squared_norm)
-        serials = array("q", bytes(8 * len(self.features)))
+        serials = array("q", bytes(8 * len(self._features)))
         for slot, serial in zip(self._slots_by_age, self._serials_by_age, strict=True):
             serials[slot] = serial
         return {
@@ -523,15 +525,15 @@ class ColumnStore:
             "calibration": self.calibration.state(),
             "factor": 1.0,
             "capacity": self.capacity,
-            "names": list(self.names),
-            "free_columns": list(self.free_columns),
+            "names": list(self._names),
+            "free_columns": list(self._free_columns),
             "dense": [
-                j for j, column in enumerate(self.columns) if len(column) > self.capacity // DENSE
+                j for j, column in enumerate(self._columns) if len(column) > self.capacity // DENSE
             ],
-            "free_slots": list(self.free_slots),
+            "free_slots": list(self._free_slots),
             "n_added": self.n_added,
             "serials": serials,
-            "sizes": array("i", map(len, self.features)),
+            "sizes": array("i", map(len, self._features)),
             "ids": ids,
             "values": values,
             "weight": array("d", self._coefficients),
@@ -546,26 +548,26 @@ class ColumnStore:
         self = cls(kernel, state["wide"], limit)
         self.largest_self_kernel = state["most"]
         self.calibration = Calibration(*state["calibration"])
-        self.names = list(state["names"])
-        self.columns = [{} for _ in self.names]
-        self.free_columns = list(state["free_columns"])
-        self.free_slots = list(state["free_slots"])
+        self._names = list(state["names"])
+        self._columns = [{} for _ in self._names]
+        self._free_columns = list(state["free_columns"])
+        self._free_slots = list(state["free_slots"])
         self._coefficients = [state["factor"] * unscaled for unscaled in state["weight"]]
-        self.squared_norms = list(state["squared"])
+        self._squared_norms = list(state["squared"])
         position = 0
         for slot, size in enumerate(state["sizes"]):
-            self.features.append(list(state["ids"][position : position + size]))
-            for j in self.features[slot]:
-                self.columns[j][slot] = state["values"][position] * state["scale"][slot]
+            self._features.append(list(state["ids"][position : position + size]))
+            for j in self._features[slot]:
+                self._columns[j][slot] = state["values"][position] * state["scale"][slot]
                 position += 1
-        for slot in self.free_slots:
-            self.squared_norms[slot] = -1.0
+        for slot in self._free_slots:
+            self._squared_norms[slot] = -1.0
         held = sorted((serial, slot) for slot, serial in enumerate(state["serials"]) if serial)
         self._slots_by_age = [slot for _, slot in held]
         self._serials_by_age = [serial for serial, _ in held]
         self.n_added = state["n_added"]
-        holes = set(self.free_columns)
-        self.vocabulary = {name: j for j, name in enumerate(self.names) if j not in holes}
+        holes = set(self._free_columns)
+        self._vocabulary = {name: j for j, name in enumerate(self._names) if j not in holes}
         return self
 
     # --- rollback --------------------------------------------------------------------------------
@@ -576,7 +578,7 @@ class ColumnStore:
             name: value.copy() for name, value in vars(self).items() if type(value) in {list, dict}
         }
         calibration = copy.copy(self.calibration)
-        no_point = {"point": _NO_POINT, "_point_valid": False}
+        no_point = {"_point": _NO_POINT, "_point_valid": False}
         return vars(self) | copied | {"calibration": calibration} | no_point
 
 
