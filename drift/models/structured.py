@@ -54,10 +54,10 @@ def _kernel_row(joint_kernel: JointKernel, pair: Pair, others: Sequence[Pair]) -
     return row
 
 
-def _weighted_sum(coefficients: Array, terms: Array, sizes: Array) -> tuple[float, float]:
+def _weighted_sum(coefficients: Array, terms: Array, magnitudes: Array) -> tuple[float, float]:
     """Sum of coefficient * term, 0 where that is rounding error; and a bound on that error."""
     total = float(coefficients @ terms)
-    error_bound = RELATIVE_TOLERANCE * float(abs(coefficients) @ sizes)
+    error_bound = RELATIVE_TOLERANCE * float(abs(coefficients) @ magnitudes)
     return (0.0 if abs(total) <= error_bound else total), error_bound
 
 

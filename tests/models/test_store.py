@@ -913,11 +913,11 @@ def test_a_size_that_is_nan_is_not_the_smallest(make):
     store = make(Linear())
     for feature in "abc":
         store.add({feature: 1.0}, 1.0)
-    sizes = array("d", [math.nan, 3.0, 1.0, *[0.0] * 13])
-    assert store.slot_of_smallest(sizes) == 1
-    sizes[1] = math.nan
+    magnitudes = array("d", [math.nan, 3.0, 1.0, *[0.0] * 13])
+    assert store.slot_of_smallest(magnitudes) == 1
+    magnitudes[1] = math.nan
     with pytest.raises(ValueError, match="all magnitudes are NaN"):
-        store.slot_of_smallest(sizes)
+        store.slot_of_smallest(magnitudes)
 
 
 class Raising:

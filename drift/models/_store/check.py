@@ -97,14 +97,14 @@ def check_budget(budget: Any, n_supports: int = 0) -> None:
         _check(n_supports <= budget, "there are more supports than `budget`")
 
 
-def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
+def check_store(state: dict[str, Any], *, keeps_float64: bool = False) -> None:
     """Raise ValueError if a store cannot be built from a state.
 
     Parameters
     ----------
     state
         What `ColumnStore.state` returns; `columns.pyi` explains its keys.
-    exact
+    keeps_float64
         Whether the store keeps float64 values even if its columns are not `wide`.
     """
     _check(type(state) is dict, "it is not a dict")
@@ -113,30 +113,30 @@ def check_store(state: dict[str, Any], *, exact: bool = False) -> None:
         given = state[name]
         _check(type(given) is array and given.typecode == code, f"`{name}` has another type")
     _check(type(state["names"]) is list, "`names` is not a list")
-    used, columns = len(state["sizes"]), len(state["names"])
+    n_slots, n_columns = len(state["sizes"]), len(state["names"])
     capacity, largest = state["capacity"], state["most"]
     _check(type(state["wide"]) is bool, "`wide` is not a bool")
     check_calibration(state["calibration"])
     _check(type(largest) is float and 0.0 < largest <= LARGEST, "`most` is out of range")
     for name in ("weight", "scale", "squared", "serials"):
-        _check(len(state[name]) == used, f"`{name}` has another length")
+        _check(len(state[name]) == n_slots, f"`{name}` has another length")
     # Capacity doubles, so less than half of it is unused.
     _check(
-        type(capacity) is int and used <= capacity <= 2 * used + _SLACK,
+        type(capacity) is int and n_slots <= capacity <= 2 * n_slots + _SLACK,
         "`capacity` does not fit the slots",
     )
     sizes, ids, values = (np.asarray(state[name]) for name in ("sizes", "ids", "values"))
     total = int(sizes.view(np.uint32).sum())  # which is too large if one is below 0
     _check(total == len(ids) == len(values), "`sizes` does not add up to the values")
-    _check(not total or ids.view(np.uint32).max() < columns, "a column is out of range")
-    magnitudes, least = abs(values), 0.0 if exact or state["wide"] else MAX_FLOAT32_ZERO
+    _check(not total or ids.view(np.uint32).max() < n_columns, "a column is out of range")
+    magnitudes, least = abs(values), 0.0 if keeps_float64 or state["wide"] else MAX_FLOAT32_ZERO
     _check(magnitudes.min(initial=1.0) > least, "a value vanishes")
     _check(magnitudes.max(initial=1.0) < _MAX_VALUE, "a value is too large")
-    cells = (columns * np.arange(used)).repeat(sizes) + ids
+    cells = (n_columns * np.arange(n_slots)).repeat(sizes) + ids
     cells.sort()
     _check((cells[1:] != cells[:-1]).all(), "a support has a feature twice")
-    _check_columns(state, np.bincount(ids, minlength=columns).tolist())
-    free = distinct(state["free_slots"], used)
+    _check_columns(state, np.bincount(ids, minlength=n_columns).tolist())
+    free = distinct(state["free_slots"], n_slots)
     for name in ("sizes", "weight", "squared", "serials"):
         _check(not any(state[name][slot] for slot in free), f"`{name}` of a free slot is not 0")
     pairs = zip(state["scale"], state["squared"], strict=True)
@@ -193,8 +193,8 @@ def _check_order(state: dict[str, Any], free: set[int]) -> None:
 
 def _check_columns(state: dict[str, Any], counts: list[int]) -> None:
     """Check free columns, names and dense columns against the number of values in each column."""
-    names, columns = state["names"], len(counts)
-    free = distinct(state["free_columns"], columns)
+    names, n_columns = state["names"], len(counts)
+    free = distinct(state["free_columns"], n_columns)
     _check(all(names[j] is None for j in free), "a free column has a name")
     _check(
         counts.count(0) == len(free) and not any(counts[j] for j in free),
@@ -203,7 +203,7 @@ def _check_columns(state: dict[str, Any], counts: list[int]) -> None:
     taken = [name for j, name in enumerate(names) if j not in free] if free else names
     check_keys("name", taken)
     # A dense column needs enough values, or a forged state could exhaust the memory.
-    dense, least = distinct(state["dense"], columns), state["capacity"] // SPARSE
+    dense, least = distinct(state["dense"], n_columns), state["capacity"] // SPARSE
     _check(all(counts[j] >= least for j in dense), "a dense column has too few values")
 
 
@@ -214,7 +214,7 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     may have a coefficient there.
     """
     state = shared.store.state()
-    room, used = shared.store.capacity, len(state["sizes"])
+    room, n_slots = shared.store.capacity, len(state["sizes"])
     shape = (len(parts), room)
     matrix = shared.coefficients.matrix
     _check(
@@ -229,13 +229,13 @@ def check_shared(shared: Any, parts: list[Any]) -> None:
     for part in parts:
         check_budget(part.budget, len(part))
         check_coefficients(matrix[part.index], part.coefficient_factor)
-        has[part.index, list(distinct(part.own_slots_by_age.tolist(), used))] = True
+        has[part.index, list(distinct(part.own_slots_by_age.tolist(), n_slots))] = True
     _check(not matrix[~has].any(), "a hypothesis has a coefficient without its support")
     counted = has.sum(axis=0)
-    live = np.ones(used, dtype=bool)
+    live = np.ones(n_slots, dtype=bool)
     live[state["free_slots"]] = False
     _check((counted == shared.users).all(), "`users` does not count the hypotheses")
-    _check(((counted[:used] > 0) == live).all(), "a support has no hypothesis")
+    _check(((counted[:n_slots] > 0) == live).all(), "a support has no hypothesis")
 
 
 def check_prototypes(prototypes: Any, supports: Any) -> None:

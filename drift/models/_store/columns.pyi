@@ -272,7 +272,7 @@ class ColumnStore:
         IndexError
             There are fewer than two supports.
         ValueError
-            All sizes are NaN.
+            All magnitudes are NaN.
         """
 
     def nearest(self, slot: int, slots_by_age: Any = ...) -> tuple[int, float]:

@@ -544,7 +544,7 @@ class ColumnStore:
     @classmethod
     def restore(cls, kernel: Kernel, limit: int | None, state: dict[str, Any]) -> ColumnStore:
         """Build a store from the `state` of either."""
-        check_store(state, exact=True)
+        check_store(state, keeps_float64=True)
         self = cls(kernel, state["wide"], limit)
         self.largest_self_kernel = state["most"]
         self.calibration = Calibration(*state["calibration"])
