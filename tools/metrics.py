@@ -21,15 +21,17 @@ PAGE = ROOT / "docs" / "metrics.md"
 HEAD = """\
 # Metrics and alerts
 
+<!-- `python tools/metrics.py` writes this page. -->
+
 All metrics of a worker and of `drift serve`, and all alerts with what to do. [Watch a
-worker](monitoring.md) says which to look at first. `python tools/metrics.py` writes this page.
+worker](monitoring.md) says which to look at first.
 
 ## Alerts
 
 Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. Each links to the paragraph on it. `runbook_url` has the same link: put the address of your
-copy of these pages there. *For* is how long the expression has to hold; without it, the alert fires
-as soon as it does. Some expressions are themselves of a span: `DriftStalls` of the last minute.
+metric. [Load them](monitoring.md#load-the-alerts). Each links to the paragraph on it, as its
+`runbook_url` does. *For* is how long the expression has to hold; without it, the alert fires as
+soon as it does.
 
 | alert | fires when | do | severity | for |
 |---|---|---|---|---|
@@ -42,8 +44,6 @@ model's class; with models of keys these metrics also have a label `partition`. 
 `drift_lag_seconds` have rows for the topic of late labels, too. Exponential weights span some
 10,000 examples.
 
-| metric | type | more labels | meaning |
-|---|---|---|---|
 {worker}
 
 ## `drift serve`
@@ -54,6 +54,18 @@ On `/metrics` at its port, with the labels `group` and `topic`.
 |---|---|---|
 {serve}
 """
+#: The groups of a worker's metrics, and what the names of each begin with; the first that fits.
+GROUPS = {
+    "Measures": "drift_(windowed|faded)_",
+    "Labels that come later": "drift_(pending|orphans|duplicates|expired|evicted|silent|corrected)",
+    "The shadow": "drift_(shadow|promotions)",
+    "Models of keys": "drift_models|drift_model_loads",
+    "Lag": "drift_lag",
+    "What is learnt": "drift_(examples|unlabelled|mistakes|blind|model_|supports|updates|learn_)",
+    "Messages and checkpoints": "drift_(checkpoint_age|jumps|dead|skipped|alarms)",
+    "The process": "",
+}
+COLUMNS = "| metric | type | more labels | meaning |\n|---|---|---|---|"
 #: Labels of all metrics.
 COMMON = {"group", "topic"}
 
@@ -74,10 +86,20 @@ def page() -> str:
         )
     ]
     return HEAD.format(
-        worker="\n".join(_rows(Exporter(WorkerMetrics()).collect(), with_labels=True)),
+        worker="\n\n".join(_groups(_rows(Exporter(WorkerMetrics()).collect(), with_labels=True))),
         serve="\n".join(_rows(_service().registry.collect())),
         alerts="\n".join(alerts),
     )
+
+
+def _groups(rows: Iterable[str]) -> Iterator[str]:
+    """Yield a heading and a table for each group."""
+    grouped: dict[str, list[str]] = {name: [] for name in reversed(GROUPS)}
+    for one in rows:
+        name = next(name for name, begin in GROUPS.items() if re.match(f"\\| `(?:{begin})", one))
+        grouped[name].append(one)
+    for name, some in grouped.items():
+        yield "\n".join([f"### {name}\n\n{COLUMNS}", *some])
 
 
 def _rows(families: Iterable[Any], *, with_labels: bool = False) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ PAGE = ROOT / "docs" / "options.md"
 HEAD = """\
 # All options of a worker
 
+<!-- `python tools/options.py` writes this page. -->
+
 Every setting of `drift consume` and `drift serve`, with its default. Most workers need those of
 [this file](operations.md#one-file-for-all-settings). A row is a key of the file that `--config
 worker.toml` names.
@@ -39,8 +42,6 @@ worker.toml` names.
   refused](checkpoints.md#change-the-model). All others may change at each start; those with *from
   then on* change what is learnt from then on, or in which order.
 - **A duration** is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
-
-`python tools/options.py` writes this page.
 
 ## Environment
 
@@ -92,7 +93,7 @@ KAFKA = """
 Options of [kafka-python](https://kafka-python.readthedocs.io): `[kafka]` for all clients,
 `[consumer]` and `[producer]` for one kind. Each is also a variable of the environment with the
 prefix `DRIFT_KAFKA_`, as `DRIFT_KAFKA_BOOTSTRAP_SERVERS`. `sasl_oauth_token_provider` and
-`ssl_context` take a text, `module:function`.
+`ssl_context` take a text, `module:name` of a class or function, which is called without arguments.
 
 Refused are those that the worker sets itself, or that take objects of Python: {refused}.
 
@@ -188,7 +189,9 @@ def row(one: Option, table: str) -> str:
     elif isinstance(one.default, bool):
         default = f"`{str(one.default).lower()}`"
     elif one.key.endswith("_bytes"):
-        default = f"{one.default >> 20} MiB"
+        default = f"`{one.default}` ({one.default >> 20} MiB)"
+    elif one.many and one.default:
+        default = f"`{json.dumps(one.default)}`"
     else:
         default = f"`{shown}`" if (shown := one.shown()) else "none"
     fixed = "yes" if is_fixed(one, table) else ""

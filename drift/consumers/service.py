@@ -395,7 +395,12 @@ class Service:
         """Yield the metrics that prometheus-client does not count itself."""
         ready = not self._problems(is_ready=True)
         for family, name, text, value in (
-            (Gauge, "staleness_seconds", "Time since all was learnt", self.replica.staleness),
+            (
+                Gauge,
+                "staleness_seconds",
+                "Time since the model had learnt all that the logs had",
+                self.replica.staleness,
+            ),
             (Gauge, "serve_ready", "1 if /readyz is 200", ready),
             (Count, "serve_checkpoints", "Checkpoints loaded", self.replica.starts),
         ):

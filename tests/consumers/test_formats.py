@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 #: What the official SDK for Python, 2.2.0, makes of events: a line each.
 EVENTS = Path(__file__).parent / "data" / "cloudevents.jsonl"
 
-#: When messages of the pages were sent, in milliseconds.
-_SENT = 1_795_829_819_000
-
 pytestmark = pytest.mark.sources
 
 
@@ -31,7 +29,19 @@ def blocks(page, language):
 
 
 def codecs(page):
-    return [JsonCodec(**tomllib.loads(table)["codec"]) for table in blocks(page, "toml")]
+    tables = map(tomllib.loads, blocks(page, "toml"))
+    return [JsonCodec(**table["codec"]) for table in tables if "codec" in table]
+
+
+def dry_run(codec, shown, sent):
+    """What a dry run says of values and headers that were sent when the page shows."""
+    topic, moment = re.match(r"(\S+):0:0  (.*)", shown).groups()
+    at = int(datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() * 1000)
+    here = [
+        Message(Position(topic, 0, n), None, value, headers, at)
+        for n, (value, headers) in enumerate(sent)
+    ]
+    return "\n".join(DryRun(codec, here).lines()) + "\n"
 
 
 def messages(values):
@@ -60,12 +70,10 @@ def test_debezium():
         Example(row, label=True, id=7, timestamp=1764255660090),
     ]
     assert outcome(codec, sent) == (expected, (1, 1, 2, 0))
-    here = [
-        Message(Position("payments", 0, n), None, one.value, (), _SENT)
-        for n, one in enumerate(sent)
-    ]
     [shown] = blocks("debezium.md", "text")
-    assert "\n".join(DryRun(codec, here).lines()) + "\n" == shown
+    assert dry_run(codec, shown, [(one.value, ()) for one in sent]) == shown
+    [program, _] = blocks("debezium.md", "sh")
+    assert all(f"b'{change}'," in program for change in changes.splitlines()[:3])
     # Without skip, the last two are dead letters.
     assert outcome(JsonCodec(**{**given(codec), "skip": ()}), sent) == (expected, (1, 1, 0, 2))
 
@@ -112,7 +120,8 @@ def test_cloudevents(mode):
 
 
 def test_the_event_on_the_page_is_the_one_of_the_sdk():
-    (text, shown), [structured] = blocks("cloudevents.md", "text"), blocks("cloudevents.md", "json")
+    text, first, second, missed = blocks("cloudevents.md", "text")
+    [structured] = blocks("cloudevents.md", "json")
     lines = [json.loads(line) for line in EVENTS.read_text("utf-8").splitlines()]
     [binary] = [one for one in lines if one["headers"].get("ce_id") == "p1"]
     head, value = text.split("\n\n")
@@ -121,24 +130,42 @@ def test_the_event_on_the_page_is_the_one_of_the_sdk():
     [event] = [json.loads(one["value"]) for one in lines if '"id": "p1"' in one["value"]]
     assert json.loads(structured) == {k: v for k, v in event.items() if k != "datacontenttype"}
     headers = [(name, text.encode()) for name, text in binary["headers"].items()]
-    sent = Message(Position("payments", 0, 0), None, binary["value"].encode(), headers, _SENT)
-    codec, _ = codecs("cloudevents.md")
-    assert "\n".join(DryRun(codec, [sent]).lines()) + "\n" == shown
+    sent = binary["value"].encode(), headers
+    by_headers, by_value = codecs("cloudevents.md")
+    assert dry_run(by_headers, first, [sent]) == first
+    assert dry_run(by_value, second, [(structured.encode(), ())]) == second
+    assert dry_run(by_value, missed, [sent]) == missed
+    program, _, whole = blocks("cloudevents.md", "sh")
+    assert all(f'"{name}": "{value}"' in program for name, value in binary["headers"].items())
+    assert value.strip() in program
+    assert "".join(structured.split()) in "".join(whole.split())
+
+
+def test_events_of_the_other_mode_are_refused_as_the_page_says():
+    (_, by_value), binary = codecs("cloudevents.md"), b'{"amount": 2900, "fraud": true}'
+    [structured] = blocks("cloudevents.md", "json")
+    by_headers, _ = codecs("cloudevents.md")
+    for_value, for_headers = (
+        tomllib.loads(one) for one in blocks("cloudevents.md", "toml") if "[codec]" not in one
+    )
+    codec = JsonCodec(**{**given(by_value), **for_value})
+    assert outcome(codec, messages([binary])) == ([], (0, 0, 0, 1))
+    codec = JsonCodec(**{**given(by_headers), **for_headers})
+    assert outcome(codec, messages([structured.encode()])) == ([], (0, 0, 0, 1))
 
 
 def test_the_page_on_messages_shows_what_a_dry_run_says():
-    [value], [before, after] = (
-        blocks("kafka_messages.md", "json"),
-        blocks("kafka_messages.md", "text"),
-    )
-    sent = [Message(Position("sales", 0, 0), None, value.encode(), (), 1_795_793_610_000)]
-    _, _, expected = before.partition("\n")
-    assert "\n".join(DryRun(JsonCodec(), sent).lines()) + "\n" == expected
-    codec = JsonCodec(**tomllib.loads(before.rpartition("\n\n")[2])["codec"])
-    _, _, expected = after.partition("\n")
-    assert "\n".join(DryRun(codec, sent).lines()) + "\n" == expected
-    usual, rare, _ = map(tomllib.loads, blocks("kafka_messages.md", "toml"))
-    assert len(JsonCodec(**usual["codec"], **rare).skip) == 3
+    before, after, _ = blocks("kafka_messages.md", "text")
+    commands, second, *_ = blocks("kafka_messages.md", "sh")
+    sent = [(line.encode(), ()) for line in commands.splitlines() if line.startswith("{")]
+    error = "error: none of 3 messages can be learnt: correct [codec]\n"
+    assert dry_run(JsonCodec(), before, sent) + error == before
+    proposed = before.removesuffix(error).rpartition("\n\n")[2]
+    assert JsonCodec(**tomllib.loads(proposed)["codec"]).id == "order.id"
+    written = re.search(r"<<'END'\n(.*?)^END$", second, re.DOTALL | re.MULTILINE)[1]
+    assert dry_run(JsonCodec(**tomllib.loads(written)["codec"]), after, sent) == after
+    rare, skipping, _ = map(tomllib.loads, blocks("kafka_messages.md", "toml"))
+    assert len(JsonCodec(**rare["codec"], **skipping["codec"]).skip) == 3
 
 
 def given(codec):

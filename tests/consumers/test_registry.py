@@ -236,16 +236,18 @@ def test_avro_of_others_is_read(codec):
         codec.encode(Example({"sum": 1.25}, False))
 
 
-def test_the_page_sends_what_is_read(registry, codec, broker):
+def test_the_page_sends_what_is_read(registry, broker):
     page = (Path(__file__).parents[2] / "docs" / "kafka_messages.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    [code] = [block for block in blocks if "SchemaCodec" in block]
-    broker.create_topic("orders")
-    code = code.replace('bootstrap_servers="localhost:9092"', "**broker")
+    [schema] = re.findall(r"order\.avsc <<'END'\n(.*?)^END", page, re.DOTALL | re.MULTILINE)
+    registry.add(1, json.loads(schema))
+    [code] = re.findall(r"send\.py <<'END'\n(.*?)^END", page, re.DOTALL | re.MULTILINE)
+    broker.create_topic("cards")
+    code = code.replace('bootstrap_servers=os.environ["BROKER"]', "**broker")
     code = code.replace("http://localhost:8081", registry.address)
     exec(code, {"broker": broker.client_args})  # noqa: S102 - ours
-    [record] = consume(broker, "orders", 1)
-    assert codec.decode(record.value) == Example({"sum": 31.5}, True)
+    [record] = consume(broker, "cards", 1)
+    read = SchemaCodec(registry=registry.address, label="fraud").decode(record.value)
+    assert read == Example({"sum": 31.5}, True)
 
 
 def test_labels_of_a_topic_of_their_own_have_schemas_too(registry):
