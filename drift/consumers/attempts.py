@@ -114,7 +114,8 @@ class Attempt:
 
     def _go_on(self, folder: Path) -> None:
         """Count on from what the claim before has noted."""
-        before = json.loads(max(folder.glob("attempt-*.json"), default=self._file).read_bytes())
+        file = max(folder.glob("attempt-*.json"), default=self._file)
+        before = json.loads(file.read_bytes().partition(b"\n")[0])
         deaths, suspect = int(before["deaths"]), before["suspect"] and Position(*before["suspect"])
         if before["at"]:
             died = Position(*before["at"])
@@ -139,9 +140,15 @@ class Attempt:
                 "deaths": self.deaths,
             }
         )
-        # Not synced: it is to outlive the process, not the machine.
-        with suppress(OSError):  # as of a full disk
-            self._file.write_text(text, encoding="utf-8")
+        # Not synced: it is to outlive the process, not the machine. Nor is the file emptied first,
+        # for which a file system may wait for the disk. Who dies before the end of the old text is
+        # cut off has left a whole first line.
+        with (
+            suppress(OSError),  # as of a full disk
+            os.fdopen(os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file,
+        ):
+            file.write(f"{text}\n".encode())
+            file.truncate()
 
     def saved(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Note that there is a checkpoint; it ends the care once it is behind the suspect."""

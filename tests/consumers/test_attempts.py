@@ -98,6 +98,21 @@ def test_a_damaged_note_counts_for_nothing(tmp_path, text):
     assert (attempt.starts, attempt.suspect, attempt.is_careful) == (1, None, False)
 
 
+def test_a_note_whose_end_is_of_a_longer_one_is_read(tmp_path):
+    """As a claim leaves it that dies between writing and cutting off."""
+    Attempt(tmp_path, 1, AT).note(message(7))
+    with (tmp_path / "attempt-00000001.json").open("a") as file:
+        file.write("0}}")
+    assert Attempt(tmp_path, 2, AT).suspect == message(7)
+
+
+def test_a_shorter_note_leaves_nothing_of_the_one_before(tmp_path):
+    attempt = Attempt(tmp_path, 1, AT)
+    attempt.note(message(7))
+    attempt.note(None)
+    assert json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"] is None
+
+
 # --- workers -------------------------------------------------------------------------------------
 
 

@@ -90,7 +90,7 @@ CASES = [
 ]
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("stream", "trees", "scale", "budget"), CASES)
 def test_the_cores_agree(stream, trees, scale, budget):
     compare(both(budget, scale, trees=trees), islice(ALL[stream](), 120))

@@ -179,9 +179,9 @@ def making_clients(*options: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except errors.KafkaConfigurationError as error:  # whose text starts with its class
-        raise ParameterError(f"kafka-python refuses its options: {error}") from None
+        raise ParameterError(f"kafka-python refuses its options: {error}") from error
     # A codec whose library is missing is a RuntimeError.
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
         raise ParameterError(
             f"kafka-python refuses its options: {type(error).__name__}: {error}"
-        ) from None
+        ) from error
