@@ -62,6 +62,8 @@ PICTURE = re.compile(r"<picture>.*?alt=\"(.*?)\" src=\"(.*?)\.svg\".*?</picture>
 REQUEST = re.compile(r"<(?:link|script|img|iframe|source)\b[^>]*(?:src|href)=\"https?:[^>]*>")
 FIGURE = re.compile(r"!\[([^]]*)\]\((\S+)\.svg\)")
 DARK = re.compile(r"!\[[^]]*\]\(\S+#only-dark\)")
+#: GitHub wants a backslash before a pipe in the code of a table, which Python-Markdown shows.
+ROW, CODE = re.compile(r"^\|.*$", re.MULTILINE), re.compile(r"`[^`]*`")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 log = logging.getLogger("mkdocs.hooks.site")  # whose warnings --strict counts
 _markdown: dict[str, str] = {}
@@ -196,6 +198,9 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     texts = FENCE.split(markdown)
     fences = [*FENCE.findall(markdown), ""]
     markdown = "".join(LINK.sub(moved, t) + f for t, f in zip(texts, fences, strict=True))
+    markdown = ROW.sub(
+        lambda row: CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), markdown
+    )
     _markdown[place] = markdown
     return markdown
 

@@ -59,10 +59,10 @@ class PassiveAggressive(TwoOrMore):
 
     On a full budget the support ``i`` with the smallest ``|alpha_i|`` is evicted; with several
     classes, the one whose coefficients have the smallest norm. It is never the new support. If
-    several are equal, it is the oldest. The evicted support is projected onto the support ``j`` at
-    the smallest angle: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to ``alpha_j``. That takes a
-    second kernel row per update. It pays, because later supports were made to correct the evicted
-    one, and would be wrong without it.
+    several are equal, it is the oldest. The evicted support is projected onto the support ``j``
+    for which that loses least: ``alpha_i k(x_i, x_j) / k(x_j, x_j)`` is added to ``alpha_j``. That
+    takes a second kernel row per update. It pays, because later supports were made to correct the
+    evicted one, and would be wrong without it.
 
     References
     ----------

@@ -171,7 +171,7 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
 
     _update_margin = 1.0
     _class_update_margin = 1.0
-    _stored_names: ClassVar = {"_class_projectors": "_spans"}
+    _stored_names: ClassVar = {"_class_projectors": "_spans", "_pending_step": "_small_margin"}
 
     def __init__(
         self,
@@ -181,16 +181,16 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
     ) -> None:
         super().__init__(tolerance, kernel, squared)
         # Between the two hooks of a step: projections of a small margin by class index, and tau.
-        self._small_margin: tuple[dict[int, Projection], float] | None = None
+        self._pending_step: tuple[dict[int, Projection], float] | None = None
         self._class_projectors: list[ClassProjector] = []  # by class index
 
     def _should_update(self, x: Features, sign: float, score: float) -> bool:
         error_bound = self._supports.error_bound()
-        return self._causes_update(
+        return self._plan_update(
             sign * score, error_bound, lambda: {0: self._projector.project(self._supports)}
         )
 
-    def _causes_update(
+    def _plan_update(
         self, margin: float, error_bound: float, project: Callable[[], dict[int, Projection]]
     ) -> bool:
         """Whether the point causes an update. Its projections, if any are made, are kept for it."""
@@ -209,14 +209,14 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
             squared=self.squared,
         )
         if tau > 0.0:
-            self._small_margin = projections, tau
+            self._pending_step = projections, tau
         return tau > 0.0
 
     def _update(self, x: Features, sign: float, score: float) -> None:
-        if self._small_margin is None:
+        if self._pending_step is None:
             super()._update(x, sign, score)
             return
-        (projections, tau), self._small_margin = self._small_margin, None
+        (projections, tau), self._pending_step = self._pending_step, None
         self._projector.absorb(self._supports, projections[0], sign * tau)
 
     # --- more than two classes -----------------------------------------------------------------
@@ -238,11 +238,11 @@ class ProjectronPlusPlus(Projectron, TwoOrMore):
         return {c: projectors[c].project(kernels, self_kernel) for c in (k, rival) if c >= 0}
 
     def _should_update_class(self, k: int, rival: int, margin: float, error_bound: float) -> bool:
-        return self._causes_update(margin, error_bound, lambda: self._project(k, rival))
+        return self._plan_update(margin, error_bound, lambda: self._project(k, rival))
 
     def _update_class(self, x: Features, k: int, rival: int, scores: Array) -> None:
-        if self._small_margin is not None:
-            (projections, tau), self._small_margin = self._small_margin, None
+        if self._pending_step is not None:
+            (projections, tau), self._pending_step = self._pending_step, None
             self._absorb(projections, k, tau)
             return
         projections = self._project(k, rival)

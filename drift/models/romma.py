@@ -96,7 +96,11 @@ class ROMMA(KernelClassifier):
 
     _wide = True
     _shares_supports = True
-    _stored_names: ClassVar = {"_squared_norm": "_norm2"}
+    _stored_names: ClassVar = {
+        "_squared_norm": "_norm2",
+        "_ranks_by_content": "_numbers",
+        "_weight_by_rank": "_weights",
+    }
 
     def __init__(
         self,
@@ -112,8 +116,10 @@ class ROMMA(KernelClassifier):
         self.bias = bias
         self._squared_norm = self._start_from_zero_instance() if bias else 0.0  # ||f||^2
         # With `noise` alone.
-        self._numbers: dict[Content, tuple[int, ...]] = {}  # age ranks by content of a support
-        self._weights: dict[int, float] = {}  # weight by age rank, if it is not 1
+        self._ranks_by_content: dict[
+            Content, tuple[int, ...]
+        ] = {}  # age ranks by content of a support
+        self._weight_by_rank: dict[int, float] = {}  # weight by age rank, if it is not 1
 
     @property
     def _update_margin(self) -> float:  # type: ignore[override]
@@ -126,23 +132,26 @@ class ROMMA(KernelClassifier):
     def __getstate__(self) -> dict[str, Any]:
         # Sets are unordered; equal models must have equal states.
         examples = []
-        for content, ranks in self._numbers.items():
+        for content, ranks in self._ranks_by_content.items():
             values = dict(content)
             examples.append(([(name, values[name]) for name in in_order([*values])], [*ranks]))
         return super().__getstate__() | {"_numbers": examples}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._numbers = {frozenset(values): tuple(ranks) for values, ranks in state["_numbers"]}
+        self._ranks_by_content = {
+            frozenset(values): tuple(ranks) for values, ranks in state["_numbers"]
+        }
 
     def _score_with_noise(self, x: Features, score: float) -> tuple[float, float]:
         """Score with `noise` in the kernel of equal examples, and a bound on its rounding error."""
         error_bound = self._supports.error_bound()
-        if not self._numbers:
+        if not self._ranks_by_content:
             return score, error_bound
-        ranks = self._numbers.get(self._supports.content(x), ())
+        ranks = self._ranks_by_content.get(self._supports.content(x), ())
         extra = self.noise * sum(
-            self._supports.coefficient(i) / math.sqrt(self._weights.get(i, 1.0) * self._weight)
+            self._supports.coefficient(i)
+            / math.sqrt(self._weight_by_rank.get(i, 1.0) * self._weight)
             for i in ranks
         )
         error_bound += self._supports.relative_tolerance * abs(extra)
@@ -164,29 +173,29 @@ class ROMMA(KernelClassifier):
         if c == 0.0 or not blur <= _MAX_BLUR or not squared_norm <= 1.0 / _MIN_SELF_KERNEL:
             while len(supports):
                 supports.evict(-1)
-            self._numbers.clear()
-            self._weights.clear()
+            self._ranks_by_content.clear()
+            self._weight_by_rank.clear()
             c, d, squared_norm = 1.0, sign / self_kernel, 1.0 / self_kernel
         supports.scale_coefficients(c)
         supports.add(x, d)
         self._squared_norm = squared_norm
         if self.noise:
             content, rank = supports.content(x), len(supports) - 1
-            self._numbers[content] = (*self._numbers.get(content, ()), rank)
+            self._ranks_by_content[content] = (*self._ranks_by_content.get(content, ()), rank)
             if self._weight != 1.0:
-                self._weights[rank] = self._weight
+                self._weight_by_rank[rank] = self._weight
 
     def _solve(
         self, self_kernel: float, sign: float, score: float, error_bound: float
     ) -> tuple[float, float, float]:
         """Return c, d and the new ||f||^2; c = 0 if the half-space does not bind."""
         relative_tolerance = self._supports.relative_tolerance
-        largest = self_kernel * self._squared_norm
-        determinant = largest - score * score
-        within = 2.0 * error_bound * abs(score) + relative_tolerance * largest
-        if not determinant > within or sign * score >= largest - within:
+        cauchy_schwarz_bound = self_kernel * self._squared_norm
+        determinant = cauchy_schwarz_bound - score * score
+        rounding = 2.0 * error_bound * abs(score) + relative_tolerance * cauchy_schwarz_bound
+        if not determinant > rounding or sign * score >= cauchy_schwarz_bound - rounding:
             return 0.0, sign / self_kernel, 1.0 / self_kernel
-        c = (largest - sign * score) / determinant
+        c = (cauchy_schwarz_bound - sign * score) / determinant
         d = self._squared_norm * (sign - score) / determinant
         # Both constraints hold with equality, <f_new, f> = ||f||^2 and f_new(x) = y: so ||f_new||^2
         # is a sum in which nothing cancels.

@@ -75,32 +75,32 @@ class _SecondOrder(KernelClassifier):
             )
         if inverse.reserve(len(supports) + 1):
             self._signs = np.pad(self._signs, (0, inverse.capacity - len(self._signs)))
-        fresh = inverse.prepare(self_kernel, w)
+        recomputed = inverse.prepare(self_kernel, w)
         kernels, solution = self._solve()
-        if fresh:
+        if recomputed:
             coefficients = inverse.times(self._signs)
         else:
             coefficients = np.zeros(inverse.capacity)
             supports.write_coefficients(coefficients)
         if self._over_budget(coming=1):
-            freed = supports.evict(self._victim())
-            column = inverse.remove(freed, self._guard)
+            evicted = supports.evict(self._rank_to_evict())
+            column = inverse.remove(evicted, self._guard)
             # The products A k and A y are corrected for the eviction, not computed again.
-            solution -= solution[freed] * column
-            coefficients -= coefficients[freed] * column
-            kernels[freed] = self._signs[freed] = 0.0
+            solution -= solution[evicted] * column
+            coefficients -= coefficients[evicted] * column
+            kernels[evicted] = self._signs[evicted] = 0.0
         solution = inverse.refine(solution, kernels)
         schur = inverse.schur(self_kernel, kernels, solution, w)
         slot = supports.add(x, 0.0)
         kernels[slot] = self_kernel
         inverse.insert(slot, kernels, solution, schur, self._guard)
-        gain = (sign - float(solution @ self._signs)) / schur
+        coefficient = (sign - float(solution @ self._signs)) / schur
         self._signs[slot] = sign
-        coefficients -= gain * solution
-        coefficients[slot] = gain
+        coefficients -= coefficient * solution
+        coefficients[slot] = coefficient
         supports.set_coefficients(inverse.refine(coefficients, self._signs))
 
-    def _victim(self) -> int:
+    def _rank_to_evict(self) -> int:
         """Age rank, from 0 for the oldest, of the support to evict on a full budget."""
         return 0
 
@@ -222,7 +222,7 @@ class RBSOP(Drawing, _SecondOrder):
         self.seed = check_seed(seed)
         self._start_draws(self.seed)
 
-    def _victim(self) -> int:
+    def _rank_to_evict(self) -> int:
         return self._draw(self.budget)
 
 

@@ -1058,6 +1058,17 @@ def test_an_example_is_added_that_is_not_the_point(make, other):
 
 
 @BOTH
+def test_the_nearest_support_may_be_opposite_and_is_never_the_support_itself(make):
+    store = make(Linear())
+    for x in ({"a": 4.0}, {"a": -2.0}, {"a": 1.0, "b": 1.0}):
+        store.add(x, 3.0)
+    assert store.nearest(0) == (1, -2.0)  # (-8)^2 / 4 = 16 is more than 4^2 / 2
+    with pytest.raises(ValueError, match="support 0 cannot be merged into itself"):
+        store.merge(0, 0, 1.0)
+    assert [store.coefficient_in_slot(slot) for slot in range(3)] == [3.0, 3.0, 3.0]
+
+
+@BOTH
 @pytest.mark.parametrize("change", ["evict", "merge", "add", "undo", "refuse", None])
 def test_a_point_whose_supports_have_changed_is_not_scored(make, change):
     """Its columns may be gone, and those of its new features are unknown."""

@@ -120,7 +120,9 @@ class InverseGram(Part):
         self._ill_conditioned = bool(largest > _ILL_CONDITIONED * self.ridge)
         if self._ill_conditioned:  # the update needs products with the changed matrices
             self._gram, self._inverse = self._gram.copy("F"), self._inverse.copy("F")
-        return self._inserted > 0 and self._inserted % _CHECK_EVERY == 0 and self._check()
+        return (
+            self._inserted > 0 and self._inserted % _CHECK_EVERY == 0 and self._recompute_if_off()
+        )
 
     def times(self, row: Array) -> Array:
         """Inverse times a row."""
@@ -159,7 +161,9 @@ class InverseGram(Part):
         least = self.ridge * (1.0 / weight + float(solution @ solution) / self._heaviest)
         return max(self.ridge / weight + self_kernel - float(row @ solution), least)
 
-    def _do(self, guard: Guard, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def _apply_or_defer(
+        self, guard: Guard, call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> None:
         """Change a matrix at the end of the update; at once if it is a copy."""
         if self._ill_conditioned:
             call(*args, **kwargs)
@@ -186,11 +190,11 @@ class InverseGram(Part):
         """
         column = np.where(self._gram.diagonal() != 0.0, row, 0.0)
         column[slot] = self.ridge / self._weight + row[slot]
-        self._do(guard, setitem, self._gram, (slot, slice(slot)), column[:slot])
-        self._do(guard, setitem, self._gram, (slice(slot, None), slot), column[slot:])
+        self._apply_or_defer(guard, setitem, self._gram, (slot, slice(slot)), column[:slot])
+        self._apply_or_defer(guard, setitem, self._gram, (slice(slot, None), slot), column[slot:])
         direction = solution.copy()
         direction[slot] = -1.0
-        self._add(1.0 / schur, direction, guard)
+        self._add_rank_one(1.0 / schur, direction, guard)
         self._inserted += 1
 
     def remove(self, slot: int, guard: Guard) -> Array:
@@ -204,21 +208,23 @@ class InverseGram(Part):
             before, less ``u`` times its element in the slot.
         """
         column = self._column(self._inverse, slot)
-        self._add(-1.0 / column[slot], column, guard)
+        self._add_rank_one(-1.0 / column[slot], column, guard)
         for matrix in (self._inverse, self._gram):
-            self._do(guard, setitem, matrix, (slot, slice(slot)), 0.0)
-            self._do(guard, setitem, matrix, (slice(slot, None), slot), 0.0)
+            self._apply_or_defer(guard, setitem, matrix, (slot, slice(slot)), 0.0)
+            self._apply_or_defer(guard, setitem, matrix, (slice(slot, None), slot), 0.0)
         return column / float(column[slot])
 
-    def _add(self, factor: float, direction: Array, guard: Guard) -> None:
+    def _add_rank_one(self, factor: float, direction: Array, guard: Guard) -> None:
         matrix = self._inverse
         assert matrix.flags.f_contiguous  # noqa: S101  (of another BLAS would change a copy)
-        self._do(guard, linalg.blas.dsyr, factor, direction, lower=1, a=matrix, overwrite_a=1)
+        self._apply_or_defer(
+            guard, linalg.blas.dsyr, factor, direction, lower=1, a=matrix, overwrite_a=1
+        )
 
     def _column(self, matrix: Array, slot: int) -> Array:
         return np.concatenate([matrix[slot, :slot], matrix[slot:, slot]])
 
-    def _check(self) -> bool:
+    def _recompute_if_off(self) -> bool:
         slots = self.slots()
         # One column of K K^{-1} tells; a full check would cost m^3.
         slot = slots[self._inserted // _CHECK_EVERY % len(slots)]

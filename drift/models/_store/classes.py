@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from array import array
+
+    from drift.types import Array, Label
 
 __all__ = ["ClassHypotheses"]
 
@@ -20,7 +25,7 @@ class ClassHypotheses(NamedTuple):
         Factor of each class's coefficients, and so of its score; doubles.
     calibration
         Calibration of these scores.
-    margin
+    update_margin
         At least 0. An example whose margin exceeds this by more than rounding causes no update.
     over_rival
         Whether an example's margin is the score of its class minus the best other score, the
@@ -29,10 +34,10 @@ class ClassHypotheses(NamedTuple):
         Whether an example that equals a support may cause an update, whatever its score.
     """
 
-    index_of: dict[Any, int]
-    coefficients: Any
-    coefficient_factors: Any
-    calibration: Any
-    margin: float
+    index_of: dict[Label, int]
+    coefficients: Array
+    coefficient_factors: Array | array[float]
+    calibration: Any  # of the compiled module or of the plain one
+    update_margin: float
     over_rival: bool = False
     repeats_may_update: bool = False

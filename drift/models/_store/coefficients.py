@@ -32,7 +32,7 @@ class Coefficients(Part):
     def __init__(self) -> None:
         self.matrix = np.zeros((0, 0))
 
-    def make_room(self, hypotheses: int, slots: int) -> None:
+    def reserve(self, hypotheses: int, slots: int) -> None:
         """Have room for at least this many hypotheses and slots."""
         rows, columns = self.matrix.shape
         if hypotheses > rows or slots > columns:

@@ -278,8 +278,9 @@ class ColumnStore:
     def nearest(self, slot: int, slots_by_age: Any = ...) -> tuple[int, float]:
         """Read a support as the point; return its nearest neighbour's slot and a ratio to merge.
 
-        The nearest neighbour has the smallest angle; of equals, the first. Projecting ``k(x_i, .)``
-        onto ``k(x_j, .)`` gives the ratio ``k(x_i, x_j) / k(x_j, x_j)``. If all others are
+        The nearest neighbour ``j`` is the one onto which a projection of the support ``i`` loses
+        least: ``k(x_i, x_j)^2 / k(x_j, x_j)`` is the largest; of equals, the first. So it may be
+        opposite. The ratio is ``k(x_i, x_j) / k(x_j, x_j)``, negative then. If all others are
         orthogonal, the result is -1 and 0.0.
 
         Parameters
@@ -294,6 +295,11 @@ class ColumnStore:
         """Evict a support and add its coefficient times a ratio to another's; if they cancel, 0.
 
         A ratio of 0 needs no other support: what `nearest` returns can be passed on.
+
+        Raises
+        ------
+        ValueError
+            A support is to be merged into itself.
         """
 
     # --- coefficients ---------------------------------------------------------------------------
@@ -369,7 +375,7 @@ def prefix_votes(
     store: ColumnStore,
     slots_by_age: Sequence[int] | None,
     coefficients: Sequence[float],
-    survived: Sequence[float],
+    votes: Sequence[float],
     averaged: bool,
 ) -> tuple[float, float]:
     """Score the point under all prefixes of an expansion; return their vote and the last score.
@@ -382,7 +388,7 @@ def prefix_votes(
         Slots of the supports of the expansion, in its order, int32; None: all supports.
     coefficients
         Coefficient of each support; doubles.
-    survived
+    votes
         Votes of each prefix, from the empty prefix on; doubles.
     averaged
         A prefix votes with its score instead of its sign. A sum within rounding of 0 is 0.

@@ -138,7 +138,7 @@ cdef class Batches(Steps):
         cdef Buffer by_class = buffer_of(classes.coefficients, b"d", PyBUF_ND)
         cdef Buffer factor = buffer_of(classes.coefficient_factors, b"d")
         cdef int i, c, k, n = <int>len(rows), n_classes = <int>len(classes.coefficient_factors)
-        cdef double margin = 0.0 if labels is None else classes.margin
+        cdef double margin = 0.0 if labels is None else classes.update_margin
         cdef bint over_rival = labels is None or classes.over_rival
         cdef bint repeats_may_update = labels is not None and classes.repeats_may_update
         cdef dict index_of = classes.index_of

@@ -264,6 +264,8 @@ cdef class Changes(Scores):
         self.check_slot(slot)
         if ratio != 0.0:
             self.check_slot(target)
+            if target == slot:
+                raise ValueError(f"support {slot} cannot be merged into itself")
             self.save_coefficients()
             coefficient[target] = self.sum_or_zero(coefficient[target], ratio * coefficient[slot])
         self.evict_slot(slot)

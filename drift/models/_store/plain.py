@@ -285,11 +285,17 @@ class ColumnStore:
         classes: ClassHypotheses,
     ) -> None:
         """Predict and learn rows, from ``len(predictions)`` on, up to the first that may update."""
-        index_of, coefficients, factors, calibration, margin, over_rival, repeats_may_update = (
-            classes
-        )
+        (
+            index_of,
+            coefficients,
+            factors,
+            calibration,
+            update_margin,
+            over_rival,
+            repeats_may_update,
+        ) = classes
         if labels is None:
-            margin, over_rival, repeats_may_update = 0.0, True, False
+            update_margin, over_rival, repeats_may_update = 0.0, True, False
         class_labels = list(index_of)
         scores, error_bounds = (array("d", bytes(8 * len(factors))) for _ in range(2))
         for i in range(len(predictions), len(rows)):
@@ -302,7 +308,7 @@ class ColumnStore:
             pairs = [(f * s, abs(f) * bound) for f, s, bound in terms]
             best = max(range(len(pairs)), key=lambda c: pairs[c][0], default=0)
             k = best if labels is None else index_of.get(labels[i], len(pairs))
-            if _may_update(pairs, k, margin, over_rival=over_rival):
+            if _may_update(pairs, k, update_margin, over_rival=over_rival):
                 break
             if repeats_may_update and self._may_be_support():
                 break
@@ -457,6 +463,8 @@ class ColumnStore:
         self._check_slot(slot)
         if ratio != 0.0:
             self._check_slot(target)
+            if target == slot:
+                raise ValueError(f"support {slot} cannot be merged into itself")
             self._coefficients[target] = sum_or_zero(
                 self._coefficients[target], ratio * self._coefficients[slot]
             )
@@ -586,7 +594,7 @@ def prefix_votes(
     store: ColumnStore,
     slots_by_age: Sequence[int] | None,
     coefficients: Sequence[float],
-    survived: Sequence[float],
+    votes: Sequence[float],
     averaged: bool,  # noqa: FBT001
 ) -> tuple[float, float]:
     """Score the point under all prefixes of an expansion; return their vote and the last score."""
@@ -597,16 +605,16 @@ def prefix_votes(
     if slots_by_age is not None:
         _check_buffer(slots_by_age, 0, "i")
     _check_buffer(coefficients, len(by_age))
-    _check_buffer(survived, len(by_age) + 1)
+    _check_buffer(votes, len(by_age) + 1)
     for slot in by_age:
         store._check_slot(slot)  # noqa: SLF001
-    for slot, coefficient, votes in zip(by_age, coefficients, survived[1:], strict=True):
+    for slot, coefficient, prefix_vote in zip(by_age, coefficients, votes[1:], strict=True):
         term = coefficient * kernels[slot]
         total += term
         magnitude += abs(term)
         score = 0.0 if abs(total) <= relative_tolerance * magnitude else total
-        vote += votes * (score if averaged else float(score > 0.0) - float(score < 0.0))
-        vote_magnitude += votes * magnitude
+        vote += prefix_vote * (score if averaged else float(score > 0.0) - float(score < 0.0))
+        vote_magnitude += prefix_vote * magnitude
     return (0.0 if averaged and abs(vote) <= relative_tolerance * vote_magnitude else vote), score
 
 

@@ -72,17 +72,17 @@ class SharedStore(Part):
         self._example_scores: Any = None  # of the example, and their error bounds
         self.example_content: Content | None = None
 
-    def make_room(self) -> None:
+    def reserve(self) -> None:
         """Have room in the arrays for all slots of the store."""
         more = self.store.capacity - len(self.users)
         if more > 0:
-            self.coefficients.make_room(0, self.store.capacity)
+            self.coefficients.reserve(0, self.store.capacity)
             self.users = np.pad(self.users, (0, more))
 
     def add_hypothesis(self) -> int:
         """Make room for one more hypothesis; return its index."""
         index = len(self.coefficients.matrix)
-        self.coefficients.make_room(index + 1, 0)
+        self.coefficients.reserve(index + 1, 0)
         self.changed = True
         return index
 
@@ -235,7 +235,7 @@ class SharedSupports(Part):
         shared = self._shared
         if shared.example_slot < 0:
             shared.example_slot = shared.store.add(x, 0.0)
-            shared.make_room()
+            shared.reserve()
         self._save_slot(shared.example_slot)
         shared.users[shared.example_slot] += 1
         shared.coefficients.matrix[self.index, shared.example_slot] = (

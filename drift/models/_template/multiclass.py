@@ -98,14 +98,14 @@ class MulticlassKernelClassifier(KernelModel):
 
         It need not cause an update, so `n_updates` need not change.
         """
-        self._prototypes.add(y)
+        self._prototypes.add_class(y)
 
     # --- what hooks call -----------------------------------------------------------------------
 
     def _add_support(self, x: Features, coefficients: dict[int, float]) -> int:
         """Make `x` the newest support, with coefficients by class index. Return its slot."""
         slot = self._supports.add(x, 0.0)
-        self._prototypes.put(slot, self._supports, coefficients)
+        self._prototypes.set_support(slot, self._supports, coefficients)
         return slot
 
     def _evict_support(self, i: int) -> int:
@@ -164,7 +164,7 @@ class MulticlassKernelClassifier(KernelModel):
     # --- labels and scores ---------------------------------------------------------------------
 
     def _decision(self, score: Any) -> Any:
-        return self._prototypes.by_label(score)
+        return self._prototypes.scores_by_label(score)
 
     def _check_labels(self, labels: Sequence[Label]) -> Any:
         check_classes(labels)

@@ -65,13 +65,13 @@ class Prototypes(Coefficients):
         """Class index of a label."""
         return self._index_by_label[label]
 
-    def add(self, label: Label) -> None:
+    def add_class(self, label: Label) -> None:
         """Add a class, whose prototype is zero."""
         self._index_by_label[label] = len(self.labels)
         self.labels.append(label)
         room = len(self.matrix)
         if len(self.labels) > room:
-            self.make_room(max(len(self.labels), room + room // 2), 0)
+            self.reserve(max(len(self.labels), room + room // 2), 0)
 
     def score_point(self, supports: SupportSet) -> Array:
         """Score the point. Scores within rounding of the best are set to the best."""
@@ -81,14 +81,19 @@ class Prototypes(Coefficients):
             scores[scores >= best - 2.0 * self.error_bounds.max()] = best
         return scores
 
-    def class_hypotheses(self, calibration: Calibration, margin: float) -> ClassHypotheses:
+    def class_hypotheses(self, calibration: Calibration, update_margin: float) -> ClassHypotheses:
         """Return what the store needs to learn a batch; it reads the matrix in place."""
         n = len(self.labels)
         return ClassHypotheses(
-            self._index_by_label, self.matrix[:n], np.ones(n), calibration, margin, over_rival=True
+            self._index_by_label,
+            self.matrix[:n],
+            np.ones(n),
+            calibration,
+            update_margin,
+            over_rival=True,
         )
 
-    def by_label(self, scores: Array) -> dict[Label, float]:
+    def scores_by_label(self, scores: Array) -> dict[Label, float]:
         """Score by label."""
         return dict(zip(self.labels, scores.tolist(), strict=True))
 
@@ -108,9 +113,9 @@ class Prototypes(Coefficients):
             error_bound += float(self.error_bounds[rival])
         return 0.0 if abs(margin) <= error_bound else margin, error_bound
 
-    def put(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
+    def set_support(self, slot: int, supports: SupportSet, coefficients: dict[int, float]) -> None:
         """Set the coefficients of a new support by class index; the index -1 is ignored."""
-        self.make_room(len(self.labels), supports.capacity)
+        self.reserve(len(self.labels), supports.capacity)
         supports.guard.save(self.matrix, slot)
         for c, coefficient in coefficients.items():
             if c >= 0:

@@ -168,8 +168,8 @@ class TwoOrMore(KernelClassifier, MulticlassKernelClassifier):
         signs = (1.0, -1.0) if self._positive_first else (-1.0, 1.0)
         for sign in signs if self._only_sign is None else (self._only_sign,):
             self._halves[len(self._prototypes)] = 0.5 * sign
-            self._prototypes.add(self._labels[sign > 0.0])
+            self._prototypes.add_class(self._labels[sign > 0.0])
         for i, slot in enumerate(self._supports.slots_by_age):
             coefficient = self._supports.coefficient(i)
             shares = {k: share * coefficient for k, share in self._halves.items()}
-            self._prototypes.put(slot, self._supports, shares)
+            self._prototypes.set_support(slot, self._supports, shares)
