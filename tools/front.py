@@ -37,9 +37,9 @@ the lowest error on a stream, chosen in hindsight among its *rivals*: all models
 scikit-learn and MOA that ran there. *Level*: less than half a point apart."""
 SHOWN = ("streams", "labels", "number", "rivals", "ahead", "by a point", "level", "behind")
 FEWER = """\
-With late labels [fewer rivals ran](docs/arena.md#labels-that-come-late). {} For the other
-forests, bagging and boosting the test [does not
-decide](docs/arena.md#against-forests-bagging-and-boosting), which does not make them equal."""
+{} That is with labels at once. For the other forests, bagging and boosting the test [does not
+decide](docs/arena.md#against-forests-bagging-and-boosting), which does not make them equal. With
+late labels [fewer rivals ran](docs/arena.md#labels-that-come-late)."""
 HELDOUT = f"""\
 **Held-out streams**, labels at once, errors in percent: the {{}} of real data, and each other on
 which the {OWN} is behind. *Of*: the number of rivals. Bold: lower by a point or more."""

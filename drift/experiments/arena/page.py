@@ -40,7 +40,7 @@ these a point or more. On {{level}} it is level, on {{behind}} it errs more."""
 _HEADLINE_LARGE = """\
 Where MOA's ensembles of 100 trees ran, on {number} of the streams, it is ahead on {ahead}, level on
 {level} and behind on {behind}."""
-_HEADLINE_REST = "On the others the best other might err less, had they run there."
+_HEADLINE_REST = "On the others one of these might have been better."
 _CONDITIONS = """\
 Labels come at once; all models have their defaults. On these streams each model has one run, of one
 seed. So differences of less than a point may be chance."""
@@ -92,9 +92,9 @@ _ABOUT_STRONG = f"""\
 The strongest rivals on tables, one by one: on held-out streams, labels at once. Errors in percent
 are means over the streams on which both ended. *Median*: of the differences, in points; negative if
 the {OWN} is better. *Holm*: the p-value of [a test](arena-errors.md#pairs), corrected for the
-number of models; a dash where so few streams cannot bring it below 0.05. Six streams can hardly do
-so: what the test leaves open need not be equal. *Time*: of an example, as a multiple of the
-{OWN}'s; the geometric mean over the streams on which both were timed on one machine."""
+number of models. With few streams it cannot be small, however much better one is: a dash where it
+cannot be below 0.05 at all, and with six streams hardly so. *Time*: of an example, as a multiple
+of the {OWN}'s; the geometric mean over the streams on which both were timed on one machine."""
 _ABOUT_HELD_OUT_LOSSES = """\
 These are losses on held-out streams. Those on [development streams](#development-streams) stand
 there. The greatest of all is on `{}`, by {:.0f} points, with labels {}."""
@@ -142,15 +142,15 @@ have run on. *Median*: of the differences of errors, in points, negative if the 
 *Wins*: on how many streams it is better."""
 _ABOUT_TEST = """\
 *Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of models in the table.
-A dash: over
-so few streams it cannot be below 0.05. Streams that share a generator are not independent, which
-makes it too low. Development streams have no p-values, as these would prove nothing."""
+A dash says that so few streams cannot bring it below 0.05. Streams that share a generator
+are not independent, which makes it too low. Development streams have no p-values, as these would
+prove nothing."""
 _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
-and memory. They are over the streams on which all models of a table were timed on one machine; of
-held-out streams these are mostly short or generated ones. So errors and ratios of times differ from
-those of [single rivals](#against-forests-bagging-and-boosting), each compared on all streams on
-which it ran. Models that were timed on fewer than half of the streams are left out."""
+and memory. A table is over the streams on which all of its models were timed on one machine: few of
+the held-out ones, and mostly short or generated ones. So errors and ratios of times differ from
+those of [single rivals](#against-forests-bagging-and-boosting), each of which is compared on all
+streams on which it ran. Models that were timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
