@@ -1058,6 +1058,17 @@ def test_an_example_is_added_that_is_not_the_point(make, other):
 
 
 @BOTH
+@pytest.mark.parametrize("i", [1, -2])
+def test_a_support_that_is_not_there_is_named(make, i):
+    store = make(Linear())
+    store.add({"a": 4.0}, 3.0)
+    for use in (store.slot, store.evict):
+        with pytest.raises(IndexError, match=f"support {i} of 1"):
+            use(i)
+    assert store.slots_by_age() == [0]
+
+
+@BOTH
 def test_the_nearest_support_may_be_opposite_and_is_never_the_support_itself(make):
     store = make(Linear())
     for x in ({"a": 4.0}, {"a": -2.0}, {"a": 1.0, "b": 1.0}):

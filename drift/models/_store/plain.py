@@ -333,6 +333,8 @@ class ColumnStore:
 
     def slot(self, i: int) -> int:
         """Return the slot of the `i`-th oldest support, from 0; negative: from the newest, -1."""
+        if not -len(self._slots_by_age) <= i < len(self._slots_by_age):
+            raise IndexError(f"support {i} of {len(self._slots_by_age)}")
         return self._slots_by_age[i]
 
     def slots_by_age(self) -> list[int]:
@@ -404,7 +406,7 @@ class ColumnStore:
 
     def _evict(self, i: int) -> int:
         """Evict a support within an update, which undoes what is left if a name's code raises."""
-        slot = self._slots_by_age[i]
+        slot = self.slot(i)
         self._last_score = None
         self._point_valid = False
         del self._slots_by_age[i], self._serials_by_age[i]
