@@ -850,12 +850,17 @@ def test_a_state_without_a_part_is_refused(make):
             type(store).restore(Linear(), None, damaged)
 
 
-@BOTH
-def test_a_buffer_of_another_type_is_refused(make):
+def of_two_supports(make):
     store = make(Linear())
     for value in (1.0, 2.0):
         store.add({"a": value}, 1.0)
     store.read({"a": 1.0})
+    return store
+
+
+@BOTH
+def test_a_buffer_of_another_type_is_refused(make):
+    store = of_two_supports(make)
     room, doubles = store.capacity, np.zeros(2)
     votes = plain.prefix_votes if isinstance(store, plain.ColumnStore) else prefix_votes
     for call in (
@@ -880,10 +885,7 @@ def test_a_buffer_of_another_type_is_refused(make):
 
 @BOTH
 def test_a_buffer_with_gaps_is_refused(make):
-    store = make(Linear())
-    for value in (1.0, 2.0):
-        store.add({"a": value}, 1.0)
-    store.read({"a": 1.0})
+    store = of_two_supports(make)
     room, doubles = store.capacity, np.zeros(2)
     for call in (
         lambda: store.set_coefficients(np.ones(2 * room)[::2]),

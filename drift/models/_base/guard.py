@@ -17,7 +17,7 @@ from operator import call
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Self
 
 __all__ = [
@@ -65,6 +65,14 @@ class Part:
     def __copy__(self) -> Self:
         """Copy deeply: two models must not learn into the same supports."""
         return copy.deepcopy(self)
+
+    def _set_attributes(
+        self, state: Mapping[str, Any], names: Mapping[str, str] | None = None
+    ) -> None:
+        """Set attributes from a stored state; `names` has those that are named otherwise in it."""
+        for name, value in state.items():
+            # Interns the name, as unpickling does by itself.
+            setattr(self, names.get(name, name) if names else name, value)
 
 
 class Kind(IntEnum):

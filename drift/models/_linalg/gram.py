@@ -41,11 +41,6 @@ _NEGLIGIBLE = 2.0**-36
 _UNIT = 2.0**-48
 
 
-def _set_attributes(part: Part, state: dict[str, Any]) -> None:
-    for name, value in state.items():
-        setattr(part, name, value)  # interns the name, as unpickling does by itself
-
-
 class InverseGram(Part):
     """``(ridge I + G)^{-1}`` over the supports, by their slots.
 
@@ -78,7 +73,7 @@ class InverseGram(Part):
         self._inserted = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        _set_attributes(self, state)
+        self._set_attributes(state)
         for name in ("_gram", "_inverse"):
             check_array(name, state[name], (self.capacity, self.capacity), fortran=True)
 
@@ -263,7 +258,7 @@ class GramFactor(Part):
         self._size = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        _set_attributes(self, state)
+        self._set_attributes(state)
         check_array("_lower", self._lower, (self.capacity, self.capacity), fortran=True)
         check_array("_lengths", self._lengths, (self.capacity,))
 

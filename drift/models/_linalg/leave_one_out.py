@@ -68,9 +68,7 @@ class LeaveOneOutScores(Part):
         return {"tie": self.relative_tolerance, **others}  # the name that stored models have
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            # Interns the name, as unpickling does by itself.
-            setattr(self, "relative_tolerance" if name == "tie" else name, value)
+        self._set_attributes(state, {"tie": "relative_tolerance"})
         rows, outputs = len(self._born), self.values.shape[-1]
         for name in ("values", "coefficients"):
             check_array(name, getattr(self, name), (rows, outputs))

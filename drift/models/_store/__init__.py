@@ -4,7 +4,7 @@
 ``constants``        Constants of both stores.
 ``refusals``         What both stores say where they refuse.
 ``check``            Checks of stored states: one is refused, or what is built is consistent.
-``precision``        The setting for columns of float32 or float64.
+``precision``        Columns of float32 or float64, and what their values are divided by.
 ``calibration``      Probabilities from scores.
 ``classes``          What a store needs to score several classes.
 ``stepped_model``    What a store asks of a model that learns.

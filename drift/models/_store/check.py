@@ -22,6 +22,7 @@ from drift.models._store.constants import (
     MIN_COEFFICIENT_FACTOR,
     SPARSE,
 )
+from drift.models._store.precision import power_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,16 +143,11 @@ def check_store(state: dict[str, Any], *, keeps_float64: bool = False) -> None:
     pairs = zip(state["scale"], state["squared"], strict=True)
     for slot, (divisor, squared_norm) in enumerate(pairs):
         _check(0.0 <= squared_norm <= LARGEST, "`squared` is out of range")
-        _check(slot in free or _divides(divisor, squared_norm), "`scale` does not fit `squared`")
+        # It is 1 if the kernel normalises examples.
+        fits = slot in free or divisor in {1.0, power_of_two(squared_norm)}
+        _check(fits, "`scale` does not fit `squared`")
     check_coefficients(state["weight"], state["factor"])
     _check_order(state, free)
-
-
-def _divides(divisor: float, squared_norm: float) -> bool:
-    """Whether a store may divide the values of a support with this squared norm by that."""
-    # The power of two above the norm; 1 if the kernel normalises examples, or the norm is 0.
-    above = (0.5, math.frexp(math.sqrt(squared_norm))[1] + 1)
-    return divisor == 1.0 or math.frexp(divisor) == above
 
 
 def check_coefficients(unscaled: Any, factor: Any) -> None:

@@ -28,6 +28,7 @@ from drift.models._store.constants import (
     MAX_FLOAT32_ZERO,
     SAME_EXAMPLE_TOLERANCE,
 )
+from drift.models._store.precision import power_of_two
 from drift.models._store.refusals import NO_POINT, finite_self_kernel, no_finite_value
 
 if TYPE_CHECKING:
@@ -363,7 +364,7 @@ class ColumnStore:
         present = {name: number(value) for name, value in x.items()}
         squared_norm = self._point[1]
         divisor = (
-            (math.sqrt(squared_norm) or 1.0) if self._unit_norm else _power_of_two(squared_norm)
+            (math.sqrt(squared_norm) or 1.0) if self._unit_norm else power_of_two(squared_norm)
         )
         # The compiled store, which may restore this state, drops values that round to 0.
         least = 0.0 if self.wide else MAX_FLOAT32_ZERO
@@ -520,7 +521,7 @@ class ColumnStore:
         ids, values, divisors, squared_norms = array("i"), array("d"), array("d"), array("d")
         for slot, columns in enumerate(self._features):
             squared_norm = max(self._squared_norms[slot], 0.0)  # -1 marks a free slot
-            divisor = 1.0 if self._unit_norm else _power_of_two(squared_norm)
+            divisor = 1.0 if self._unit_norm else power_of_two(squared_norm)
             divisor = 0.0 if self._squared_norms[slot] < 0.0 else divisor
             ids.extend(columns)
             values.extend(self._columns[j][slot] / divisor for j in columns)
@@ -629,11 +630,6 @@ def _check_buffer(values: Any, least: int, code: str = "d") -> None:
         raise ValueError("a buffer that is not contiguous")
     if len(given) < least:
         raise ValueError(f"a buffer of {len(given)} items, where {least} are needed")
-
-
-def _power_of_two(squared_norm: float) -> float:
-    """Return the compiled store's divisor of an example with this squared norm."""
-    return math.ldexp(1.0, math.frexp(math.sqrt(squared_norm))[1])
 
 
 def _may_update(

@@ -1,12 +1,13 @@
-"""The precision of the columns of new models: `drift.models.column_type`."""
+"""The precision of columns: that of new models, `drift.models.column_type`, and how to keep it."""
 
 from __future__ import annotations
 
+import math
 import os
 
 from drift.errors import ParameterError
 
-__all__ = ["column_type", "is_wide"]
+__all__ = ["column_type", "is_wide", "power_of_two"]
 
 _COLUMN_TYPES = ("float32", "float64")
 _column_type = "float32"
@@ -52,6 +53,15 @@ def column_type(name: str | None = None) -> str:
 def is_wide(wide: bool) -> bool:  # noqa: FBT001
     """Whether a new model has float64 columns, which it has if it asks for them itself."""
     return wide or _column_type == "float64"
+
+
+def power_of_two(squared_norm: float) -> float:
+    """Return what values are divided by that are not stored with unit norm.
+
+    It is the power of two above the norm, or 1 if that is 0: dividing by it rounds nothing, and
+    float32 cannot overflow.
+    """
+    return math.ldexp(1.0, math.frexp(math.sqrt(squared_norm))[1])
 
 
 column_type(os.environ.get("DRIFT_COLUMNS") or None)

@@ -33,10 +33,7 @@ class Stored(Part):
     def __setstate__(self, state: dict[str, Any]) -> None:
         check_format(f"this {type(self).__name__}", state.get("_format", FORMAT - 1))
         names = {stored: name for name, stored in self._stored_names.items()}
-        for name, value in state.items():
-            if name != "_format":
-                # Interns the name, as unpickling does by itself.
-                setattr(self, names.get(name, name), value)
+        self._set_attributes({n: value for n, value in state.items() if n != "_format"}, names)
 
 
 class Guarded(Stored):
