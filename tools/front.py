@@ -46,7 +46,10 @@ which the {OWN} is behind. *Of*: the number of rivals. Bold: lower by a point or
 BUILT = f"""\
 On the {{number}} **development** streams, which built the {OWN}, it is ahead on {{}}, level on {{}}
 and behind on {{}}: expect less on your data."""
-NAMES = "*PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's."
+NAMES = {
+    "PassiveAggressive": "*PassiveAggressive* is a kernel model of drift's.",
+    "PA": "*PA* is a linear model of River's.",
+}
 #: Marks rows where no strong rival has ended.
 WEAK = "†"
 
@@ -61,14 +64,16 @@ def block(standings: Standings) -> str:
     strong = [row for row in standings.pairs("held-out") if row["other"] in STRONG]
     is_weak = len(standings.contested(shown)) < len(shown)
     weak = f" {WEAK}: no forest, bagging or boosting ran there with labels at once." * is_weak
+    rows = "\n".join([TABLE, *rows_of(standings, shown)])
+    names = [about for name, about in NAMES.items() if f"| {name} |" in rows]
     parts = [
         filled(RESULT.format(**next(standing(standings, "held-out")))),
         filled(WORDS),
         stands(standings),
         filled(FEWER.format(verdict(strong))),
         filled(HELDOUT.format(len(real))),
-        "\n".join([TABLE, *rows_of(standings, shown)]),
-        filled(f"{NAMES}{weak}"),
+        rows,
+        filled(f"{' '.join(names)}{weak}"),
         filled(BUILT.format(*tally(standings.gaps_of(built)), number=len(built))),
     ]
     return "".join(f"\n{part}\n" for part in parts) + "\n"

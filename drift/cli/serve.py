@@ -25,7 +25,7 @@ class Serve(Learning):
     """
 
     shared = _settings.ServeOptions
-    #: What a worker sends, saves and measures by, and models of keys: `Replica` has none of it.
+    #: Options that `Replica` does not use: it sends and saves nothing, and has one model.
     unused = frozenset(
         {
             *("start", "predictions", "headers", "orphans", "events", "alarm_level"),

@@ -149,8 +149,8 @@ _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
 and memory. A table is over the streams on which all of its models were timed on one machine: few of
 the held-out ones, and mostly short or generated ones. So errors and ratios of times differ from
-those of [single rivals](#against-forests-bagging-and-boosting), each of which is compared on all
-streams on which it ran. Models that were timed on fewer than half of the streams are left out."""
+those of [single rivals](#against-forests-bagging-and-boosting), whose tables have all streams on
+which a rival ran. Models that were timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
