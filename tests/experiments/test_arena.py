@@ -25,6 +25,7 @@ from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import errors_of, page_of, verdict
+from drift.experiments.arena.retrained import Retrained
 from drift.experiments.arena.standings import Standings, error_after_delay, rows_after_delay, select
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
@@ -134,6 +135,20 @@ def test_models_learn(name, multiclass):
         for x, y in pairs:
             model.learn_one(x, y)
         assert model.predict_one(pairs[0][0]) in {0, 1, 2}
+
+
+def test_boosting_predicts_the_commonest_label_until_it_has_trained_on_two():
+    model = Retrained()
+    assert model.predict_one({"a": 1.0}) is None
+    for i, label in enumerate(["no", "yes", "yes", *5 * ["no"]]):  # it trains after 10 rows
+        model.learn_one({"a": float(i)}, label)
+        if i == 2:
+            assert model.predict_one({"a": 0.0}) == "yes"
+    assert model.predict_proba_one({"a": 1.0}) == {"no": 0.75, "yes": 0.25}
+    model = Retrained()
+    for i in range(30):  # with one label there is nothing to train on
+        model.learn_one({"a": float(i)}, "no")
+    assert model.predict_one({"a": 1.0}) == "no"
 
 
 def test_a_rate_for_texts_is_run_on_texts_alone():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +26,9 @@ _EARLY = {10, 25, 50, 100, 200, 500}  # rows after which it trains for the first
 class Retrained(base.Classifier):
     """scikit-learn's `HistGradientBoostingClassifier`, trained anew on the latest rows.
 
-    It trains after 10, 25, 50, 100, 200 and 500 rows, too. Texts are categories; what a row lacks
-    is missing, for which the trees have a branch.
+    It trains after 10, 25, 50, 100, 200 and 500 rows, too. Before it has trained on two labels it
+    predicts the commonest one. Texts are categories; what a row lacks is missing, for which the
+    trees have a branch.
 
     Parameters
     ----------
@@ -51,6 +52,7 @@ class Retrained(base.Classifier):
         self.window = window
         self._rows: deque[tuple[Features, Label]] = deque(maxlen=window)
         self._learnt = 0
+        self._labels: Counter[Label] = Counter()  # of all rows, by which it predicts untrained
         self._columns: dict[Any, dict[str, int]] = {}  # codes of a column's texts
         self._trained: Any = None
 
@@ -62,13 +64,14 @@ class Retrained(base.Classifier):
         """Keep a row, and train when it is time."""
         self._rows.append((x, y))
         self._learnt += 1
+        self._labels[y] += 1
         if self._learnt % self.every == 0 or self._learnt in _EARLY:
             self._train()
 
     def predict_proba_one(self, x: Features, **_: Any) -> dict[Label, float]:
-        """Return probabilities by label, empty before the first training."""
+        """Return probabilities by label; until the first training, how often each label came."""
         if self._trained is None:
-            return {}
+            return {y: count / self._learnt for y, count in self._labels.items()}
         [shares] = self._trained.predict_proba(self._matrix([x]))
         return dict(zip(self._trained.classes_.tolist(), shares.tolist(), strict=True))
 
