@@ -151,6 +151,18 @@ def test_boosting_predicts_the_commonest_label_until_it_has_trained_on_two():
     assert model.predict_one({"a": 1.0}) == "no"
 
 
+def test_boosting_keeps_its_trees_while_its_window_has_one_label():
+    model = Retrained(every=100, window=100)
+    for i in range(200):
+        model.learn_one({"a": float(i % 7), "b": 0.0}, i % 7 > 3)
+    for _ in range(100):
+        model.learn_one({"b": 0.0, "a": 6.0}, True)  # other columns, one label
+    assert [model.predict_one({"b": 0.0, "a": float(a)}) for a in (2, 6)] == [False, True]
+    for _ in range(100):
+        model.learn_one({"b": 0.0}, True)  # a column less
+    assert [model.predict_one({"a": float(a)}) for a in (2, 6)] == [False, True]
+
+
 def test_a_rate_for_texts_is_run_on_texts_alone():
     stream = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], "one")
     name = "logistic regression at rate 10"

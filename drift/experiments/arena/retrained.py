@@ -78,6 +78,9 @@ class Retrained(base.Classifier):
     def _train(self) -> None:
         with needing("scikit-learn", "baselines"):
             from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
+        labels = [y for _, y in self._rows]
+        if len(set(labels)) < 2:
+            return  # nothing to tell apart: the trees before stay, with their columns
         columns: dict[Any, set[str]] = {}
         for x, _ in self._rows:
             for name, value in x.items():
@@ -86,9 +89,6 @@ class Retrained(base.Classifier):
             name: {text: code for code, text in enumerate(sorted(texts)[:_CATEGORIES])}
             for name, texts in columns.items()
         }
-        labels = [y for _, y in self._rows]
-        if len(set(labels)) < 2:
-            return  # nothing to tell apart
         self._trained = HistGradientBoostingClassifier(
             categorical_features=[bool(texts) for texts in self._columns.values()], random_state=0
         )
