@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     Rows = list[tuple[dict[str, float], Any]]
 
 ROOT = Path(__file__).parents[1]
-#: Examples of the streams, as reading texts takes long.
-ROWS = ROOT / "results" / "ablation-rows"
 #: Where the files of the edits are.
 SOURCES = Path("drift", "models", "_tracker")
 BUDGET = 300
@@ -134,7 +132,9 @@ def build(edits: Iterable[Edit], folder: Path) -> None:
         raise SystemExit(done.stderr)
 
 
-def fresh(edits: Iterable[Edit], wanted: Iterable[tuple[str, int]]) -> Iterator[dict[str, Any]]:
+def fresh(
+    edits: Iterable[Edit], wanted: Iterable[tuple[str, int]], rows: Path
+) -> Iterator[dict[str, Any]]:
     """Yield runs of these streams and seeds, in another process with its own build."""
     streams: dict[int, list[str]] = {}
     for name, seed in wanted:
@@ -142,7 +142,7 @@ def fresh(edits: Iterable[Edit], wanted: Iterable[tuple[str, int]]) -> Iterator[
     with tempfile.TemporaryDirectory() as folder:
         build(edits, Path(folder))
         for seed, names in streams.items():
-            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(ROWS)]
+            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(rows)]
             command += ["--streams", *names, "--seeds", str(seed)]
             with subprocess.Popen(  # noqa: S603
                 command, cwd=folder, stdout=subprocess.PIPE, text=True
@@ -153,14 +153,14 @@ def fresh(edits: Iterable[Edit], wanted: Iterable[tuple[str, int]]) -> Iterator[
 
 
 def runs_of(
-    name: str, edits: Iterable[Edit], wanted: list[tuple[str, int]], output: Path
+    name: str, edits: Iterable[Edit], wanted: list[tuple[str, int]], output: Path, rows: Path
 ) -> Iterator[dict[str, Any]]:
     """Yield the runs of a change: those that are there, then those that are missing."""
     mark = fingerprint(edits)
     result = {(r["stream"], r["seed"]): r for r in runs_in(output) if r["sources"] == mark}
     yield from (result[key] for key in wanted if key in result)
     if missing := [key for key in wanted if key not in result]:
-        for one in fresh(edits, missing):
+        for one in fresh(edits, missing, rows):
             run = {"change": name, "sources": mark} | one
             with output.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(run) + "\n")
@@ -266,9 +266,11 @@ def main() -> None:
     )
     wanted = [(name, seed) for name in chosen.streams for seed in chosen.seeds]
     results = {}
-    for k, (name, edits) in enumerate(everything.items()):
-        print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)
-        results[name] = list(runs_of(name, edits, wanted, chosen.output))
+    # Builds share the examples, as reading texts takes long; another call reads them anew.
+    with tempfile.TemporaryDirectory() as rows:
+        for k, (name, edits) in enumerate(everything.items()):
+            print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)
+            results[name] = list(runs_of(name, edits, wanted, chosen.output, Path(rows)))
     text = table(results)
     chosen.output.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
     print(text)

@@ -96,10 +96,12 @@ def main() -> int:
             results[name] = run(name, settings)
             write_json(chosen.output, results)
         show_scenario(name, results[name])
-    if bars := [row for row in judged(results) if row["scenario"] in names]:
+    bars = [row for row in judged(results) if row["scenario"] in names]
+    if bars:
         show_table("To reach", bars)
     draw(results, chosen.figures or chosen.output.parent)
-    return int(any("failed" in results[name] for name in names))
+    missed = [row for row in bars if row["verdict"] is False and not chosen.quick]
+    return int(bool(missed) or any("failed" in results[name] for name in names))
 
 
 def draw(results: dict[str, Any], folder: Path) -> None:

@@ -107,9 +107,6 @@ _GENERATORS: dict[str, Callable[[], Examples]] = {
     "checkerboard": ARENA["checkerboard"].make,
 }
 
-#: Streams of categories, which trees get as texts: arrays have no zeros of theirs.
-TEXTS = {"a9a": ARENA["a9a"].make}
-
 #: Real streams, whole. The four of RCV1 go through one random permutation of the targets each.
 REAL: dict[str, Callable[[], Stream]] = {
     **{f"rcv1-{k}": lambda k=k: _rcv1(k) for k in range(4)},

@@ -152,7 +152,7 @@ def test_the_page_of_the_ablation_has_its_last_tables():
 def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     asked = []
 
-    def fresh(_edits, wanted):
+    def fresh(_edits, wanted, _rows):
         asked.append(list(wanted))
         yield from (ran(*key, 1.0) for key in wanted)
 
