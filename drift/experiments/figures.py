@@ -106,7 +106,7 @@ def error_against_cost(
         the Pareto front. Markers of models that are not drift's are hollow.
     """
     n = max(1, len(panels))
-    size = (6.0, 4.4 * n, n, 1) if narrow else (12.6, 6.4, 1, n)
+    size = (6.0, 5.4 * n, n, 1) if narrow else (12.6, 6.4, 1, n)
     figure, axes = panels_of(*size, sharey=True)
     least: dict[str, float] = {}
     for spot in (spot for panel in panels for spot in panel.spots):
@@ -120,11 +120,14 @@ def error_against_cost(
         for axes, panel in zip(axes, panels, strict=False)
         if panel.spots
     ]
-    axes[0].set_ylim(0.93 * lowest, None if every else limit)
+    # With room for a name above the highest.
+    axes[0].set_ylim(0.93 * lowest, min(limit, 1.12 * max(least.values(), default=lowest)))
     log_errors(axes[0])
     for left in axes if narrow else axes[:1]:
         left.set_ylabel("error (%)")
-    note = "line: Pareto front of error and cost; coloured: the six lowest errors; hollow: River's"
+    note = (
+        "line: Pareto front of error and cost; coloured: the six lowest errors; hollow: not drift's"
+    )
     far = [f"{name} {error:.1f}" for name, error in least.items() if error >= limit]
     note += f"\nabove the panels (%): {', '.join(far)}" if far else ""
     return finish(figure, title, axes, note=note, points=named)

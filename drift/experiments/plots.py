@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 from io import BytesIO
+from math import hypot
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ with needing("matplotlib", "plots"):
     import matplotlib as mpl
     from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
+    from matplotlib.path import Path
     from matplotlib.text import Text
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
     from matplotlib.transforms import Bbox
@@ -64,15 +66,13 @@ _MARKERS = "os^vDPX*"
 _PERCENT = (0.5, 1, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50)
 #: Ticks of a part of a logarithmic axis that has hardly any round ones.
 _EVEN = partial(MaxNLocator, 7, steps=[1, 2, 5, 10])
-#: How far right of its point a name is, in points, and which of its ends is there.
-_SIDES = {6: "left", -6: "right"}
-#: Where a name may be, in points from its point: right or left of it, the nearest first.
+#: Where a name may begin or end, in points from its point: right or left of it, the nearest first.
 _PLACES = sorted(
-    ((side, up) for side in _SIDES for up in range(-60, 61, 2)),
-    key=lambda place: (abs(place[1]) + 8 * (place[0] < 0), place[1]),
+    ((right, up) for right in (6, -6, 20, -20, 50, -50) for up in range(-80, 81, 2)),
+    key=lambda place: (hypot(*place) + 2 * (place[0] < 0), place[1]),
 )
 #: From how many points on a line leads from the name to its point.
-_FAR = 6
+_FAR = 9
 
 
 class Canvas(Figure):
@@ -255,7 +255,8 @@ def _name_points(
 ) -> None:
     """Write names beside points in a finished panel where they hide no other name and no point.
 
-    A name that finds no such place stays beside its point. A line leads from one that has gone far.
+    A name that finds no such place stays beside its point. A line leads from a far one to its
+    point, past other names and their points if a place allows it.
     """
     texts = [
         _beside(panel, text, (x, y), colour, panel.transData, line=True)
@@ -265,25 +266,30 @@ def _name_points(
     for text in texts:
         text.set_in_layout(False)  # the panel keeps its place
     figure.draw_without_rendering()  # gives the panels their places, beside what has been written
-    marker = 3 * figure.dpi / 72
+    point = figure.dpi / 72
     centres = panel.transData.transform([*others, *(text.xy for text in texts)])
-    hidden = [Bbox([centre - marker, centre + marker]) for centre in centres]
-    for text in texts:
-        boxes = {}  # without the line to the point
-        for side, end in _SIDES.items():
-            text.set(position=(side, 0), horizontalalignment=end)
-            boxes[side] = Text.get_window_extent(text)
+    hidden = [Bbox([centre - 3 * point, centre + 3 * point]) for centre in centres]
+    marks = hidden[len(others) :]
+    for text, at, mark in zip(texts, centres[len(others) :], list(marks), strict=True):
+        own = Text.get_window_extent(text)  # 6 points to the right, without the line to the point
+        crossed = [box for box in marks if not box.overlaps(mark)]
+        free = []
         for place in _PLACES:
-            text.set(position=place, horizontalalignment=_SIDES[place[0]])
-            box = boxes[place[0]].translated(0, place[1] * figure.dpi / 72)
+            right = place[0] - 6 - own.width / point * (place[0] < 0)
+            box = own.translated(right * point, place[1] * point)
             inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
             if inside and not box.count_overlaps(hidden):
-                break
+                free.append((place, box))
+                line = Path([at, (box.min + box.max) / 2])
+                if not any(line.intersects_bbox(other) for other in crossed):
+                    break
         else:
-            place = _PLACES[0]
-            text.set(position=place, horizontalalignment=_SIDES[place[0]])
-        text.arrow_patch.set_visible(abs(place[1]) > _FAR)
-        hidden.append(Text.get_window_extent(text))
+            free.append((_PLACES[0], own))
+            place, box = free[0]
+        text.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+        text.arrow_patch.set_visible(hypot(*place) > _FAR)
+        hidden.append(box)
+        marks.append(box)
 
 
 def _beside(  # noqa: PLR0913 - what stands where

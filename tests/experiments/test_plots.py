@@ -1,6 +1,8 @@
 import sys
 
 import pytest
+from matplotlib.path import Path
+from matplotlib.text import Text
 
 from drift.errors import MissingExtraError
 
@@ -101,6 +103,27 @@ def test_without_matplotlib_the_extra_is_named(missing, monkeypatch):
     monkeypatch.delitem(sys.modules, "drift.experiments.plots")
     with pytest.raises(MissingExtraError, match=r'pip install "\.\[plots\]"'):
         import drift.experiments.plots  # noqa: F401, PLC0415
+
+
+def test_names_of_points_hide_no_other_and_no_line_leads_through_one():
+    """Two baselines at the top left, and two models of one cost and error."""
+    figures = pytest.importorskip("drift.experiments.figures")
+    places = {"no change": (0.00063, 48.4), "majority": (0.00075, 44.5), "lr": (0.008, 10.7)}
+    places |= {"tree": (0.5, 20.0), "bagging": (0.5, 20.0), "tracker": (0.5, 8.7), "arf": (4, 9.1)}
+    spots = [
+        {"name": name, "curve": name, "drift": False, "cost": cost, "error": error}
+        for name, (cost, error) in places.items()
+    ]
+    figure = figures.error_against_cost("t", [figures.Panel("memory", spots)] * 2, every=True)
+    for panel in figure.axes:
+        boxes = {text.get_text(): Text.get_window_extent(text) for text in panel.texts}
+        assert boxes.keys() == places.keys()
+        for text in panel.texts:
+            own = boxes[text.get_text()]
+            others = [box for box in boxes.values() if box is not own]
+            line = Path([panel.transData.transform(text.xy), (own.min + own.max) / 2])
+            assert not own.count_overlaps(others)
+            assert not any(line.intersects_bbox(box) for box in others)
 
 
 @pytest.mark.parametrize("high", [8, 11, 40, 900, 90_000])
