@@ -11,7 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from drift.experiments.comparison.clock import lateness
-from drift.experiments.comparison.measures import COSTS, MEASURES, POSITIVE, RECOVERY
+from drift.experiments.comparison.measures import (
+    COSTS,
+    MEASURES,
+    POSITIVE,
+    RECOVERY,
+    with_both_errors,
+)
 from drift.experiments.comparison.tables import grouped, remarks, shown
 
 if TYPE_CHECKING:
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from drift.experiments.comparison.measures import Measure
     from drift.experiments.reproduction.setting import Reproduction
     from drift.experiments.results import Results
 
@@ -162,8 +169,12 @@ def compared(results: Results) -> RenderableType:
     measured = [name for name in (_RARE if rare else _COMPARED) if drifts or name != "recovery"]
     if all(row["positive"] is None for row in rows):
         measured = [name for name in measured if name not in POSITIVE]
+    measures = {name: _MEASURES[name] for name in measured}
+    if any(row["blind"] for row in runs):
+        measures = with_both_errors(measures)
+        measures.pop("kappa_temporal", None)  # it counts the rows before the first label, too
     columns += [
-        _Column(name, _MEASURES[name].heading, partial(_measured, name)) for name in measured
+        _Column(name, one.heading, partial(_measured, one, name)) for name, one in measures.items()
     ]
     table = _table(title, columns, shown(rows), group="stream")
     notes = [
@@ -172,8 +183,8 @@ def compared(results: Results) -> RenderableType:
     return Group(table, *[_plain(line, "yellow") for line in [*notes, *remarks(runs)]])
 
 
-def _measured(name: str, row: _Row) -> str:
-    return _MEASURES[name].text(row[name])
+def _measured(measure: Measure, name: str, row: _Row) -> str:
+    return measure.text(row[name])
 
 
 #: Columns of a paper's tables, as far as there are such numbers.

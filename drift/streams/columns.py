@@ -136,6 +136,8 @@ class Tally:
 
     #: Numbers and bools of a library, and texts that are plain numbers.
     numbers: int = 0
+    #: Spans of time among the numbers, each its seconds.
+    spans: int = 0
     bools: int = 0
     spelled: int = 0
     #: Times of a library, and how many of them that stand beside texts have a zone.
@@ -221,6 +223,7 @@ class Tally:
             self.texts[text_of(cell)] += 1
         elif _is_usable(value):
             self.numbers += 1
+            self.spans += isinstance(cell, dt.timedelta)
         else:
             self.texts[f"{value:g}"] += 1
 

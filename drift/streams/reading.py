@@ -514,12 +514,14 @@ class _Reader:
         if "delay" not in clocks:
             return None
         name, delays = self.roles.clocks["delay"], clocks["delay"]
-        if decisions[name].kind == "time":
-            if "moment" not in clocks:
-                raise ParameterError(
-                    f"{self.source.name}: {name} has times at which labels come: name the column "
-                    "of the rows' own times, too (moment=, --moment)"
-                )
+        is_time = decisions[name].kind == "time"
+        if "moment" not in clocks and (is_time or self.tallies[name].spans):
+            what = "times at which labels come" if is_time else "spans of time"
+            raise ParameterError(
+                f"{self.source.name}: {name} has {what}: name the column of the rows' own times, "
+                "too (moment=, --moment)"
+            )
+        if is_time:
             delays = delays - clocks["moment"]
         wrong = np.flatnonzero(delays < 0)
         if len(wrong):

@@ -109,14 +109,20 @@ def test_a_run_that_no_label_comes_in_time_for_says_so():
         assert "no label comes before the last row" in row["message"]
 
 
-def test_errors_without_the_rows_before_any_label_by_hand():
+def test_both_errors_of_late_labels_by_hand():
     """The baselines get the last two of seven rows wrong, whose class has changed."""
     examples = [({"a": 1.0}, i < 8) for i in range(10)]
-    first, second = remarks(compare(LBP(), examples, delay=3, jobs=1).rows("runs"))
-    assert "2 of 9 rows came before the first label: mistakes of every model, 22.22" in first
-    assert second.startswith("errors without these: ")
-    assert "no change 28.57 %" in second
-    assert "majority 28.57 %" in second
+    results = compare(LBP(), examples, delay=3, jobs=1)
+    for run in results.rows("runs")[1:]:
+        assert (run["error"], run["error_after_label"]) == pytest.approx((4 / 9, 2 / 7))
+    rows, whole, cited = remarks(results.rows("runs"))
+    assert rows == "stream: 2 rows came before the first label"
+    assert whole.startswith("'all rows' counts these as mistakes of every model")
+    assert cited.startswith("'after label' leaves them out")
+    folds = compare(LBP(), examples, delay=3, folds=4, jobs=1).rows("runs")
+    blind = [run["blind"] for run in folds]
+    few = f"stream: in each fold {min(blind)} to {max(blind)} rows came before the first label"
+    assert next(remarks(folds)) == few
 
 
 @pytest.mark.parametrize("delay", [None, 1, 5, 13])

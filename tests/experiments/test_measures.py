@@ -221,6 +221,7 @@ def test_recovery_is_the_mean_over_drifts_those_without_one_included():
         {"row": 300, "before": 0.1, "rows": 500, "recovered": False, "excess": 99.0},
     ]
     shared = {"stream": "s", "seed": None, "fold": None, "windows": [], "error": 0.2}
+    shared |= {"rows": 5, "unpredicted": 0, "blind": 0, "mistakes": 1}
     records = [shared | {"model": name, "drifts_met": drifts} for name in ("it", "no change")]
     row, idle = run_rows(records)
     assert (row["recovery"], row["unrecovered"]) == (200.0, 1)

@@ -81,6 +81,15 @@ def test_the_page_says_what_the_records_say(text):
     assert rows[:2] == ["no change", "&lt;no&gt;"]
 
 
+def test_with_late_labels_the_page_cites_the_error_after_the_first_label():
+    # Rows 1 to 10 come before a label. Of the other 189 no change is wrong on 11, yes on 100.
+    text = report(compare({"yes": Always(True)}, STREAM, delay=11, windows=4, jobs=1))
+    lead = "no change, which repeats the last label, has the lowest error after the first label, "
+    assert f"On stream (200 rows) {lead}5.82 %; yes has 52.91 %." in text
+    [row] = re.findall(r'<th scope="row" data-value="no change">no change</th>(.*)</tr>', text)[:1]
+    assert re.findall(r">([\d.]+)</td>", row)[:2] == ["10.55", "5.82"]
+
+
 def test_a_model_may_have_the_name_of_a_setting():
     text = report(compare({"windows": Always(True)}, STREAM, windows=4, jobs=1))
     assert "<dt>windows</dt><dd>4</dd>" in text

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,7 @@ __all__ = [
     "Positive",
     "measure",
     "recoveries",
+    "with_both_errors",
 ]
 
 #: River's, whose functions have no types.
@@ -73,6 +74,15 @@ POSITIVE = {
 COSTS = {
     "microseconds": Measure("µs/row", "time an example (µs)", digits=1),
     "memory": Measure("MB", "memory (MB)", 1e-6, 2),
+}
+#: The errors of a run whose first rows came before the first label.
+_BOTH_ERRORS = {
+    "error": Measure(
+        "error %\nall rows", "error, rows before the first label as mistakes (%)", 100, 2
+    ),
+    "error_after_label": Measure(
+        "error %\nafter label", "error of the rows after the first label (%)", 100, 2
+    ),
 }
 THRESHOLD = Measure("threshold", "probability from which a row is said to be positive")
 RECOVERY = Measure(
@@ -166,6 +176,20 @@ def measure(outcome: Outcome) -> dict[str, float | None]:
     if outcome.positive is not None:
         values |= _of_positive(outcome.positive)
     return values
+
+
+def with_both_errors(measures: Mapping[str, Measure]) -> dict[str, Measure]:
+    """Return measures with the error over all rows, and that over the rows after the first label.
+
+    Parameters
+    ----------
+    measures
+        By name, ``error`` among them.
+    """
+    both: dict[str, Measure] = {}
+    for name, measure in measures.items():
+        both |= _BOTH_ERRORS if name == "error" else {name: measure}
+    return both
 
 
 def _number(value: Any) -> float | None:

@@ -42,14 +42,14 @@ BASELINES = ("no change", "majority")
 RUN = ("model", "stream", "seed", "fold")
 RUNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
-    *("blind", "mistakes", *MEASURES, "headline", "positive", *POSITIVE, "threshold"),
-    *("recovery", "unrecovered", *COSTS),
+    *("blind", "mistakes", "error_after_label", *MEASURES, "headline", "positive", *POSITIVE),
+    *("threshold", "recovery", "unrecovered", *COSTS),
 )
 WINDOWS = (*RUN, "start", "stop", "rows", "unpredicted", *MEASURES, *POSITIVE, *COSTS)
 RECOVERIES = (*RUN, "row", "before", "rows", "recovered", "excess")
 SUMMARY = (
     *("stream", "model", "headline", "positive", "runs", "status", "rows", "unpredicted"),
-    *("blind", *MEASURES, *POSITIVE, "threshold", "recovery", *COSTS),
+    *("blind", "error_after_label", *MEASURES, *POSITIVE, "threshold", "recovery", *COSTS),
 )
 
 
@@ -69,6 +69,7 @@ def run_rows(records: Sequence[Record]) -> list[Record]:
         rows.append(
             {name: record.get(name) for name in RUNS}
             | _against(record, errors)
+            | {"error_after_label": _error_after_label(record)}
             | {"recovery": mean(drift["rows"] for drift in drifts)}
             | {"unrecovered": None if record["model"] in BASELINES else never}
         )
@@ -159,19 +160,16 @@ def remarks(rows: Sequence[Record]) -> Iterator[str]:
     rows
         As from `run_rows`.
     """
-    late = [row for row in rows if row["blind"]]
-    for (blind, n, stream), group in grouped(late, "blind", "rows", "stream").items():
-        yield (
-            f"{stream}: {blind:,} of {counted(n, 'row')} came before the first label: mistakes of "
-            f"every model, {100 * blind / n:.2f} points of each error"
-        )
-        errors = {
-            model: mean(_error_of_the_rest(row) for row in runs)
-            for (model,), runs in grouped(group, "model").items()
-        }
-        known = [f"{model} {100 * e:.2f} %" for model, e in errors.items() if e is not None]
-        if known:
-            yield f"errors without these: {', '.join(known)}"
+    for (stream,), group in grouped(rows, "stream").items():
+        # A run that ended early has not met all of them.
+        blind = [max(row["blind"] for row in fold) for fold in grouped(group, "fold").values()]
+        few, many = min(blind), max(blind)
+        who = counted(few, "row") if few == many else f"in each fold {few:,} to {many:,} rows"
+        if many:
+            yield f"{stream}: {who} came before the first label"
+    if any(row["blind"] for row in rows):
+        yield "'all rows' counts these as mistakes of every model: compare delays by it"
+        yield "'after label' leaves them out, as kappa, AUC and log loss do: cite this error"
     silent = [row for row in rows if row["unpredicted"]]
     for (unpredicted, n), group in grouped(silent, "unpredicted", "rows").items():
         who = ", ".join(dict.fromkeys(row["model"] for row in group))
@@ -183,10 +181,10 @@ def remarks(rows: Sequence[Record]) -> Iterator[str]:
         yield f"{who} on {stream}: {status} ({why})"
 
 
-def _error_of_the_rest(row: Record) -> float | None:
+def _error_after_label(record: Record) -> float | None:
     """Error over the rows that came when a label was known."""
-    rest = row["rows"] - row["unpredicted"] - row["blind"]
-    return (row["mistakes"] - row["blind"]) / rest if rest and row["status"] == "ok" else None
+    rest = record["rows"] - record["unpredicted"] - record["blind"]
+    return (record["mistakes"] - record["blind"]) / rest if rest else None
 
 
 def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:

@@ -25,6 +25,7 @@ from drift.experiments.comparison.measures import (
     POSITIVE,
     RECOVERY,
     THRESHOLD,
+    with_both_errors,
 )
 from drift.experiments.comparison.predictions import sampled
 from drift.experiments.comparison.tables import BASELINES, grouped, mean, remarks, shown
@@ -51,8 +52,9 @@ _BASELINES = {
 }
 _HOW = """\
 Times are of the processor, of predicting and learning one example; memory is the model's largest.
-All rows count but the first, whatever the delay: one that is predicted before any label came is a
-mistake of every model, and is left out of all other measures and of the curves. AUC and average
+All rows count but the first, whatever the delay. Those that are predicted before any label came are
+mistakes of every model in the error of all rows and in the kappas against a baseline; all other
+measures and the curves leave them out. AUC and average
 precision are of all rows at once, as scikit-learn computes them. Log loss is in nats, of
 probabilities clipped to [1e-15, 1 - 1e-15]; a label without a probability counts as 1e-15, where
 River's CrossEntropy counts no loss. No change repeats the last label that came, majority predicts
@@ -152,6 +154,7 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
                 "dash": look[1] if look else _BASELINES[row["model"]][1] if baseline else "solid",
                 "whole": row["status"] == "ok",
                 "value": row[headline],
+                "cited": row["error_after_label" if headline == "error" else headline],
                 "cost": row["microseconds"],
                 "windows": {
                     measure: [
@@ -179,20 +182,25 @@ def _rows(results: Results, stream: str) -> list[Record]:
 
 
 def _lead(stream: Mapping[str, Any]) -> str:
-    known = [model for model in stream["models"] if model["whole"] and model["value"] is not None]
+    known = [model for model in stream["models"] if model["whole"] and model["cited"] is not None]
     if not known:
         return f"No model has a result on {stream['name']}."
     measure = MEASURES[stream["headline"]]
     leaders = [model for model in known if not model["baseline"]][:2]
     baseline = [model for model in known if model["baseline"]][:1]
-    values = {model["name"]: model["value"] for model in [known[0], *leaders, *baseline]}
-    best = f"the {'lowest' if measure.falling else 'highest'} {_noun(stream)}, "
+    values = {model["name"]: model["cited"] for model in [known[0], *leaders, *baseline]}
+    best = f"the {'lowest' if measure.falling else 'highest'} {_noun(stream)}{_after(stream)}, "
     unit = " %" if measure.factor == 100 else ""
     parts: list[str] = []
     for name, value in values.items():
         about = _BASELINES[name][0] if name in _BASELINES else ""
         parts.append(f"{name}{about} has {'' if parts else best}{measure.text(value)}{unit}")
     return f"On {stream['name']} ({counted(stream['rows'], 'row')}) {'; '.join(parts)}."
+
+
+def _after(stream: Mapping[str, Any]) -> str:
+    late = any(model["cited"] != model["value"] for model in stream["models"])
+    return " after the first label" if late else ""
 
 
 def _noun(stream: Mapping[str, Any]) -> str:
@@ -333,6 +341,8 @@ def _summary(results: Results, stream: Mapping[str, Any]) -> str:
     columns = [_Column("model", "model")]
     positive = stream["positive"] is not None
     measures = _measures(stream["headline"], positive=positive)
+    if any(row["blind"] for row in rows):
+        measures = with_both_errors(measures)
     columns += [_measured(key, measure) for key, measure in measures.items()]
     if stream["drifts"]:
         columns.insert(1 + list(measures).index("microseconds"), _measured("recovery", RECOVERY))
