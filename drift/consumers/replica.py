@@ -216,6 +216,7 @@ class Replica:
         self.codec = JsonCodec() if codec is None else codec
         refuse_keyed(self.codec, "serving")
         prepare_folder(folder, options, self.codec)
+        folder.follows = True
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None, alarm_level=0)
         self.claim_id = ClaimName(options.topic, options.partition)

@@ -523,6 +523,27 @@ def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
         one.step(0)
 
 
+@pytest.mark.parametrize(
+    ("identity", "configuration", "remedy"),
+    [
+        ({"group": "h"}, {}, "Give the group of the checkpoint"),
+        ({"topic_id": "8"}, {}, "give the broker of the workers"),
+        ({"topic_id": "8", "group": "h"}, {}, "give the broker of the workers"),
+        ({}, {"budget": 5}, "Use the checkpoint's, which the worker's file has"),
+        ({}, {"codec": "Csv"}, "Use the checkpoint's, which the worker's file has"),
+    ],
+)
+def test_what_a_replica_refuses_is_not_its_to_accept(tmp_path, identity, configuration, remedy):
+    folder = CheckpointFolder(tmp_path, {"budget": 4, "codec": "JsonCodec"} | configuration)
+    Worker(folder, LBP(9), worker_options()).save()
+    one = replica(CheckpointFolder(tmp_path, {"budget": 4}), Source(plain_logs()), worker_options())
+    one._consumer.ids = {"topic_id": "7", "group": "g"} | identity
+    one._identity = one._consumer.identity
+    with pytest.raises(CheckpointError, match=remedy) as refusal:
+        one.step(0)
+    assert "adopt" not in str(refusal.value)
+
+
 def test_a_checkpoint_with_a_shadow_is_refused_beside_a_threshold(tmp_path):
     folder = CheckpointFolder(tmp_path)
     worker = Worker(folder, LBP(9), worker_options())
