@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drift._late import with_late_labels
+from drift._late import keeps_tickets, with_late_labels
 from drift._options import check_options, option
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
@@ -413,7 +413,7 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
 
         Explainer(model)  # refuses a model without probabilities
     prepare_folder(folder, options, codec)
-    if is_keyed(codec) and getattr(model, "late", False):
+    if is_keyed(codec) and keeps_tickets(model):
         raise ParameterError("where each key has a model labels come at once: leave late=True out")
     if options.labels:
         model = with_late_labels(model)

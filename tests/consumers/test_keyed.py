@@ -660,6 +660,8 @@ def test_what_takes_one_model_refuses_keys(tmp_path):
         prepared(LBP(3), objects, options, codec)
     with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):
         prepared(Tracker(3, late=True), folder, options, codec)
+    with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):
+        prepared(preprocessing.StandardScaler() | Tracker(3, late=True), folder, options, codec)
     with pytest.raises(ParameterError, match="a shadow takes one model, and each key has one"):
         prepared_shadow(LBP(3), folder, options, codec)
     with pytest.raises(ParameterError, match="a history takes one model"):

@@ -1,7 +1,9 @@
 """A replica has its worker's model, in whatever order records come here and there."""
 
+import copy
 import json
 import math
+import pickle
 import random
 from time import monotonic
 from types import SimpleNamespace
@@ -9,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river import compose, preprocessing
+from river import preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers import join as join_module
@@ -17,17 +19,17 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.options import final_step
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
-    ConsumerError,
     ParameterError,
     UnavailableError,
 )
-from drift.models import LBP, MIRA, Tracker
+from drift.models import LBP, MIRA, Threshold, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN, logs, messages
 from tests.consumers.stepping import close, learner_of, until
@@ -589,12 +591,21 @@ def test_a_folder_that_is_away_for_a_moment_is_looked_at_again(tmp_path, monkeyp
     assert (one.trouble, one.starts) == (None, 1)
 
 
-def test_models_that_note_what_others_ask_of_them_are_refused():
-    pipeline = compose.Pipeline(preprocessing.StandardScaler(), Tracker(9, late=True))
-    with pytest.raises(ConsumerError, match="learn with late=False"):
-        module._check_served(pipeline)
-    module._check_served(Tracker(9, late=True))
-    module._check_served(compose.Pipeline(preprocessing.StandardScaler(), Tracker(9)))
+@pytest.mark.parametrize("wrap", [lambda model: model, Threshold], ids=["alone", "threshold"])
+def test_to_ask_a_pipeline_for_late_labels_changes_nothing_in_it(tmp_path, wrap):
+    options = worker_options(**LATE)
+    model = preprocessing.StandardScaler() | wrap(Tracker(9, late=True))
+    folder = CheckpointFolder(tmp_path, options.settings(), allow_pickle=True)
+    worker = Worker(folder, model, options)
+    worker.learner.start(dict.fromkeys(plain_logs(), 0))
+    worker.save()
+    one = replica(CheckpointFolder(tmp_path, allow_pickle=True), Source(plain_logs()), options)
+    settle(one)
+    served = one._serving.learner.model
+    before = copy.deepcopy(served)
+    one.answer({"a": 0.25})
+    assert pickle.dumps(final_step(served)) == pickle.dumps(final_step(before))
+    assert vars(served["StandardScaler"]) == vars(before["StandardScaler"])
 
 
 def test_a_codec_without_labels_is_refused(tmp_path):
