@@ -303,7 +303,8 @@ class JsonCodec:
         nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
         #: Paths among the features that are none.
-        self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
+        without = {*others, *self.drop, *self._headers}
+        self._without = {path for path in without if path.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
         self._loads, self._dumps = library()
 

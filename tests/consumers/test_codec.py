@@ -465,6 +465,14 @@ def test_a_label_among_the_features_is_none_of_them(make):
     assert made.decode(b'{"row.y": true, "row": {"a": 1}}') == Example({"a": 1}, label=True)
 
 
+def test_headers_of_the_messages_of_labels_are_no_features(make):
+    """Or the one with the label would give it away, in a message of features that has it."""
+    made = make(label="y", id="n", labels={"id": "header:n", "label": "header:y"}, one_hot=True)
+    headers = [("n", b"7"), ("y", b"true")]
+    assert made.decode(b'{"a": 1.5, "n": 7}', headers) == Example({"a": 1.5}, id=7)
+    assert made.decode_label(b"{}", headers) == Example({}, True, "7")
+
+
 @pytest.mark.parametrize("entries", [b'"a.b": 1, "a": {"b": 2}', b'"a": {"b": 2}, "a.b": 1'])
 def test_a_feature_of_two_values_is_refused_in_any_order(make, entries):
     with pytest.raises(MessageError, match=r"features\['a.b'\] comes twice"):
