@@ -132,6 +132,8 @@ class Option:
             wanted = filter(None, ["a list" * self.many, self.wanted()])
             raise ParameterError(f"{where} must be {', each '.join(wanted)}, not {value!r:.80}")
         for one in values:
+            if one == "" and self.kind in {str, Path} and self.default != "":
+                raise ParameterError(f"{where} must not be empty")
             if self.choices:
                 check_choice(where, one, self.choices)
             if self.bounds() and not (
@@ -149,7 +151,7 @@ class Option:
 
     def made(self, value: Any) -> Any:
         """Return what the dataclass has for a file's value; one that it cannot have as it is."""
-        if self.kind is Path and isinstance(value, str):
+        if self.kind is Path and isinstance(value, str) and value:  # "" would be where one is
             return Path(value)
         if self.duration and isinstance(value, str):
             seconds = seconds_of(value)
@@ -162,7 +164,7 @@ class Option:
             known: dict[str, bool] = {"true": True, "false": False}
             return known.get(text, int(text) if _WHOLE.fullmatch(text) else text)
         value = self.made(text)
-        return self.kind(value) if value is text else value
+        return self.kind(value) if value is text and self.kind is not Path else value
 
     def _is_kind(self, value: object) -> bool:
         wider: dict[type, Any] = {int: Integral, float: Real, Path: (str, Path)}
@@ -381,7 +383,7 @@ def _refuse_elsewhere(key: str, table: str, home: str, options: Iterable[Option]
 
 
 def _missing(options: Iterable[Option], values: Mapping[str, Any]) -> list[Option]:
-    return [one for one in options if one.required and values.get(one.name) in {None, ""}]
+    return [one for one in options if one.required and values.get(one.name) is None]
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -65,8 +65,8 @@ def test_a_table_makes_the_dataclass_by_the_names_of_the_file():
         ({"loud": 1}, "[job] loud must be true or false, not 1"),
         ({"folder": 1}, "[job] folder must be a path in quotes, not 1"),
         ({"from": "latst"}, "[job] from cannot be 'latst': did you mean 'latest'?"),
-        ({"group": ""}, "[job] lacks group"),
-        ({"group": "", "topic": ""}, "[job] lacks topic and group"),
+        ({"group": ""}, "[job] group must not be empty"),
+        ({"folder": ""}, "[job] folder must not be empty"),
     ],
 )
 def test_what_a_file_cannot_say_is_refused_by_its_name(table, message):

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LONGEST",
     "check_kind",
-    "count_keys",
     "diagnosis",
     "found_at",
     "is_deeper",
@@ -42,7 +41,7 @@ __all__ = [
     "plain",
     "put_at",
     "quoted",
-    "repeated",
+    "refuse_repeated",
     "stated",
 ]
 
@@ -132,22 +131,60 @@ def is_deeper(value: bytes, limit: int) -> bool:
     return max(accumulate(1 if bracket in b"[{" else -1 for bracket in brackets), default=0) > limit
 
 
-def count_keys(tree: Any) -> int:
-    """Return the number of keys of all objects in a tree, which is no deeper than was checked.
+def refuse_repeated(value: bytes, tree: Any) -> None:
+    """Refuse valid JSON with a key that comes twice in one object, which a dict cannot show.
 
-    >>> count_keys([{"a": {"b": 1}}, 2])
-    2
+    The colons of a tree are those after its keys and those in its texts: JSON has more of them
+    where a key has replaced another one.
+
+    >>> refuse_repeated(b'{"a": {"b": 3, "c": "7:30"}}', {"a": {"b": 3, "c": "7:30"}})
+    >>> refuse_repeated(b'{"a": {"b": 1, "c": 2, "b": 3}}', {"a": {"b": 3, "c": 2}})
+    Traceback (most recent call last):
+    drift.errors.MessageError: value has 'b' twice in an object: send it once
     """
-    if type(tree) is dict:
-        inner = sum(count_keys(value) for value in tree.values() if type(value) in {dict, list})
-        return len(tree) + inner
-    return sum(map(count_keys, tree)) if type(tree) is list else 0
+    colons = value.count(b":")
+    if b"\\" not in value or b"\\u003" not in value:  # as a colon may be written
+        if type(tree) is dict:
+            # Nearly every message ends here, which takes less than to walk through it all.
+            count = len(tree)
+            if count < colons:
+                for part in tree.values():
+                    kind = type(part)
+                    if kind is dict:
+                        count += len(part)
+                    elif kind is str:
+                        count += part.count(":")
+            if count == colons:
+                return
+        if _colons(tree) == colons:
+            return
+    if (name := _repeated(value)) is not None:
+        raise MessageError("value", f"has {quoted(name)} twice in an object: send it once")
 
 
-def repeated(value: bytes) -> str | None:
+def _colons(tree: Any) -> int:
+    """Count the colons of a tree as JSON.
+
+    >>> _colons({"time": "7:30", "more": [{"a:": "a:b:c"}]})
+    7
+    """
+    count, left = 0, [tree]
+    while left:
+        part = left.pop()
+        if type(part) is str:
+            count += part.count(":")
+        elif type(part) is dict:
+            count += len(part) + "".join(part).count(":")
+            left += part.values()
+        elif type(part) is list:
+            left += part
+    return count
+
+
+def _repeated(value: bytes) -> str | None:
     """Return a key that comes twice in an object of valid JSON; None without.
 
-    >>> repeated(b'{"a": {"b": 1, "c": 2, "b": 3}}'), repeated(b'[{"a": 1}, {"a": "a:a"}]')
+    >>> _repeated(b'{"a": {"b": 1, "c": 2, "b": 3}}'), _repeated(b'[{"a": 1}, {"a": "a:a"}]')
     ('b', None)
     """
     duplicates: list[str] = []

@@ -23,7 +23,7 @@ a feature that is an array                             refused
 ``features`` is ``{}``                                 learnt
 an object without features: all of its fields are      refused; learnt with `allow_empty`
 null, dropped or named otherwise
-a key that comes twice in one object                   the last one counts
+a key that comes twice in one object                   refused
 fields of other names                                  ignored
 ``label`` absent or null                               predicted only; refused with `require_label`
 ``label`` a bool, an integer, a string                 kept
@@ -52,7 +52,6 @@ from drift._options import check_options, from_table, option
 from drift.consumers._json import (
     LONGEST,
     check_kind,
-    count_keys,
     diagnosis,
     found_at,
     is_deeper,
@@ -64,14 +63,14 @@ from drift.consumers._json import (
     plain,
     put_at,
     quoted,
-    repeated,
+    refuse_repeated,
     stated,
 )
 from drift.consumers.skip import HEADER, TOMBSTONE, Rule, header, literal
 from drift.errors import MessageError, ParameterError, SkippedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from drift.consumers.records import Headers
     from drift.types import Features, Label
@@ -98,6 +97,12 @@ def schema_id(value: bytes) -> int | None:
     (7, None)
     """
     return int.from_bytes(value[1:5], "big") if len(value) >= 5 and not value[0] else None
+
+
+def _twice(names: Iterable[str], where: str) -> MessageError:
+    """Return the refusal of features of which two have the same name."""
+    [(name, _)] = Counter(names).most_common(1)
+    return MessageError(f"features[{quoted(name)}]", f"comes twice, {where}: rename one")
 
 
 class Example(NamedTuple):
@@ -298,7 +303,8 @@ class JsonCodec:
         nested = any("." in path for path in every if path)
         self._found: Any = found_at if nested else dict.get  # which is faster
         #: Paths among the features that are none.
-        self._without = {o for o in others | set(self.drop) if o.startswith(self._prefix)}
+        without = {*others, *self.drop, *self._headers}
+        self._without = {path for path in without if path.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
         self._loads, self._dumps = library()
 
@@ -370,7 +376,7 @@ class JsonCodec:
         """Return the examples of a request for predictions, and whether it is a list.
 
         Each is JSON as for `decode`, also if the codec is a `SchemaCodec`; label, weight and
-        timestamp are ignored. A duplicate key in an object is refused.
+        timestamp are ignored.
 
         Raises
         ------
@@ -388,8 +394,6 @@ class JsonCodec:
         """
         self._refuse_size(len(value))
         tree = JsonCodec._parse(self, value)
-        if value.count(b":") != count_keys(tree) and (name := repeated(value)) is not None:
-            raise MessageError("value", f"has {quoted(name)} twice in an object: send it once")
         if type(tree) is not list:
             return [self._question(tree)], False
         examples = []
@@ -516,10 +520,8 @@ class JsonCodec:
             entries = list(self._flat(features))
             flat = dict(entries)
             if len(flat) < len(entries):
-                names = Counter(name for name, _ in entries)
-                twice = quoted(names.most_common(1)[0][0])
-                what = "comes twice, in an object and under this name: rename one"
-                raise MessageError(f"features[{twice}]", what) from None
+                names = (name for name, _ in entries)
+                raise _twice(names, "in an object and under this name") from None
             return self._usable(flat)
         return self._usable(features) if self.one_hot else features
 
@@ -577,7 +579,7 @@ class JsonCodec:
         if len(value) > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
             raise MessageError("value", f"is nested deeper than {MAX_DEPTH}: {self._shape()}")
         try:
-            return self._loads(value)
+            tree = self._loads(value)
         except ValueError as problem:
             what = f"is no JSON ({diagnosis(value, problem)}): {self._shape()}"
             if (schema := schema_id(value)) is not None:
@@ -586,6 +588,8 @@ class JsonCodec:
                     f"schema {schema}: give its address, registry in [codec]"
                 )
             raise MessageError("value", what) from None
+        refuse_repeated(value, tree)
+        return tree
 
     def _refuse_size(self, size: int) -> None:
         if not size:
@@ -601,11 +605,14 @@ class JsonCodec:
         """Leave out absent values, encode strings as features, refuse other values."""
         if self.one_hot:
             hot = {name: v for name, v in features.items() if type(v) in {bool, str}}
-            features = {name: v for name, v in features.items() if name not in hot}
-            features |= {
-                f"{name}={v}" if type(v) is str else f"{name}={str(v).lower()}": 1
+            made = [
+                f"{name}={v}" if type(v) is str else f"{name}={str(v).lower()}"
                 for name, v in hot.items()
-            }
+            ]
+            others = {name: v for name, v in features.items() if name not in hot}
+            features = others | dict.fromkeys(made, 1)
+            if len(features) < len(others) + len(made):
+                raise _twice([*others, *made], "once as one_hot makes it of a text or bool")
         for name, value in features.items():
             if value is None or type(value) in self._allowed:
                 continue

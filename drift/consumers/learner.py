@@ -413,7 +413,8 @@ class Learner:
         return self._learn_example(message, decoded(self.codec.decode, message))
 
     def _learn_example(self, message: Message, example: Example) -> list[Outgoing]:
-        answer, sent = self._predict(message, example)
+        # Of a message without a label none comes later, so that it leaves no ticket.
+        answer, sent = self._predict(message, example, ticket=example.label is not None)
         if example.label is None:
             self.metrics.unlabelled += 1
         else:
@@ -567,7 +568,7 @@ class Learner:
         self,
         message: Message,
         example: Example,
-        ticket: Hashable = True,  # noqa: FBT002 - as of the models
+        ticket: Hashable,
     ) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
         answer, score = self._answer(example.features, ticket)

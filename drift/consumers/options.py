@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drift._late import with_late_labels
+from drift._late import keeps_tickets, with_late_labels
 from drift._options import check_options, option
+from drift.consumers.checkpoints.files import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import JsonCodec
 from drift.consumers.join import JoinOptions
@@ -413,7 +414,7 @@ def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec
 
         Explainer(model)  # refuses a model without probabilities
     prepare_folder(folder, options, codec)
-    if is_keyed(codec) and getattr(model, "late", False):
+    if is_keyed(codec) and keeps_tickets(model):
         raise ParameterError("where each key has a model labels come at once: leave late=True out")
     if options.labels:
         model = with_late_labels(model)
@@ -429,7 +430,7 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     ParameterError
         If labels have a separate topic, and the codec cannot read them; or if each key has a
         model of its own, and labels have a topic, one partition is meant, or the folder is an
-        object store's.
+        object store's or on another machine.
     """
     settings = codec_settings(codec)
     if is_keyed(codec):
@@ -476,6 +477,13 @@ def _check_keyed(options: WorkerOptions, folder: CheckpointFolder) -> None:
             "where each key has a model of its own checkpoints are in a local folder, not in "
             f"{folder.path}: for workers on several machines take Quix Streams or Spark, "
             "docs/engines.md"
+        )
+    if kind := network_file_system(folder.path):
+        raise ParameterError(
+            "where each key has a model of its own checkpoints are on a disk of the machine on "
+            f"which all workers run, and {folder.path} is on {kind}, where a file of SQLite may be "
+            "damaged: give another folder, or for workers on several machines take Quix Streams or "
+            "Spark, docs/engines.md"
         )
     for wrong, remedy in (
         (options.labels, "labels have to be in the messages, without [labels] topic"),

@@ -44,7 +44,7 @@ from uuid import UUID
 
 from drift._checks import check_address
 from drift._options import option
-from drift.consumers._json import is_deeper, is_plain, library, made_plain
+from drift.consumers._json import is_deeper, is_plain, library, made_plain, refuse_repeated
 from drift.consumers.codec import MAX_DEPTH, JsonCodec, schema_id
 from drift.errors import (
     ConsumerError,
@@ -267,7 +267,9 @@ class _Json:
     def read(self, data: bytes) -> Any:
         if is_deeper(data, MAX_DEPTH):
             raise RecursionError
-        return self._checked(_loads(data))
+        tree = _loads(data)
+        refuse_repeated(data, tree)
+        return self._checked(tree)
 
     def write(self, tree: Any) -> bytes:
         return _dumps(self._checked(tree))

@@ -216,6 +216,7 @@ class Replica:
         self.codec = JsonCodec() if codec is None else codec
         refuse_keyed(self.codec, "serving")
         prepare_folder(folder, options, self.codec)
+        folder.follows = True
         self.folder = folder
         self.options = replace(options, predictions=None, orphans=None, alarm_level=0)
         self.claim_id = ClaimName(options.topic, options.partition)
@@ -449,7 +450,6 @@ class Replica:
         """Learn what comes after a checkpoint."""
         learner = learner_of(None, self.codec, self.options)
         learner.restore(checkpoint)
-        _check_served(learner.model)
         if learner.shadow is not None:
             kind = type(learner.shadow.model).__name__
             refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
@@ -469,17 +469,4 @@ class Replica:
         log.info(
             "%s: from checkpoint %s, %s",
             *(self.claim_id, checkpoint.id, written_offsets(learner.offsets)),
-        )
-
-
-def _check_served(model: Any) -> None:
-    """Refuse a model that each prediction would change."""
-    final, parts = model, getattr(model, "steps", None)
-    while parts:
-        *_, final = parts.values()
-        parts = getattr(final, "steps", None)
-    if final is not model and getattr(final, "late", False):
-        raise ConsumerError(
-            f"{type(final).__name__} with late=True notes what it predicts, and the "
-            f"{type(model).__name__} around it cannot ask without that: learn with late=False"
         )

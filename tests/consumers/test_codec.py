@@ -51,8 +51,9 @@ KEPT = {
     '{"features": {"a": null, "b": 1}}': Example({"b": 1}),
     '{"features": {"": 1}}': Example({"": 1}),
     '{"features": {"é\\ud83d\\ude00\\u0000": 1}}': Example({"é😀\0": 1}),
-    '{"features": {"a": 1, "a": 2}}': Example({"a": 2}),
-    '{"features": 3, "features": {"a": 2}}': Example({"a": 2}),
+    '{"features": {"a:b": 1}, "id": "7:30 \\u003a", "label": ":"}': Example(
+        {"a:b": 1}, ":", "7:30 :"
+    ),
     '{"features": {"a": 1e-400}}': Example({"a": 0.0}),
     '{"features": {"a": 18446744073709551615}}': Example({"a": 2**64 - 1}),
     '{"features": {"a": 18446744073709551616}}': Example({"a": 2.0**64}),
@@ -116,6 +117,11 @@ REFUSED = {
     b'{"features": {"%s": "1.5"}}' % (b"x" * 61): f"features['{'x' * 57}...'] is a string: send",
     b'{"features": {"a": 1, "b": [{"c": 2}]}}': "features['b'] is an array: send a number, or drop",
     b'{"features": {"a": [1]}}': "features['a'] is an array: send a number",
+    b'{"features": {"a": 1, "a": 2}}': "value has 'a' twice in an object: send it once",
+    b'{"features": {"a": 1, "\\u0061": 1}}': "value has 'a' twice in an object",
+    b'{"features": 3, "features": {"a": 2}}': "value has 'features' twice in an object",
+    b'{"label": 1, "features": {}, "label": 1}': "value has 'label' twice in an object",
+    b'{"features": {}, "id": "\\u003a", "x": {"y": 1, "y": 2}}': "value has 'y' twice in an object",
     b'{"features": {}, "label": 0.5}': "label is the number 0.5: send",
     b'{"features": {}, "label": 1e300}': "label is the number 1e+300: send",
     b'{"features": {}, "label": [true]}': "label is an array: send",
@@ -191,6 +197,53 @@ def test_raw_hands_on_text_and_null_and_nothing_else(make):
     }
     with pytest.raises(MessageError, match=r"features\['b'\] is an array"):
         raw.decode(b'{"features": {"a": "red", "b": ["x"]}}')
+
+
+# --- a key twice -------------------------------------------------------------------------------
+
+keys = st.sampled_from(["a", "b", ":", '"', "a:b", "é"])
+pairs = st.recursive(
+    st.integers() | st.sampled_from(["", ":", "7:30", '":"', "{:", "\\"]),
+    lambda inner: st.lists(inner, max_size=3) | st.lists(st.tuples(keys, inner), max_size=3),
+    max_leaves=9,
+)
+
+
+@st.composite
+def texts(draw):
+    """A text of JSON whose objects may repeat keys, with spaces and escapes, and one of these."""
+    repeated = set()
+
+    def string(text):
+        space = draw(st.sampled_from(["", " ", "\n\t"]))
+        escapes = draw(st.booleans())
+        return json.dumps(text).replace(":", r"\u003A" if escapes else ":") + space
+
+    def write(tree):
+        if not isinstance(tree, list):
+            return string(tree) if isinstance(tree, str) else str(tree)
+        if not tree or not isinstance(tree[0], tuple):
+            return f"[{','.join(write(item) for item in tree)}]"
+        names = [name for name, _ in tree]
+        repeated.update(name for name in names if names.count(name) > 1)
+        return f"{{{','.join(f'{string(name)}:{write(item)}' for name, item in tree)}}}"
+
+    text = write(draw(pairs))
+    return text, repeated
+
+
+@given(texts())
+def test_a_key_that_comes_twice_is_named_wherever_it_is(drawn):
+    text, repeated = drawn
+    value, tree = text.encode(), json.loads(text)
+    if not repeated:
+        _json.refuse_repeated(value, tree)
+        return
+    with pytest.raises(MessageError) as refusal:
+        _json.refuse_repeated(value, tree)
+    assert str(refusal.value) in {
+        f"value has {name!r} twice in an object: send it once" for name in repeated
+    }
 
 
 # --- both libraries, anything ------------------------------------------------------------------
@@ -412,10 +465,31 @@ def test_a_label_among_the_features_is_none_of_them(make):
     assert made.decode(b'{"row.y": true, "row": {"a": 1}}') == Example({"a": 1}, label=True)
 
 
+def test_headers_of_the_messages_of_labels_are_no_features(make):
+    """Or the one with the label would give it away, in a message of features that has it."""
+    made = make(label="y", id="n", labels={"id": "header:n", "label": "header:y"}, one_hot=True)
+    headers = [("n", b"7"), ("y", b"true")]
+    assert made.decode(b'{"a": 1.5, "n": 7}', headers) == Example({"a": 1.5}, id=7)
+    assert made.decode_label(b"{}", headers) == Example({}, True, "7")
+
+
 @pytest.mark.parametrize("entries", [b'"a.b": 1, "a": {"b": 2}', b'"a": {"b": 2}, "a.b": 1'])
 def test_a_feature_of_two_values_is_refused_in_any_order(make, entries):
     with pytest.raises(MessageError, match=r"features\['a.b'\] comes twice"):
         make().decode(b'{"features": {%s}}' % entries)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [b'"a=x": 2, "a": "x"', b'"a": true, "a=true": 2', b'"a=b": "c", "a": "b=c"'],
+)
+def test_a_feature_that_one_hot_would_replace_is_refused(make, entries):
+    made = make(one_hot=True)
+    with pytest.raises(
+        MessageError, match=r"features\['a=.*'\] comes twice, once as one_hot makes"
+    ):
+        made.decode(b'{"features": {%s}}' % entries)
+    assert made.decode(b'{"features": {"a=y": 2, "a": "x"}}').features == {"a=y": 2, "a=x": 1}
 
 
 def test_texts_and_bools_without_one_hot(make):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from river import compose, naive_bayes, preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints import files
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.objects import ObjectPath
@@ -647,7 +648,31 @@ def test_a_model_that_cannot_be_read_stops_its_key_alone(tmp_path):
     assert prediction.topic == "out"
 
 
-def test_what_takes_one_model_refuses_keys(tmp_path):
+#: As of Linux: id, parent, device, root, where it is mounted, options, and what is mounted.
+MOUNTS = """\
+22 1 0:1 / / rw - ext4 /dev/sda1 rw
+23 22 0:2 / HERE rw,relatime shared:7 - nfs4 10.0.0.1:/a rw
+24 23 0:3 / HERE/ours\\040here rw - xfs /dev/sdb1 rw
+25 23 0:4 / HERE/x rw - ext4 /dev/sdc1 rw
+26 25 0:5 / HERE/x rw - fuse.sshfs one@other: rw
+27 23 0:6 / HERE/y rw - fuse.mine mine rw
+"""
+
+
+def test_a_file_system_of_another_machine_is_told_by_where_it_is_mounted(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_MOUNTS", tmp_path / "mounts")
+    assert files.network_file_system(tmp_path) is None  # as no other system lists them
+    (tmp_path / "mounts").write_text(MOUNTS.replace("HERE", str(tmp_path)))
+    kinds = {"": "nfs4", "new/a": "nfs4", "ours here/a": None, "x": "fuse.sshfs", "xy": "nfs4"}
+    for name, kind in kinds.items():
+        assert files.network_file_system(tmp_path / name) == kind
+    assert files.network_file_system(tmp_path / "y" / "a") is None
+    assert files.network_file_system(tmp_path.parent) is None
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    assert files.network_file_system(tmp_path / "ours here" / ".." / "link") == "fuse.sshfs"
+
+
+def test_what_takes_one_model_refuses_keys(tmp_path, monkeypatch):
     codec, folder = JsonCodec(key="customer"), CheckpointFolder(tmp_path)
     options = WorkerOptions(topic="t", group="g")
     late = WorkerOptions(topic="t", group="g", labels="l")
@@ -658,8 +683,15 @@ def test_what_takes_one_model_refuses_keys(tmp_path):
     objects = CheckpointFolder(ObjectPath("bucket", "c"))
     with pytest.raises(ParameterError, match=r"s3://bucket/c: .*Quix.*Spark, docs/engines.md"):
         prepared(LBP(3), objects, options, codec)
+    with monkeypatch.context() as patch:
+        (tmp_path / "mounts").write_text(MOUNTS.replace("HERE", str(tmp_path)))
+        patch.setattr(files, "_MOUNTS", tmp_path / "mounts")
+        with pytest.raises(ParameterError, match=rf"and {tmp_path} is on nfs4, where a file of S"):
+            prepared(LBP(3), folder, options, codec)
     with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):
         prepared(Tracker(3, late=True), folder, options, codec)
+    with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):
+        prepared(preprocessing.StandardScaler() | Tracker(3, late=True), folder, options, codec)
     with pytest.raises(ParameterError, match="a shadow takes one model, and each key has one"):
         prepared_shadow(LBP(3), folder, options, codec)
     with pytest.raises(ParameterError, match="a history takes one model"):

@@ -1,6 +1,7 @@
 """What a worker does with a message: weights, probabilities, floods of poison."""
 
 import json
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ from drift.consumers import Example, JsonCodec, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import WorkerOptions, check_codec, check_model
+from drift.consumers.options import WorkerOptions, check_codec, check_model, final_step
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker
@@ -48,6 +49,19 @@ def learner(model, codec=None, **options):
 
 def message(value, offset=0):
     return Message(Position("t", 0, offset), None, value)
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, pipeline], ids=["alone", "pipeline"])
+def test_where_messages_have_their_labels_those_without_leave_no_ticket(wrap):
+    """One of the same features would find it, and learn from an earlier prediction."""
+    sent = [({"a": float(n % 3)}, (n % 3 == 1) if n % 2 else None) for n in range(40)]
+    one, plain = learner(wrap(Tracker(4, late=True))), wrap(Tracker(4, late=True))
+    for n, (features, label) in enumerate(sent):
+        one.take(message(json.dumps({"features": features, "label": label}).encode(), n))
+        if label is not None:
+            plain.predict_one(features)
+            plain.learn_one(features, label)
+    assert pickle.dumps(final_step(one.model)) == pickle.dumps(final_step(plain))
 
 
 def test_a_digest_is_of_each_eighth_that_was_learnt_and_predicted_in_its_order():

@@ -118,6 +118,8 @@ def test_json_is_checked_by_its_schema(codec):
     assert codec.decode(avro(8, b'{"sum": 2, "fraud": true}')) == Example({"sum": 2}, True)
     with pytest.raises(MessageError, match=r"^\$\.sum is not what its schema wants, by type"):
         codec.decode(avro(8, b'{"sum": "secret"}'))
+    with pytest.raises(MessageError, match="value has 'sum' twice in an object"):
+        codec.decode(avro(8, b'{"sum": 2, "sum": 3}'))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """A replica has its worker's model, in whatever order records come here and there."""
 
+import copy
 import json
 import math
+import pickle
 import random
 from time import monotonic
 from types import SimpleNamespace
@@ -9,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river import compose, preprocessing
+from river import preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers import join as join_module
@@ -17,17 +19,17 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.options import final_step
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
-    ConsumerError,
     ParameterError,
     UnavailableError,
 )
-from drift.models import LBP, MIRA, Tracker
+from drift.models import LBP, MIRA, Threshold, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN, logs, messages
 from tests.consumers.stepping import close, learner_of, until
@@ -523,6 +525,27 @@ def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
         one.step(0)
 
 
+@pytest.mark.parametrize(
+    ("identity", "configuration", "remedy"),
+    [
+        ({"group": "h"}, {}, "Give the group of the checkpoint"),
+        ({"topic_id": "8"}, {}, "give the broker of the workers"),
+        ({"topic_id": "8", "group": "h"}, {}, "give the broker of the workers"),
+        ({}, {"budget": 5}, "Use the checkpoint's, which the worker's file has"),
+        ({}, {"codec": "Csv"}, "Use the checkpoint's, which the worker's file has"),
+    ],
+)
+def test_what_a_replica_refuses_is_not_its_to_accept(tmp_path, identity, configuration, remedy):
+    folder = CheckpointFolder(tmp_path, {"budget": 4, "codec": "JsonCodec"} | configuration)
+    Worker(folder, LBP(9), worker_options()).save()
+    one = replica(CheckpointFolder(tmp_path, {"budget": 4}), Source(plain_logs()), worker_options())
+    one._consumer.ids = {"topic_id": "7", "group": "g"} | identity
+    one._identity = one._consumer.identity
+    with pytest.raises(CheckpointError, match=remedy) as refusal:
+        one.step(0)
+    assert "adopt" not in str(refusal.value)
+
+
 def test_a_checkpoint_with_a_shadow_is_refused_beside_a_threshold(tmp_path):
     folder = CheckpointFolder(tmp_path)
     worker = Worker(folder, LBP(9), worker_options())
@@ -568,12 +591,21 @@ def test_a_folder_that_is_away_for_a_moment_is_looked_at_again(tmp_path, monkeyp
     assert (one.trouble, one.starts) == (None, 1)
 
 
-def test_models_that_note_what_others_ask_of_them_are_refused():
-    pipeline = compose.Pipeline(preprocessing.StandardScaler(), Tracker(9, late=True))
-    with pytest.raises(ConsumerError, match="learn with late=False"):
-        module._check_served(pipeline)
-    module._check_served(Tracker(9, late=True))
-    module._check_served(compose.Pipeline(preprocessing.StandardScaler(), Tracker(9)))
+@pytest.mark.parametrize("wrap", [lambda model: model, Threshold], ids=["alone", "threshold"])
+def test_to_ask_a_pipeline_for_late_labels_changes_nothing_in_it(tmp_path, wrap):
+    options = worker_options(**LATE)
+    model = preprocessing.StandardScaler() | wrap(Tracker(9, late=True))
+    folder = CheckpointFolder(tmp_path, options.settings(), allow_pickle=True)
+    worker = Worker(folder, model, options)
+    worker.learner.start(dict.fromkeys(plain_logs(), 0))
+    worker.save()
+    one = replica(CheckpointFolder(tmp_path, allow_pickle=True), Source(plain_logs()), options)
+    settle(one)
+    served = one._serving.learner.model
+    before = copy.deepcopy(served)
+    one.answer({"a": 0.25})
+    assert pickle.dumps(final_step(served)) == pickle.dumps(final_step(before))
+    assert vars(served["StandardScaler"]) == vars(before["StandardScaler"])
 
 
 def test_a_codec_without_labels_is_refused(tmp_path):

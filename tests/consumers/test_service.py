@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from drift.consumers import JsonCodec, WorkerOptions
-from drift.consumers._json import library
 from drift.consumers.learner import answer_of
 from drift.consumers.openapi import openapi
 from drift.consumers.options import ServiceOptions
-from drift.errors import MessageError, ParameterError, UnavailableError
+from drift.errors import ParameterError, UnavailableError
 from drift.models import LBP, Tracker
 
 pytest.importorskip("uvicorn")
@@ -265,33 +264,6 @@ def test_no_body_makes_a_fault_of_the_service(asked, body, data):
     answer = asked.post("/predict", content=body)
     assert answer.status_code in {200, 400, 413}, (body, answer.text)
     assert ("error" in answer.json()) == (answer.status_code != 200)
-
-
-@given(JSON)
-def test_a_key_that_comes_twice_is_seen_wherever_it_is(tree):
-    """Against an oracle that has the pairs of each object."""
-    codec = JsonCodec()
-
-    def write(tree):
-        if isinstance(tree, dict):
-            return f"{{{','.join(f'{json.dumps(k)}:{write(v)}' for k, v in tree.items())}}}"
-        return json.dumps(tree)
-
-    once = [{"features": {"a:": 1, "b": 2}, "other": tree}]
-    twice = write(once[0]).replace('"b"', '"a:"')
-    if is_strict(tree):
-        codec.decode_questions(json.dumps(once).encode())
-    with pytest.raises(MessageError, match=r"'a:' twice|no JSON|deeper"):
-        codec.decode_questions(twice.encode())
-
-
-def is_strict(tree):
-    """Whether a tree consists of JSON's types."""
-    try:
-        library()[0](json.dumps(tree).encode())
-    except ValueError:
-        return False
-    return True
 
 
 # --- a model that is missing or stale ------------------------------------------------------------

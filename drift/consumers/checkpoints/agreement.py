@@ -28,7 +28,9 @@ __all__ = [
 _MODEL, _SHADOW, _CODEC = "model", "shadow", "codec"
 
 
-def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def check_configuration(
+    path: AnyPath, before: Mapping[str, Any], now: Mapping[str, Any], *, follows: bool = False
+) -> None:
     """Refuse a checkpoint that was written under another configuration.
 
     Parameters
@@ -37,6 +39,8 @@ def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[s
         Its file.
     before, now
         The two configurations.
+    follows
+        Whether it is a replica that reads it, and not a worker, which may decide to change it.
 
     Raises
     ------
@@ -48,7 +52,9 @@ def check_configuration(path: AnyPath, before: Mapping[str, Any], now: Mapping[s
     lines = _differences(*({name: _text(of, name) for name in names} for of in (before, now)))
     if lines:
         remedy = "Use the checkpoint's, or start with another folder and group"
-        if not _same(part(before, _CODEC), part(now, _CODEC)):
+        if follows:
+            remedy = "Use the checkpoint's, which the worker's file has"
+        elif not _same(part(before, _CODEC), part(now, _CODEC)):
             remedy += (
                 ". Where messages are read in another way from now on, accept that by drift "
                 f"checkpoint adopt {path.parent} --codec"
@@ -63,6 +69,8 @@ def agree(
     before: Mapping[str, Any],
     now: Mapping[str, Any],
     replaced: Mapping[str, Any] | None = None,
+    *,
+    follows: bool = False,
 ) -> tuple[Mapping[str, Any], bool]:
     """Return the configuration to continue with, and whether its shadow is the checkpoint's.
 
@@ -78,6 +86,8 @@ def agree(
         The two configurations.
     replaced
         The model that the last promotion replaced, as `part` has it; None where there was none.
+    follows
+        As of `check_configuration`.
 
     Raises
     ------
@@ -102,7 +112,7 @@ def agree(
             now = without(now, _SHADOW) | _as_shadow(replaced)
     if not (part(before, _CODEC) and part(now, _CODEC)):
         now = without(now, _CODEC) | {n: v for n, v in before.items() if _of(n) == _CODEC}
-    check_configuration(path, without(before, _SHADOW), without(now, _SHADOW))
+    check_configuration(path, without(before, _SHADOW), without(now, _SHADOW), follows=follows)
     return now, _same(*(part(of, _SHADOW) for of in (before, now)))
 
 
@@ -185,7 +195,12 @@ def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def check_identity(
-    folder: AnyPath, topic: str, before: Mapping[str, str], now: Mapping[str, str]
+    folder: AnyPath,
+    topic: str,
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    *,
+    follows: bool = False,
 ) -> None:
     """Refuse another topic than was learnt, or another group, as far as is known.
 
@@ -197,6 +212,8 @@ def check_identity(
         Its topic.
     before, now
         The identity of topic and group, when it was learnt and now.
+    follows
+        As of `check_configuration`.
 
     Raises
     ------
@@ -204,18 +221,29 @@ def check_identity(
         With a line for each difference.
     """
     lines = _differences({name: value for name, value in before.items() if name in now}, now)
+    if not lines:
+        return
     if [line.partition(":")[0].strip() for line in lines] == ["group"]:
-        raise CheckpointError(
-            "\n".join([f"{folder}: another group learns into it", *lines])
-            + "\nTwo groups would overwrite each other's checkpoints: give each its own folder, or "
+        what = "another group learns into it"
+        remedy = (
+            "Two groups would overwrite each other's checkpoints: give each its own folder, or "
             f"continue the other's model by drift checkpoint adopt {folder.parent}"
         )
-    if lines:
-        raise CheckpointError(
-            "\n".join([f"{folder}: learnt from another {topic}", *lines])
-            + "\nThe topic was recreated, or is on another cluster: start with another folder "
-            f"and group, or accept it by drift checkpoint adopt {folder.parent}"
+        if follows:
+            remedy = "Give the group of the checkpoint, or the folder of this one's workers"
+    else:
+        what = f"learnt from another {topic}"
+        cause = "The topic was recreated, or is on another cluster"
+        remedy = (
+            f"{cause}: start with another folder and group, or accept it by drift checkpoint adopt "
+            f"{folder.parent}"
         )
+        if follows:
+            remedy = (
+                f"{cause}: give the broker of the workers. If it is theirs, they stop likewise: "
+                "serve again once they learn"
+            )
+    raise CheckpointError("\n".join([f"{folder}: {what}", *lines, remedy]))
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

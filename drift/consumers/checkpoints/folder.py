@@ -152,6 +152,8 @@ class CheckpointFolder:
         self._times: dict[Any, float | None] = {}  # when checkpoints were written
         #: Who claims partitions, for those who are fenced by it.
         self.owner = f"process {os.getpid()} on {platform.node()}"
+        #: Whether a replica follows what others write: what it refuses is theirs to decide.
+        self.follows = False
 
     def folder(self, claim_id: ClaimId) -> AnyPath:
         """Return the folder of a claim's checkpoints."""
@@ -307,7 +309,9 @@ class CheckpointFolder:
         if checkpoint.is_blank:
             return replace(checkpoint, configuration=now)
         replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
-        agreed, has_shadow = agree(path, checkpoint.configuration, now, replaced)
+        agreed, has_shadow = agree(
+            *(path, checkpoint.configuration, now, replaced), follows=self.follows
+        )
         shadow = checkpoint.shadow if has_shadow else None
         return replace(checkpoint, configuration=agreed, shadow=shadow)
 
@@ -323,7 +327,8 @@ class CheckpointFolder:
         before, now
             The identity of the topic, when it was learnt and now.
         """
-        check_identity(self.folder(claim_id), claim_id[0], before, now)
+        folder, (topic, _) = self.folder(claim_id), claim_id
+        check_identity(folder, topic, before, now, follows=self.follows)
 
     # --- writing -------------------------------------------------------------------------------
 
