@@ -160,7 +160,9 @@ def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     edits, path = [("tables.py", "A", "B")], tmp_path / "runs.jsonl"
 
     def run(*wanted, edits=edits):
-        return [(r["stream"], r["seed"]) for r in ablation.runs_of("", edits, wanted, path)]
+        return [
+            (r["stream"], r["seed"]) for r in ablation.runs_of("", edits, wanted, path, tmp_path)
+        ]
 
     assert run(("a", 0)) == [("a", 0)]
     assert run(("a", 0), ("a", 1), ("b", 0)) == [("a", 0), ("a", 1), ("b", 0)]

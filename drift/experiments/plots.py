@@ -280,7 +280,7 @@ def _name_points(
             inside = panel.bbox.contains(*box.min) and panel.bbox.contains(*box.max)
             if inside and not box.count_overlaps(hidden):
                 free.append((place, box))
-                line = Path([at, (box.min + box.max) / 2])
+                line = Path([at, np.mean([box.min, box.max], axis=0)])
                 if not any(line.intersects_bbox(other) for other in crossed):
                     break
         else:

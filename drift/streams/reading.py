@@ -7,6 +7,7 @@ categories, and numbers among which other texts stand.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -260,7 +261,7 @@ def _whole(cell: Any, value: Any) -> Any:
         return float(value)
     if isinstance(cell, str):
         return int(cell) if cell.lstrip("+-").isdecimal() else int(value)
-    return int(cell)
+    return int(value if isinstance(cell, dt.timedelta) else cell)
 
 
 class _Reader:
@@ -310,9 +311,10 @@ class _Reader:
                 row
                 for row, label in enumerate(labels)
                 if isinstance(label, str)
-                and label == target
+                and target in label
+                and _is_name(label, target)
                 and all(
-                    isinstance(column, list) and column[row] == name
+                    not isinstance(column, Seconds) and _is_name(column[row], name)
                     for name, column in zip(names, cells[1:], strict=True)
                 )
             ]
@@ -331,7 +333,7 @@ class _Reader:
         for _, block in self._labelled([time], {time}):
             tally.add(block)
             cells.append(_listed(block))
-        _, read, _, notes = self._clock(time, tally)
+        _, read, _, notes = self._clock(time, tally, "" if self.source.commas else ".")
         moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
         self._refuse_missing(time, moments, notes)
         first = np.zeros(len(moments), dtype=np.bool_)
@@ -367,9 +369,9 @@ class _Reader:
 
     # --- columns ---------------------------------------------------------------------------------
 
-    def _clock(self, name: str, tally: Tally) -> Decision:
+    def _clock(self, name: str, tally: Tally, point: str) -> Decision:
         """Return what a column of times or numbers is that was asked for as such."""
-        decision = self._decision(name, tally)
+        decision = self._decision(name, tally, point)
         if decision.kind in {"time", "number"}:
             return decision
         odd = next(iter(tally.texts), "")
@@ -378,14 +380,25 @@ class _Reader:
             f"13:45, not {odd!r:.60}"
         )
 
-    def _decision(self, name: str, tally: Tally) -> Decision:
+    def _point(self) -> str:
+        """Return the decimal separator that most numbers can have alone; empty: none tells."""
+        if not self.source.commas:
+            return "."
+        votes = Counter({".": 0, ",": 0})
+        for tally in self.tallies.values():
+            votes.update(texts.votes_of(tally.texts))
+            votes["."] += tally.points
+        [(point, most), (_, least)] = votes.most_common()
+        return point if most > least else ""
+
+    def _decision(self, name: str, tally: Tally, point: str) -> Decision:
         clock = name in {*self.roles.clocks.values(), *self.roles.calendar}
         try:
             return decided(
                 name,
                 tally,
                 declared=name in self.source.categories and not clock,
-                commas=self.source.commas,
+                point=point,
                 clock=clock,
             )
         except ParameterError as error:
@@ -405,9 +418,12 @@ class _Reader:
     def _decide(self, writer: Writer) -> Reading:
         """Decide each column, and write those that need it."""
         roles, values = self.roles, writer.values()
-        decisions = {name: self._decision(name, tally) for name, tally in self.tallies.items()}
+        point = self._point()
+        decisions = {
+            name: self._decision(name, tally, point) for name, tally in self.tallies.items()
+        }
         for name in self.names[len(self.features) :]:
-            self._clock(name, self.tallies[name])
+            self._clock(name, self.tallies[name], point)
         self._write(values, decisions)
         at_of = {name: at for at, name in enumerate(self.names)}
         clocks = {role: values[:, at_of[name]].copy() for role, name in roles.clocks.items()}
@@ -621,6 +637,13 @@ def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:
 def _row(kept: Sequence[NDArray[np.bool_]], at: int) -> int:
     """Return the number that a row has in its source, from 1, of the rows that were kept."""
     return int(np.flatnonzero(np.concatenate(kept))[at]) + 1
+
+
+def _is_name(cell: Any, name: str) -> bool:
+    """Whether a cell is the name of its column; a file that was joined may have its own mark."""
+    if isinstance(cell, str):
+        return cell.removeprefix("\ufeff").strip() == name
+    return isinstance(cell, float) and cell == texts.plain_number(name)
 
 
 def _listed(cells: Any) -> list[Any]:
