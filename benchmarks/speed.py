@@ -63,7 +63,7 @@ def run(name: str, settings: Settings) -> dict[str, Any]:
 
 def about(settings: Settings) -> dict[str, Any]:
     """What a result depends on, beside its scenario."""
-    code = code_fingerprint(whole=True)
+    code = code_fingerprint()
     return {"code": code, "quick": settings.quick, "machine": machine()}
 
 

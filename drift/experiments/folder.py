@@ -232,20 +232,8 @@ class RunFolder:
         with _saying_why(path):
             frame.to_parquet(path, index=False)
 
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a JSON file, replacing what was there.
-
-        Parameters
-        ----------
-        name
-            The file's name.
-        content
-            What JSON can hold.
-        """
-        self.write_text(name, json.dumps(content, indent=2) + "\n")
-
     def manifest(self) -> dict[str, Any]:
-        """Return what the manifest says.
+        """Return what the manifest says of the ``data``, the ``parameters`` and the ``seconds``.
 
         Raises
         ------
@@ -255,7 +243,11 @@ class RunFolder:
         path = self.path / "manifest.json"
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
-            return {**about, "data": {name: dict(part) for name, part in about["data"].items()}}
+            return {
+                "data": {name: dict(part) for name, part in about["data"].items()},
+                "parameters": dict(about["parameters"]),
+                "seconds": float(about["seconds"]),
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise DataError(path, None, "is no manifest: delete it, or the folder") from None
 

@@ -140,18 +140,21 @@ def float64_columns() -> Iterator[None]:
             column_type(_before.pop())
 
 
+#: Code of drift that what a model predicts depends on.
+MODEL_CODE = ("*.py", "models/**/*")
+
+
 @cache
-def code_fingerprint(*, whole: bool = False) -> str:
-    """Return a fingerprint of the code of models and kernels, on which every result depends.
+def code_fingerprint(*patterns: str) -> str:
+    """Return a fingerprint of drift's code.
 
     Parameters
     ----------
-    whole
-        Take all of drift's code.
+    *patterns
+        Which of its files; none: all.
     """
     package = Path(drift.__file__).parent
-    models = [package / "kernels.py", *sorted((package / "models").rglob("*"))]
-    files = sorted(package.rglob("*")) if whole else models
+    files = sorted({path for some in patterns or ["**/*"] for path in package.glob(some)})
     sources = {".py", ".pyx", ".pxi", ".h"}
     return hashlib.sha256(
         b"".join(path.read_bytes() for path in files if path.suffix in sources)

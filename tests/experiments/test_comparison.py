@@ -27,11 +27,12 @@ from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Contender, Results, compare
+from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
 from drift.kernels import Linear
-from drift.models import LBP, Perceptron, Threshold, Tracker
+from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
 from drift.streams.tables import read_stream
 
 PHISHING = list(islice(datasets.Phishing(), 150))
@@ -274,6 +275,84 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
     assert runs["status"].tolist() == ["failed", "ok", "ok"]
     assert runs["message"][0] == "KeyError: 'what\\nit was'"
     assert runs["rows"].tolist() == [0, 149, 149]
+
+
+def edited(answer, helper=lambda x: x):
+    """Return a model's class, as its author may edit it and run again under the same name."""
+
+    class Base(dummy.NoChangeClassifier):
+        def predict_one(self, x):
+            return next(helper(answer) for _ in x)
+
+    class Mine(Base):
+        pass
+
+    return Mine
+
+
+def test_a_model_whose_code_has_changed_runs_again(tmp_path):
+    def mistakes(model):
+        return compare({"mine": model}, PHISHING, output=tmp_path, jobs=1)["runs"]["mistakes"][0]
+
+    true = sum(y for _, y in PHISHING[1:])
+    assert mistakes(edited(False)()) == true
+    assert mistakes(edited(False)()) == true
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 3
+    assert mistakes(edited(True)()) == len(PHISHING) - 1 - true
+    assert mistakes(edited(True, lambda x: not x)()) == true
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 5
+
+
+CELL = """
+def answer(x):
+    return round(RATE * len(x)) > 4
+
+class Mine(dummy.NoChangeClassifier):
+    rate = RATE
+
+    @property
+    def times(self):
+        return TIMES
+
+    def predict_one(self, x):
+        return answer(x)
+"""
+
+
+def test_helpers_attributes_and_properties_are_in_a_models_identity():
+    def identity(rate, times):
+        cell = {"dummy": dummy, "__name__": "notebook"}
+        exec(CELL.replace("RATE", rate).replace("TIMES", times), cell)  # noqa: S102
+        return Contender(cell["Mine"]()).identity
+
+    assert identity("0.5", "1") == identity("0.5", "1")
+    assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
+
+
+def test_more_seeds_run_only_what_is_new(tmp_path):
+    def run(**settings):
+        compare({"rbp": RBP(5)}, PHISHING[:60], output=tmp_path, jobs=1, **settings)
+        return len((tmp_path / "runs.jsonl").read_text().splitlines())
+
+    assert [run(seeds=2), run(seeds=3), run(seeds=3, forks="bootstrap")] == [4, 5, 5]
+
+
+def test_a_model_of_ones_own_does_not_take_the_place_of_a_baseline():
+    with pytest.raises(ParameterError, match="'majority' is the baseline that runs beside yours"):
+        compare({"majority": LBP(5)}, PHISHING, jobs=1)
+
+
+@pytest.mark.parametrize("windows", [1, 3])
+def test_time_is_that_of_the_rows_that_were_taken(windows, monkeypatch):
+    class Failing(dummy.NoChangeClassifier):
+        def learn_one(self, x, y):
+            self.seen = getattr(self, "seen", 0) + 1
+            if self.seen == 20:
+                raise ValueError
+
+    monkeypatch.setattr(evaluation._Spent, "seconds", 2.0)
+    [row, *_] = compare({"bad": Failing}, PHISHING, windows=windows, jobs=1).rows("runs")
+    assert row["microseconds"] == 100_000.0
 
 
 def test_failed_runs_are_listed_after_the_others():

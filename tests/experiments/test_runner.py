@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 import drift
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, learn, run_all
-from drift.experiments.jobs import Run, code_fingerprint
+from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
 from drift.experiments.reproduction import Part, Setting, run_of, runs
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
@@ -196,7 +196,7 @@ def test_everything_that_matters_is_in_the_key(documents, stream):
 
 def test_the_models_code_is_in_the_key(stream, monkeypatch):
     before = tracked(Setting("LBP", {"budget": 5}), stream, 0).key
-    monkeypatch.setattr("drift.experiments.reproduction.runs.code_fingerprint", lambda: "mended")
+    monkeypatch.setattr("drift.experiments.reproduction.runs.code_fingerprint", lambda *_: "mended")
     assert tracked(Setting("LBP", {"budget": 5}), stream, 0).key != before
 
 
@@ -204,10 +204,11 @@ def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
     keys = set()
     shutil.copytree(Path(drift.__file__).parent, tmp_path / "drift")
     monkeypatch.setattr(drift, "__file__", str(tmp_path / "drift" / "__init__.py"))
-    for name in ("alma.py", "_store/columns.pyx", "_store/columns.h", "_template/contract.py"):
-        with (tmp_path / "drift" / "models" / name).open("a") as file:
+    names = ("models/alma.py", "models/_store/columns.pyx", "models/_store/columns.h", "_values.py")
+    for name in names:
+        with (tmp_path / "drift" / name).open("a") as file:
             file.write("# mended")
-        keys.add(code_fingerprint.__wrapped__())
+        keys.add(code_fingerprint.__wrapped__(*MODEL_CODE))
     assert len(keys) == 4
 
 

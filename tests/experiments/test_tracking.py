@@ -191,6 +191,7 @@ def test_a_folder_without_results_cannot_be_read(tmp_path):
         Results.read(tmp_path / "nowhere", TRACKING)
     assert not (tmp_path / "nowhere").exists()
     RunFolder(tmp_path).write_table("records", [{"contender": "LBP", "key": "1f"}])
+    (tmp_path / "manifest.json").write_text('{"data": {}, "parameters": {}}')  # and no seconds
     with pytest.raises(DataError, match=r"manifest\.json: is no manifest: delete it"):
         Results.read(tmp_path, TRACKING)
     RunFolder(tmp_path).write_manifest({}, {}, 1.0)

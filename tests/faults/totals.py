@@ -68,7 +68,7 @@ class Runs:
 
     def __init__(self, folder: RunFolder, form: str) -> None:
         self.folder = folder
-        self._own = {"form": form, "sources": code_fingerprint(whole=True)}
+        self._own = {"form": form, "sources": code_fingerprint()}
         self.lines = [one for one in folder.read().values() if one | self._own == one]
 
     def next_seed(self, first: int) -> int:

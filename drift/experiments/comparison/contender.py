@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
+import sysconfig
 from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,7 +135,7 @@ class Contender:
     @property
     def identity(self) -> str:
         """Fingerprint of the model and of all its parameters, those of its parts included."""
-        return hashlib.sha256(repr(_canonical(self.make(), [])).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr(_canonical(self.make(), [], [])).encode()).hexdigest()[:16]
 
 
 def contenders(models: Any) -> dict[str, Contender]:
@@ -190,37 +192,74 @@ def _seeded(model: Any, seed: int | None) -> Any:
     return fresh.clone()
 
 
-def _canonical(value: Any, above: list[int]) -> Hashable:
-    """What decides how a fresh object behaves, as nested tuples whose repr does not change."""
+def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:
+    """What decides how a fresh object behaves, as nested tuples whose repr does not change.
+
+    Parameters
+    ----------
+    value
+        An object, a class or a function.
+    above
+        Where the objects are that it is part of.
+    code
+        Classes and functions that were met before, to which it adds.
+    """
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return repr(value)
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if id(value) in above:
+    if isinstance(value, type | FunctionType):
+        if value in code:
+            return "the code above", code.index(value)
+        code.append(value)
+        if isinstance(value, type) and (version := _version_of(value)) is not None:
+            return f"{value.__module__}.{value.__qualname__}", version
+    elif id(value) in above:
         return "the object above", above.index(id(value))
     above = [*above, id(value)]
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
     if isinstance(value, set | frozenset):
-        return "set", *sorted(repr(_canonical(item, above)) for item in value)
-    return type(value).__name__, *(_canonical(item, above) for item in _inside(value))
+        inside: list[Any] = sorted(repr(_canonical(item, above, [*code])) for item in value)
+    else:
+        inside = [_canonical(item, above, code) for item in _inside(value)]
+    return type(value).__name__, *inside
+
+
+def _version_of(code: type | FunctionType) -> str | None:
+    """Return the version of the installed package that has a class or function.
+
+    None where only the code itself says which one it is: in a script, a notebook, a checkout.
+    """
+    package = code.__module__.partition(".")[0]
+    if package in {"drift", *sys.stdlib_module_names}:  # a run's key has drift's code by itself
+        return ""
+    module = sys.modules.get(package)
+    installed = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
+    if not str(getattr(module, "__file__", "")).startswith(installed):
+        return None
+    return str(getattr(module, "__version__", ""))
 
 
 def _inside(value: Any) -> list[Any]:
     """What an object is made of."""
     if isinstance(value, Mapping | list | tuple):
         return list(value.items() if isinstance(value, Mapping) else value)
+    if isinstance(value, type):
+        own = {name: _function_of(member) for name, member in vars(value).items()}
+        told = [
+            pair
+            for pair in own.items()
+            if isinstance(pair[1], FunctionType) or not pair[0].startswith("_")
+        ]
+        return [value.__qualname__, *told, value.__bases__]
     if isinstance(value, FunctionType):
         code, cells = value.__code__, value.__closure__ or ()
-        constants = [c.co_code if inspect.iscode(c) else c for c in code.co_consts]
-        inside = [cell.cell_contents for cell in cells]
+        used = [value.__globals__.get(name) for name in code.co_names]
         return [
             value.__qualname__,
-            code.co_code,
-            code.co_names,
-            constants,
+            _told(code),
             value.__defaults__,
-            inside,
+            [cell.cell_contents for cell in cells],
+            [u for u in used if isinstance(u, type | FunctionType) and _version_of(u) is None],
         ]
     if isinstance(value, Base):
         return [type(value), parameters_of(value)]
@@ -229,3 +268,16 @@ def _inside(value: Any) -> list[Any]:
     except TypeError:  # what cannot be pickled, such as a lock, decides nothing
         return [type(value)]
     return [reduced] if isinstance(reduced, str) else list(reduced[:3])
+
+
+def _told(code: CodeType) -> list[Any]:
+    """Return what code says, that of its inner functions included, wherever it stands."""
+    constants = [_told(c) if inspect.iscode(c) else c for c in code.co_consts]
+    return [code.co_code, code.co_names, constants]
+
+
+def _function_of(member: Any) -> Any:
+    """Return the function of a property, class method, static method or cached function."""
+    if isinstance(member, property):
+        member = member.fget
+    return inspect.unwrap(getattr(member, "__func__", member))

@@ -23,7 +23,7 @@ from drift.models import Threshold
 from drift.streams.stream import Drift, labels_of, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,6 +125,7 @@ class _Run:
         self.predictions = Predictions(labels_of(examples), positive)
         self.threshold: float | None = None
         self.sample: Sample | None = None
+        self.taken = 0
         self.seconds = [0.0] * (len(self.edges) - 1)
         self.bytes: list[int | None] = [None] * (len(self.edges) - 1)
 
@@ -138,7 +139,8 @@ class _Run:
         everything = (True,) * n, (1,) * n
         tested, learnt = everything if fork is None else (column.tolist() for column in fork)
         put, sample = self.predictions.put, self.sample
-        step = _stepping(self.model, self.examples, put, tested, learnt, time_limit, sample)
+        rows = enumerate(self.examples)
+        step = _stepping(self.model, rows, put, tested, learnt, time_limit, sample)
         questions = np.flatnonzero(order >= 0)
         cuts = [0, *questions[self.edges[1:-1]].tolist(), len(order)]
         looking = 0.0
@@ -162,6 +164,7 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a model of anyone's may raise anything
             return "failed", one_line(f"{type(error).__name__}: {error}")
         finally:
+            self.taken, _ = next(rows, (n, None))
             last = _last(self.model)
             own = isinstance(last, Threshold)
             decided = self.predictions.decide(order, self.counted.known, own=own)
@@ -187,7 +190,7 @@ class _Run:
         parts = []
         for i, (start, stop) in enumerate(pairwise(self.edges)):
             part = {"start": start, "stop": stop, **self._measured(start, stop)}
-            part["microseconds"] = 1e6 * self.seconds[i] / (stop - start)
+            part["microseconds"] = 1e6 * self.seconds[i] / max(1, min(stop, self.taken) - start)
             parts.append(part | {"memory": self.bytes[i]})
         return parts
 
@@ -202,8 +205,7 @@ class _Run:
         if labelled:
             measures["error"] = measures["mistakes"] / (labelled + blind)
         measures["threshold"] = self.threshold
-        done = sum(seconds > 0 for seconds in self.seconds)
-        measures["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.edges[done])
+        measures["microseconds"] = 1e6 * sum(self.seconds) / max(1, self.taken)
         known_sizes = [size for size in self.bytes if size is not None]
         measures["memory"] = max(known_sizes) if known_sizes else memory(self.model)
         return measures
@@ -239,7 +241,7 @@ class _Spent:
 
 def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     model: Any,
-    examples: Sequence[Any],
+    rows: Iterator[tuple[int, Any]],
     put: Callable[..., None],
     tested: Sequence[bool],
     learnt: Sequence[int],
@@ -250,8 +252,7 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
     limit = float("inf") if time_limit is None else time_limit
     has_tickets = keeps_tickets(model)  # asked once, as the time of each step counts
     began, deadline = time.process_time(), clock() + limit
-    # Rows are asked in their order, and learnt in any.
-    rows, waiting = iter(examples), dict[int, Any]()
+    waiting = dict[int, Any]()  # rows are asked in their order, and learnt in any
 
     def step(events: list[int], spent: _Spent) -> None:
         nonlocal deadline
@@ -272,7 +273,7 @@ def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
                 if sample is not None:
                     sample.earn(seconds)
                 continue
-            waiting[event] = example = next(rows)
+            waiting[event] = example = next(rows)[1]
             if tested[event]:
                 more = {"ticket": event} if has_tickets else {}
                 (label, shares), seconds = ask(example[0], more)

@@ -34,7 +34,7 @@ from drift.experiments.comparison.tables import (
     summary,
     window_rows,
 )
-from drift.experiments.jobs import Run, code_fingerprint
+from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import run_experiment
 from drift.experiments.terminal import compared
@@ -55,6 +55,11 @@ __all__ = ["COMPARISON", "Settings", "baselines", "compare", "runs_of"]
 
 #: Features of a stream that are named.
 _NAMED = 50
+#: Code of drift that decides what is recorded of a run.
+_MEASURES = [
+    f"experiments/comparison/{name}.py"
+    for name in ("evaluation", "measures", "predictions", "protocol")
+]
 
 
 def baselines() -> dict[str, Contender]:
@@ -270,7 +275,11 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     descriptions = {
         name: _described(entrant, known, settings) for name, entrant in entrants.items()
     }
-    entrants |= {name: entrant for name, entrant in baselines().items() if name not in entrants}
+    for name, baseline in baselines().items():
+        if entrants.setdefault(name, baseline).identity != baseline.identity:
+            raise ParameterError(
+                f"{name!r} is the baseline that runs beside yours: give your model another name"
+            )
     runs = [
         (run.identity["model"], run)
         for stream in known
@@ -361,9 +370,9 @@ def runs_of(
         "examples": len(stream),
         "drifts": drifts,
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
-        **settings._asdict(),
-        # Earlier versions counted from the first label, and took the AUC of windows.
-        "counted": "all but the first",
+        **{name: value for name, value in settings._asdict().items() if name != "seeds"},
+        "forks": None if settings.folds == 1 else settings.forks,
+        "measures": code_fingerprint(*_MEASURES),
         "positive": None if focus.positive is None else str(focus.positive),
         "headline": focus.headline,
         "drift": drift.__version__,
@@ -375,7 +384,7 @@ def runs_of(
         chosen = {
             "model": name,
             "parameters": contender.identity,
-            "code": code_fingerprint() if contender.is_of_drift else None,
+            "code": code_fingerprint(*MODEL_CODE) if contender.is_of_drift else None,
         }
         seeds = range(settings.seeds) if settings.seeds is not None and contender.draws else [None]
         for seed in seeds:

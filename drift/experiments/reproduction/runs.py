@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import drift
-from drift.experiments.jobs import Rows, Run, code_fingerprint, float64_columns
+from drift.experiments.jobs import MODEL_CODE, Rows, Run, code_fingerprint, float64_columns
 from drift.experiments.reproduction.setting import SVM
 from drift.experiments.runner import learn, updates
 from drift.kernels import DEFAULT_KERNEL
@@ -41,7 +41,7 @@ def run_of(
 
     Parameters
     ----------
-    one
+    setting
         The contender. Its `factor` and `budget_of` are the problem's and the experiment's.
     problem
         What it learns.
@@ -70,7 +70,7 @@ def run_of(
         "kernel": None if setting.model == "Tracker" else repr(setting.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
-        "code": code_fingerprint(),
+        "code": code_fingerprint(*MODEL_CODE),
         **problem.identity,
         "epochs": epochs,
         "permutation": permutation,
