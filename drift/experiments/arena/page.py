@@ -494,7 +494,7 @@ def _heldout(standings: Standings) -> Iterator[str]:
         return
     yield f"## {_TITLES[KINDS[0]]}"
     yield _ABOUT_STANDING
-    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
+    yield _standing(standing(standings, KINDS[0]), "labels")
     gaps = sorted(
         (row for row in standings.gaps() if row["stream"] in streams and row["delay"] is None),
         key=itemgetter("gap"),
@@ -513,6 +513,12 @@ def _heldout(standings: Standings) -> Iterator[str]:
     yield _table(headings, rows, texts=[4])
 
 
+def _standing(rows: Iterable[Record], without: str) -> str:
+    """Return a table of `standing`, without a column that says the same in each row."""
+    headings = [name for name in _STANDING if name != without]
+    return _table(headings, [[row[name] for name in headings] for row in rows])
+
+
 def large_of(standings: Standings, stream: str) -> str:
     """Say how many of MOA's ensembles have ended on a stream.
 
@@ -529,9 +535,9 @@ def large_of(standings: Standings, stream: str) -> str:
 
 def _late(standings: Standings) -> Iterator[str]:
     """Yield where the Tracker stands on held-out streams with late labels, if any are."""
-    if rows := [list(row.values()) for row in standing_late(standings)]:
+    if rows := list(standing_late(standings)):
         yield f"## Labels that come late\n\n{_ABOUT_LATE}"
-        yield _table(_STANDING, rows, [1])
+        yield _standing(rows, "streams")
         if names := _absent(standings):
             yield filled(_ABSENT.format(", ".join(names)))
 
@@ -742,7 +748,7 @@ def _is_tested(row: Record) -> bool:
 
 
 def _p_values(row: Record) -> list[str]:
-    least = f"{_least_p(row):.2g}" if _least_p(row) >= 0.001 else "< 0.001"
+    least = f"{_least_p(row):.2g}" if _least_p(row) >= 0.001 else "<0.001"
     return [least, f"{row['holm']:.2g}" if _is_tested(row) else "-"]
 
 
