@@ -50,8 +50,8 @@ HELDOUT = f"""\
 which the {OWN} is behind. *Of*: the number of rivals. *MOA*: how many of MOA's three ensembles are
 among them. Bold: lower by a point or more."""
 BUILT = f"""\
-On the {{number}} **development** streams, which built the {OWN}, it is ahead on {{}}, level on {{}}
-and behind on {{}}: expect less on your data."""
+On the {{number}} **development** streams, on which the {OWN} was developed, it is ahead on {{}},
+level on {{}} and behind on {{}}: expect less on your data."""
 NAMES = {
     "PassiveAggressive": "*PassiveAggressive* is a kernel model of drift's.",
     "PA": "*PA* is a linear model of River's.",

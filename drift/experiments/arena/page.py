@@ -70,7 +70,9 @@ _ABOUT_WORDS = f"""\
 - **Ahead** and **behind**: the lead is half a point or more, or is minus half a point or less;
   **level**: in between. **Bold** errors are lower by a point or more.
 - **Late** labels come 100 or 1,000 rows after their prediction. The {OWN} has `late=True` then.
-- *PassiveAggressive* is a kernel model of drift's, *PA* a linear one of River's."""
+- *MOA* is a Java library for streams; its ensembles are SGBT (boosting), ARF (a forest) and SRP
+  (random patches). ARF and SRP without *MOA* are River's, with 10 trees. *PassiveAggressive* is a
+  kernel model of drift's, *PA* a linear one of River's."""
 _KEPT = """\
 Below: [forests](#against-forests-bagging-and-boosting), [what it costs](#error-and-cost), [late
 labels](#labels-that-come-late), [where it loses](#where-drift-loses) and
@@ -107,7 +109,7 @@ and, on each stream, only those rivals that ran with both delays, too."""
 _ABSENT = """\
 With late labels these did not run: {}. So do not compare this table with the first one."""
 _ABOUT_DEVELOPMENT = f"""\
-They built the {OWN}: expect less on your data."""
+The {OWN} was developed on them: expect less on your data."""
 _ABOUT_STRONG = f"""\
 The strongest rivals on tables, one by one: on held-out streams, labels at once. Errors in percent
 are means over the streams on which both ended, so compare them within a row alone.
