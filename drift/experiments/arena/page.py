@@ -203,7 +203,7 @@ _STANDING = (
 )
 _P_VALUES = ("least p", "Holm")
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
-#: Streams on which `LARGE` models ran, which ran on a part alone, and the others.
+#: Names of the streams on which some of `LARGE` ended, and of the rest.
 _WITH, _WITHOUT = "with MOA's ensembles (100 trees)", "without them"
 _LOSSES = "Where drift loses"
 _FIGURE = """\
