@@ -47,8 +47,8 @@ For the other forests, bagging and boosting the test does not decide, which does
 equal."""
 HELDOUT = f"""\
 **Held-out streams**, labels at once, errors in percent: the {{}} of real data, and each other on
-which the {OWN} is behind. *Of*: the number of rivals. *MOA*: how many of MOA's three ensembles are
-among them. Bold: lower by a point or more."""
+which the {OWN} is behind. *Of*: the number of rivals. *MOA*: how many of the three ensembles of
+MOA, a Java library, are among them. Bold: lower by a point or more."""
 BUILT = f"""\
 On the {{number}} **development** streams, on which the {OWN} was developed, it is ahead on {{}},
 level on {{}} and behind on {{}}: expect less on your data."""

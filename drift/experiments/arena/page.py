@@ -531,8 +531,7 @@ def large_of(standings: Standings, stream: str) -> str:
     stream
         Its name.
     """
-    ended = sum(standings.error(stream, model) is not None for model in LARGE)
-    return f"{ended} of {len(LARGE)}"
+    return str(sum(standings.error(stream, model) is not None for model in LARGE))
 
 
 def _late(standings: Standings) -> Iterator[str]:
