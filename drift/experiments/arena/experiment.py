@@ -23,6 +23,7 @@ from drift.experiments.arena.standings import (
     QUICK_ROWS,
     Standings,
     error_after_delay,
+    error_of_all,
     select,
 )
 from drift.experiments.arena.streams import GROUPS, KINDS, STREAMS
@@ -251,7 +252,7 @@ def _all_runs(results: Results) -> list[Record]:
     rows = QUICK_FIRST if results.settings["quick"] else FIRST
     return [
         {name: row.get(name) for name in _RUN_COLUMNS}
-        | {"error_after_delay": error_after_delay(record, rows)}
+        | {"error": error_of_all(row), "error_after_delay": error_after_delay(record, rows)}
         for group in groups.values()
         for row, record in zip(run_rows(group), group, strict=True)
     ]

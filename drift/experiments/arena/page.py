@@ -1,4 +1,4 @@
-"""The arena's pages, in Markdown: first of all where drift loses; all errors on a second one."""
+"""The arena's pages, in Markdown: where drift stands and where it loses; all errors on a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from drift.experiments.arena.standings import (
     QUICK_FIRST,
     QUICK_ROWS,
     STRONG,
-    rows_after_delay,
+    gap_of,
     tally,
 )
 from drift.experiments.arena.streams import KINDS, STREAMS
@@ -28,42 +28,58 @@ if TYPE_CHECKING:
     from drift.experiments.arena.standings import Standings
     from drift.experiments.jobs import Record
 
-__all__ = ["errors_of", "losses", "page_of", "standing", "standing_late", "verdict"]
+__all__ = [
+    "errors_of",
+    "filled",
+    "headline",
+    "large_of",
+    "losses",
+    "marked",
+    "page_of",
+    "standing",
+    "standing_late",
+    "verdict",
+]
 
 _ABOUT = f"""\
 How much the `{OWN}` errs beside other models of drift, River, scikit-learn and MOA, each with its
 defaults."""
 _HEADLINE = f"""\
-On {{ahead}} of {{number}} streams that had no part in its making, the `{OWN}` errs at least half a
-point less than the best other model of drift, River, scikit-learn and MOA, on {{by a point}} of
+**On {{ahead}} of {{number}} streams that had no part in its making, the `{OWN}` errs at least half
+a point less than the best other model** of drift, River, scikit-learn and MOA, on {{by a point}} of
 these a point or more. On {{level}} it is level, on {{behind}} it errs more."""
-_HEADLINE_LARGE = """\
-Where MOA's ensembles of 100 trees ran, on {number} of the streams, it is ahead on {ahead}, level on
-{level} and behind on {behind}."""
-_HEADLINE_REST = "On the others one of these might have been better."
+_HEADLINE_WITH = """\
+- **Where MOA's ensembles of 100 trees ran**, on {number} of the streams, it is ahead on {ahead},
+  level on {level}, behind on {behind}."""
+_HEADLINE_WITHOUT = """\
+- **Where they did not**, on {number}, it is ahead on {ahead}, level on {level}, behind on {behind}.
+  There one of MOA's might have been better."""
 _CONDITIONS = """\
 Labels come at once; all models have their defaults. On these streams each model has one run, of one
 seed. So differences of less than a point may be chance."""
 _ABOUT_WORDS = f"""\
 - **Error**: the percentage of wrong predictions, each made before its row is learnt, over the first
-  20,000 rows of a stream, on Electricity over all 45,312.
+  20,000 rows of a stream, on Electricity over all 45,312. The first row does not count. A row
+  without a prediction is a mistake.
 - **Held-out** streams: no constant of the {OWN} was chosen on them. Expect leads like these on
   your data at best. On **development** streams constants were chosen, or its results were seen.
   Both lists were fixed before their first runs.
-- **Best other**: the model with the lowest error on a stream, chosen in hindsight. {OWN}s of
-  another size do not count. *PassiveAggressive* is a kernel model of drift's, *PA* a linear
-  one of River's.
-- **Ahead** and **behind**: the {OWN}'s error is half a point or more below or above that of the
-  best other; **level**: by less. **Bold** errors are lower by a point or more.
+- **Best other**: the model with the lowest error on a stream, chosen in hindsight among its
+  **rivals**, all models that ran there. {OWN}s of another size do not count.
+- **Lead**: the error of the best other less that of the {OWN}, both as printed.
+- **Ahead** and **behind**: the lead is half a point or more, or is minus half a point or less;
+  **level**: in between. **Bold** errors are lower by a point or more.
 - **Late** labels come 100 or 1,000 rows after their prediction. The {OWN} has `late=True` then.
-  The longest delay lets no label come in the first {FIRST:,} rows. So errors are then of those
-  fiftieths of the stream that begin behind them: of 20,000 rows the first 1,200 do not count."""
+- *MOA* is a Java library for streams; its ensembles are SGBT (boosting), ARF (a forest) and SRP
+  (random patches). ARF and SRP without *MOA* are River's, with 10 trees. *PassiveAggressive* is a
+  kernel model of drift's, *PA* a linear one of River's."""
 _KEPT = """\
-Below: [where it loses](#where-drift-loses) and [why](#why-it-loses-there), [what it
-costs](#error-and-cost), [forests](#against-forests-bagging-and-boosting), [your own
-data](#on-your-own-data). Then [the models](#the-models) with their settings, [what was tuned on
-which stream](#what-was-tuned-on-which-stream), [how it was measured](#how-it-was-measured). The
-data page says [what each held-out stream is](../datasets/README.md#held-out-streams)."""
+Below: [forests](#against-forests-bagging-and-boosting), [what it costs](#error-and-cost), [late
+labels](#labels-that-come-late), [where it loses](#where-drift-loses) and
+[why](#why-it-loses-there), [your own data](#on-your-own-data). Then [the models](#the-models) with
+their settings, [what was tuned on which stream](#what-was-tuned-on-which-stream), [how it was
+measured](#how-it-was-measured). The data page says [what each held-out stream
+is](../datasets/README.md#held-out-streams)."""
 _NOT_HELD_OUT = f"""\
 **No held-out stream is on this page yet.** All errors are of streams on which the {OWN} was
 developed, and flatter it."""
@@ -75,45 +91,62 @@ learns it. An error is the percentage of wrong predictions; with late labels the
 _ABOUT_STANDING = f"""\
 Labels at once: on how many streams the {OWN} is ahead of the best other, level with it, or behind.
 *By a point*: ahead by a point or more. *Lead*: in points, the median over the streams. *Rivals*:
-among how many models the best other was chosen, on the stream with the fewest and on that with the
-most. *With* a rival: the streams on which it ran, as not all models were run on all of them."""
-_ABOUT_LATE = """\
-The rivals are all models that ran with that delay. For comparison the first row has labels at once
+how many there are, on the stream with the fewest and on that with the most."""
+_ABOUT_EACH = f"""\
+Each held-out stream, labels at once, errors in percent, the largest lead first. *Of*: the number of
+rivals. *MOA*: how many of MOA's three ensembles of 100 trees, SGBT, ARF and SRP, are among them.
+*Lead*: in points, negative where the {OWN} is behind. [A page of its own](arena-errors.md) has
+the errors of more models, on all streams and with late labels, and [which models ran
+where](arena-errors.md#which-models-ran-where)."""
+_ABOUT_LATE = f"""\
+With labels {FIRST:,} rows late none is known in the first {FIRST:,} rows, where a model can only
+guess. So these rows do not count. Nor do they with labels 100 rows late: thus the two delays can be
+compared. Errors are kept for fiftieths of a stream, and those count that begin at row {FIRST:,} or
+later. Of 20,000 rows these are the last 18,800, of 1,066 the last 64.
+
+*Rivals* are all models that ran with that delay. For comparison the first row has labels at once
 and, on each stream, only those rivals that ran with both delays, too."""
 _ABSENT = """\
 With late labels these did not run: {}. So do not compare this table with the first one."""
-_ABOUT_EACH = f"""\
-Each held-out stream, labels at once, errors in percent. *Of*: among how many models the best other
-was chosen. *Lead*: in points, negative where the {OWN} is behind. [A page of its
-own](arena-errors.md) has the errors of more models, on all streams and with late labels."""
 _ABOUT_DEVELOPMENT = f"""\
-They built the {OWN}: expect less on your data."""
+The {OWN} was developed on them: expect less on your data."""
 _ABOUT_STRONG = f"""\
 The strongest rivals on tables, one by one: on held-out streams, labels at once. Errors in percent
-are means over the streams on which both ended. *Median*: of the differences, in points; negative if
-the {OWN} is better. *Holm*: the p-value of [a test](arena-errors.md#pairs), corrected for the
-number of models. With few streams it cannot be small, however much better one is: a dash where it
-cannot be below 0.05 at all, and with six streams hardly so. *Time*: of an example, as a multiple
-of the {OWN}'s; the geometric mean over the streams on which both were timed on one machine."""
+are means over the streams on which both ended, so compare them within a row alone.
+
+- *Median*: of the differences of the errors, in points; negative if the {OWN} is better.
+- *Least p*: the least p-value that [Wilcoxon's signed-rank test](arena-errors.md#pairs) can have
+  with so many streams: 0.031 with six, 0.0078 with eight.
+- *Holm*: its p-value, corrected for the number of models. A dash: it cannot be below 0.05. With six
+  or eight streams it hardly can, even if one model is better on each. So a large one does not say
+  that two are equal.
+- *Time*: of an example, as a multiple of the {OWN}'s; the geometric mean over the streams on
+  which both were timed on one machine. To say how much slower a rival is, take this."""
+_OTHERS = f"""\
+The same test of the {{}} other models and baselines, which are among [all
+pairs](arena-errors.md#pairs): the {OWN} is significantly better than {{}} of them, worse than {{}},
+and the test leaves {{}} open."""
 _ABOUT_HELD_OUT_LOSSES = """\
 These are losses on held-out streams. Those on [development streams](#development-streams) stand
-there. The greatest of all is on `{}`, by {:.0f} points, with labels {}."""
+there. The greatest of all is on `{}`, by {:.0f} points behind *{}*, with labels {}."""
+_LOSSES_AT_ONCE = """\
+**Labels at once**, half a point or more: {}. They are the last rows of [the table
+above](#held-out-streams)."""
 _ABOUT_LOSSES = """\
 Each case in which the best other errs less by a tenth of a point or more. Errors are in percent,
-*behind by* in points; below half a point the stream counts as *level*."""
+*behind by* in points; below half a point the stream counts as *level*. *Rows*: how many count. One
+mistake in 64 is 1.6 points."""
 _ABOUT_TUNED = """\
 The same for *tuned* models, whose settings are chosen on each stream, in hindsight, too:"""
-_SHORT = """\
-With late labels few rows of short streams count, and errors are rough: {}. One mistake is {:.1f}
-points on {}."""
 _NO_LOSSES = "On none by a tenth of a point."
 _ABOUT_ERRORS = f"""\
 The errors behind [the arena](arena.md), which explains the words: by stream, in the mean, and for
-pairs of models. They are in percent. *Of*: among how many models the best other was chosen; it is
-not the same everywhere. The other columns are models that stand for their kind: *logistic* is
-logistic regression, *boosting* retrained boosting. A dash: not run, which says nothing of the
-model. *Limit*: out of time. *Failed*: ended by an error. Bold: of the {OWN} and the best other the
-lower error, if by a point or more."""
+pairs of models. They are in percent. Streams are in the order of their lists. *Rows*: how many
+count. *Of*: among how many models the best other was chosen; it is [not the same
+everywhere](#which-models-ran-where). The other columns are models that stand for their kind:
+*logistic* is logistic regression, *boosting* retrained boosting. A dash: not run, which says
+nothing of the model. *Limit*: out of time. *Failed*: ended by an error. Bold: of the {OWN} and the
+best other the lower error, if by a point or more."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
 [One table](arena-runs.parquet) has the runs of all models, those without a column here, too. Errors
@@ -135,22 +168,26 @@ _ABOUT_MEANS = """\
 Mean errors in percent. A table has the models that ran on at least half of the streams with each
 delay. Its means are over the streams on which all of these models ran; they are named above it.
 Do not compare its columns with each other: errors at once are of all rows."""
+_ABOUT_COVERAGE = """\
+On how many streams of a list each model ended, by the delay of labels. Those that ended on as many
+stand in one row."""
 _ABOUT_PAIRS = """\
 The {own} and each other model, labels at once. Real streams of one source count once, generated
 ones each, though some share a generator. Errors in percent are means over the streams that both
 have run on. *Median*: of the differences of errors, in points, negative if the {own} is better.
-*Wins*: on how many streams it is better."""
+*Wins*: on how many streams it is better. *Tracker 100* is shown, but is no rival."""
 _ABOUT_TEST = """\
-*Holm*: the p-value of Wilcoxon's signed-rank test, corrected for the number of models in the table.
-A dash says that so few streams cannot bring it below 0.05. Streams that share a generator
-are not independent, which makes it too low. Development streams have no p-values, as these would
-prove nothing."""
+*Holm*: the p-value of Wilcoxon's signed-rank test, two-sided, corrected by Holm's method for the
+number of models in the table. *Least p*: the least that the test can have with n streams before
+that, 2 / 2^n. A dash: so few streams cannot bring it below 0.05. Streams that share a generator are
+not independent, which makes it too low. Development streams have no p-values, as these would prove
+nothing."""
 _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
-and memory. A table is over the streams on which all of its models were timed on one machine: few of
-the held-out ones, and mostly short or generated ones. So errors and ratios of times differ from
-those of [single rivals](#against-forests-bagging-and-boosting), whose tables have all streams on
-which a rival ran. Models that were timed on fewer than half of the streams are left out."""
+and memory. A table is over the streams on which all of its models were timed on one machine. Of the
+held-out ones these are few, and mostly short or generated. So errors and ratios of times differ
+from those [of single rivals](#against-forests-bagging-and-boosting), which are over more streams:
+cite those. Models that were timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
@@ -164,12 +201,10 @@ _STANDING = (
     *("streams", "labels", "number", "rivals"),
     *("ahead", "by a point", "level", "behind", "lead"),
 )
+_P_VALUES = ("least p", "Holm")
 _PAIR = ("model", "streams", OWN, "its error", "median", "wins", "losses")
-#: Rivals whose streams are counted by themselves, where some run on a part alone.
-_RIVALS = (
-    ("with River's ARF (10 trees)", ["ARF"]),
-    ("with MOA's ensembles (100 trees)", LARGE),
-)
+#: Names of the streams on which some of `LARGE` ended, and of the rest.
+_WITH, _WITHOUT = "with MOA's ensembles (100 trees)", "without them"
 _LOSSES = "Where drift loses"
 _FIGURE = """\
 ![Errors against microseconds an example: the tables below have the figures](img/arena-cost.svg)"""
@@ -191,17 +226,18 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
     if quick:
         about = [_ABOUT_QUICK]
     elif heldout:
-        about = [*_headline(standings), *([_KEPT] if kept else []), _ABOUT_WORDS]
+        about = [*headline(standings), *([_KEPT] if kept else []), _ABOUT_WORDS]
     else:
         about = [_ABOUT, _NOT_HELD_OUT, _ABOUT_WORDS]
     parts = [
         "# The arena",
         *about,
         *_heldout(standings),
-        *_heldout_losses(standings),
+        *_strong(standings),
         *([f"## Error and cost\n\n{_ABOUT_COSTS}", _FIGURE] if standings.has_costs else []),
         *_costs(standings),
-        *_strong(standings),
+        *_late(standings),
+        *_heldout_losses(standings),
         *_development(standings),
         *([] if quick else [f"## Beside published results\n\n{_ABOUT_PUBLISHED}"]),
         *([] if quick else [_published(standings)]),
@@ -210,7 +246,7 @@ def page_of(standings: Standings, *, quick: bool = False, kept: bool = False) ->
 
 
 def errors_of(standings: Standings, *, kept: bool = False) -> str:
-    """Return the page of all errors, their means, all pairs and the runs that did not end.
+    """Return the page of all errors, means, where models ran, all pairs and runs that did not end.
 
     Parameters
     ----------
@@ -225,6 +261,8 @@ def errors_of(standings: Standings, *, kept: bool = False) -> str:
         *_by_kind(standings, _errors),
         f"## Means\n\n{_ABOUT_MEANS}",
         *_by_kind(standings, _means, delays=False),
+        f"## Which models ran where\n\n{_ABOUT_COVERAGE}",
+        *_by_kind(standings, _coverage, delays=False),
         f"## Pairs\n\n{_ABOUT_PAIRS.format(own=OWN)}",
         *([_ABOUT_TEST] if standings.of_kind("held-out") else []),
         *_by_kind(standings, _pairs, delays=False),
@@ -245,6 +283,17 @@ def _by_kind(
                 yield f"{heading}\n\n{table}"
 
 
+def filled(text: str) -> str:
+    """Return a paragraph in lines of 100 characters, with links whole.
+
+    Parameters
+    ----------
+    text
+        The paragraph.
+    """
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def _table(
     headings: Sequence[str], rows: Iterable[Sequence[Any]], texts: Sequence[int] = ()
 ) -> str:
@@ -253,9 +302,9 @@ def _table(
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (headings, rules, *rows))
 
 
-def _percent(value: float | None, status: str = "") -> str:
+def _percent(value: float | None, status: str = "", digits: int = 2) -> str:
     if value is not None:
-        return f"{100 * value:.2f}"
+        return f"{100 * value:.{digits}f}"
     return "failed" if "failed" in status else "limit" if "limit" in status else "-"
 
 
@@ -263,19 +312,33 @@ def _points(difference: float) -> str:
     return f"{round(100 * difference, 2) + 0.0:+.2f}"  # never -0.00
 
 
-def _bold(ours: str, theirs: str) -> list[str]:
-    """Return two errors, the lower one bold if it is so by a point or more."""
-    if not (ours[0].isdigit() and theirs[0].isdigit()):
-        return [ours, theirs]
-    gap = round(float(theirs) - float(ours), 2)
-    return [f"**{ours}**" if gap >= 1 else ours, f"**{theirs}**" if gap <= -1 else theirs]
+def marked(
+    ours: float | None, theirs: float | None, status: str = "", digits: int = 2
+) -> list[str]:
+    """Return two errors in percent, the lower one bold if it is so by a point or more.
+
+    Parameters
+    ----------
+    ours, theirs
+        The errors; None: there is none.
+    status
+        Of the run that has no error, if it is ours.
+    digits
+        Decimals.
+    """
+    texts = [_percent(ours, status, digits), _percent(theirs, digits=digits)]
+    gap = 0.0 if ours is None or theirs is None else gap_of(ours, theirs)
+    return [
+        f"**{text}**" if lower >= 0.01 else text
+        for text, lower in zip(texts, (-gap, gap), strict=True)
+    ]
 
 
 def _when(delay: str | None) -> str:
     return "at once" if delay is None else f"{int(delay):,} rows late"
 
 
-def losses(standings: Standings, kinds: Sequence[str] = KINDS) -> str:
+def losses(standings: Standings, kinds: Sequence[str] = KINDS, *, late: bool = False) -> str:
     """Return the tables that say where drift loses.
 
     Parameters
@@ -284,23 +347,28 @@ def losses(standings: Standings, kinds: Sequence[str] = KINDS) -> str:
         Of all streams, or of some.
     kinds
         Of the streams.
+    late
+        With late labels alone.
     """
     parts = []
     for about, lost in (
         (_ABOUT_LOSSES, standings.losses()),
         (_ABOUT_TUNED, standings.losses(tuned=True)),
     ):
-        some = [row for row in lost if STREAMS[row["stream"]].kind in kinds]
-        parts += [about, _lost(some, kinds)] if some else []
-    short = _short(standings, kinds)
-    return "\n\n".join([*(parts or [_NO_LOSSES]), *([short] if short else [])])
+        some = [
+            row
+            for row in lost
+            if STREAMS[row["stream"]].kind in kinds and not (late and row["delay"] is None)
+        ]
+        parts += [about, _lost(standings, some, kinds)] if some else []
+    return "\n\n".join(parts or [_NO_LOSSES])
 
 
 def standing(standings: Standings, kind: str) -> Iterator[Record]:
     """Yield where the Tracker stands on streams of a kind.
 
-    That is on held-out streams with labels at once, on all and then on those on which strong rivals
-    have ended; on others with each delay.
+    That is on held-out streams with labels at once, on all, then on those on which MOA's ensembles
+    have ended and on the rest; on others with each delay.
 
     Parameters
     ----------
@@ -320,8 +388,9 @@ def standing(standings: Standings, kind: str) -> Iterator[Record]:
             yield from _stands(standings, "all", streams, delay)
     elif None in standings.delays:
         yield from _stands(standings, "all", streams)
-        for name, rivals in _RIVALS:
-            yield from _stands(standings, name, standings.contested(streams, rivals))
+        if large := standings.contested(streams, LARGE):
+            yield from _stands(standings, _WITH, large)
+            yield from _stands(standings, _WITHOUT, [s for s in streams if s not in large])
 
 
 def standing_late(standings: Standings) -> Iterator[Record]:
@@ -379,43 +448,46 @@ def _absent(standings: Standings) -> list[str]:
 
 def _heldout_losses(standings: Standings) -> Iterator[str]:
     """Yield where the Tracker loses on held-out streams, if there are any."""
-    if not standings.of_kind(KINDS[0]):
+    if not (streams := standings.of_kind(KINDS[0])):
         return
     yield f"## {_LOSSES}"
-    development = (row for row in standings.losses() if STREAMS[row["stream"]].kind != KINDS[0])
+    development = (row for row in standings.losses() if row["stream"] not in streams)
     if worst := max(development, key=itemgetter("gap"), default=None):
-        place = worst["stream"], 100 * worst["gap"], _when(worst["delay"])
-        yield textwrap.fill(_ABOUT_HELD_OUT_LOSSES.format(*place), 100)
-    yield losses(standings, KINDS[:1])
+        place = worst["stream"], 100 * worst["gap"], worst["rival"], _when(worst["delay"])
+        yield filled(_ABOUT_HELD_OUT_LOSSES.format(*place))
+    behind = [
+        f"`{row['stream']}` ({100 * row['gap']:.2f} points behind {row['rival']})"
+        for row in standings.losses()
+        if row["stream"] in streams and row["delay"] is None and row["gap"] >= 0.005
+    ]
+    if behind:
+        yield filled(_LOSSES_AT_ONCE.format(_listed(behind)))
+    if any(standings.delays):
+        yield f"**Late labels.**\n{losses(standings, KINDS[:1], late=True)}"
 
 
-def _short(standings: Standings, kinds: Sequence[str]) -> str:
-    """Name the streams of which fewer than 1,500 rows count with late labels, and how many."""
-    rows = {
-        stream: rows_after_delay(standings.length(stream))
-        for stream, model, delay in standings.asked
-        if model == OWN and delay is not None and (stream, OWN, None) in standings.asked
-        if STREAMS[stream].kind in kinds
-    }
-    few = {name: left for name, left in rows.items() if 0 < left < 1_500}
-    if not few:
-        return ""
-    least = min(few, key=lambda name: few[name])
-    names = ", ".join(f"{left:,} of {name}" for name, left in few.items())
-    return textwrap.fill(_SHORT.format(names, 100 / few[least], least), 100)
+def headline(standings: Standings) -> Iterator[str]:
+    """Yield what `standing` says, on all held-out streams, with and without MOA's ensembles.
 
+    Parameters
+    ----------
+    standings
+        Of all streams, or of some.
 
-def _headline(standings: Standings) -> Iterator[str]:
-    """Yield what the first row of `standing` says, and that of the largest rivals, if they ran."""
-    if rows := list(standing(standings, KINDS[0])):
-        text = _HEADLINE.format(**rows[0])
-        if rows[-1]["streams"] == _RIVALS[-1][0]:
-            text += f" {_HEADLINE_LARGE.format(**rows[-1])}"
-            text += f" {_HEADLINE_REST}" * (rows[-1]["number"] < rows[0]["number"])
-        yield textwrap.fill(text, 100)
-        yield _CONDITIONS
-    else:
+    Yields
+    ------
+    str
+        A paragraph.
+    """
+    rows = {row["streams"]: row for row in standing(standings, KINDS[0])}
+    if not rows:
         yield _ABOUT
+        return
+    yield filled(_HEADLINE.format(**rows["all"]))
+    parts = {_WITH: _HEADLINE_WITH, _WITHOUT: _HEADLINE_WITHOUT}
+    if _WITH in rows:
+        yield "\n".join(text.format(**rows[name]) for name, text in parts.items() if name in rows)
+    yield _CONDITIONS
 
 
 def _heldout(standings: Standings) -> Iterator[str]:
@@ -424,7 +496,7 @@ def _heldout(standings: Standings) -> Iterator[str]:
         return
     yield f"## {_TITLES[KINDS[0]]}"
     yield _ABOUT_STANDING
-    yield _table(_STANDING, [list(row.values()) for row in standing(standings, KINDS[0])], [1])
+    yield _standing(standing(standings, KINDS[0]), "labels")
     gaps = sorted(
         (row for row in standings.gaps() if row["stream"] in streams and row["delay"] is None),
         key=itemgetter("gap"),
@@ -432,18 +504,43 @@ def _heldout(standings: Standings) -> Iterator[str]:
     rows = [
         [
             *(row["stream"], f"{standings.length(row['stream']):,}"),
-            *_bold(_percent(row["error"]), _percent(row["theirs"])),
-            *(row["rival"], len(standings.others(row["stream"])), _points(-row["gap"])),
+            *marked(row["error"], row["theirs"]),
+            *(row["rival"], len(standings.others(row["stream"]))),
+            *(large_of(standings, row["stream"]), _points(-row["gap"])),
         ]
         for row in gaps
     ]
     yield _ABOUT_EACH
-    yield _table(["stream", "rows", OWN, "best other", "its name", "of", "lead"], rows, texts=[4])
-    if late := [list(row.values()) for row in standing_late(standings)]:
-        yield f"### Labels that come late\n\n{_ABOUT_LATE}"
-        yield _table(_STANDING, late, [1])
+    headings = ["stream", "rows", OWN, "best other", "its name", "of", "MOA", "lead"]
+    yield _table(headings, rows, texts=[4])
+
+
+def _standing(rows: Iterable[Record], without: str) -> str:
+    """Return a table of `standing`, without a column that says the same in each row."""
+    headings = [name for name in _STANDING if name != without]
+    return _table(headings, [[row[name] for name in headings] for row in rows])
+
+
+def large_of(standings: Standings, stream: str) -> str:
+    """Say how many of MOA's ensembles have ended on a stream.
+
+    Parameters
+    ----------
+    standings
+        Of this stream, and maybe others.
+    stream
+        Its name.
+    """
+    return str(sum(standings.error(stream, model) is not None for model in LARGE))
+
+
+def _late(standings: Standings) -> Iterator[str]:
+    """Yield where the Tracker stands on held-out streams with late labels, if any are."""
+    if rows := list(standing_late(standings)):
+        yield f"## Labels that come late\n\n{_ABOUT_LATE}"
+        yield _standing(rows, "streams")
         if names := _absent(standings):
-            yield textwrap.fill(_ABSENT.format(", ".join(names)), 100)
+            yield filled(_ABSENT.format(", ".join(names)))
 
 
 def _development(standings: Standings) -> Iterator[str]:
@@ -465,21 +562,22 @@ def _strong(standings: Standings) -> Iterator[str]:
     rows = [row for row in pairs if row["other"] in STRONG]
     others = [row for row in pairs if row["other"] not in STRONG]
     if rows:
-        cells = [[*_pair(row), _holm(row), _times(standings, row["other"])] for row in rows]
+        cells = [[*_pair(row), *_p_values(row), _times(standings, row["other"])] for row in rows]
         yield f"## Against forests, bagging and boosting\n\n{_ABOUT_STRONG}"
-        yield _table([*_PAIR, "Holm", "time"], cells)
-        yield textwrap.fill(_verdicts(rows), 100)
+        yield _table([*_PAIR, *_P_VALUES, "time"], cells)
+        yield filled(_verdicts(rows))
         few: dict[str, list[str]] = {}
         for row in rows:
             if not _is_tested(row):
                 ended = standings.contested(standings.of_kind(KINDS[0]), [row["other"]])
                 few.setdefault(_listed(ended), []).append(row["other"])
         for where, names in few.items():
-            yield textwrap.fill(f"{_listed(names)} ran on {where} alone.", 100)
+            yield filled(f"{_listed(names)} ran on {where} alone.")
         if others:
-            yield textwrap.fill(
-                f"The same test of all other models and baselines. {_verdicts(others)}", 100
-            )
+            known = [row for row in others if _is_significant(row)]
+            better = sum(row["median_difference"] < 0 for row in known)
+            numbers = len(others), better, len(known) - better or "none", len(others) - len(known)
+            yield filled(_OTHERS.format(*numbers))
 
 
 def verdict(pairs: Sequence[Record]) -> str:
@@ -529,19 +627,26 @@ def _times(standings: Standings, other: str) -> str:
     return f"{np.exp(np.mean(np.log(ratios))):.0f}" if ratios else "-"
 
 
-def _lost(losses: Iterable[Record], kinds: Sequence[str]) -> str:
+def _lost(standings: Standings, losses: Iterable[Record], kinds: Sequence[str]) -> str:
     """Return a table of losses, with the kind of stream where there are several."""
     several = len(kinds) > 1
     rows = [
         [
             *(row["stream"], *([STREAMS[row["stream"]].kind] if several else [])),
-            *(_when(row["delay"]), _percent(row["error"]), _percent(row["theirs"])),
+            *(_when(row["delay"]), _rows(standings, row["stream"], row["delay"])),
+            *(_percent(row["error"]), _percent(row["theirs"])),
             *(row["rival"], _percent(row["gap"])),
         ]
         for row in losses
     ]
-    headings = ["stream", *(["kind"] if several else []), "labels", OWN, "best other", "its name"]
-    return _table([*headings, "behind by"], rows, texts=[1, 2, 5] if several else [1, 4])
+    headings = ["stream", *(["kind"] if several else []), "labels", "rows", OWN, "best other"]
+    return _table([*headings, "its name", "behind by"], rows, [1, 2, 6] if several else [1, 5])
+
+
+def _rows(standings: Standings, stream: str, delay: str | None) -> str:
+    """Return how many rows errors are of; a dash in the quick form, whose late ones differ."""
+    counted = standings.counted(stream, delay)
+    return f"{counted:,}" if counted else "-"
 
 
 def _errors(standings: Standings, kind: str, delay: str | None) -> str:
@@ -560,17 +665,15 @@ def _errors(standings: Standings, kind: str, delay: str | None) -> str:
     for stream in streams:
         others = standings.others(stream, delay)
         rival, theirs = next(iter(others.items()), ("-", None))
-        pair = [
-            _percent(standings.error(stream, OWN, delay), standings.status(stream, OWN, delay)),
-            _percent(theirs),
-        ]
         rest = [
             _percent(standings.error(stream, m, delay), standings.status(stream, m, delay))
             for m in columns
         ]
-        rows.append([stream, *_bold(*pair), rival, len(others), *rest])
-    headings = ["stream", OWN, "best other", "its name", "of", *columns.values()]
-    return _table(headings, rows, texts=[3]) if rows else ""
+        status = standings.status(stream, OWN, delay)
+        own = marked(standings.error(stream, OWN, delay), theirs, status)
+        rows.append([stream, _rows(standings, stream, delay), *own, rival, len(others), *rest])
+    headings = ["stream", "rows", OWN, "best other", "its name", "of", *columns.values()]
+    return _table(headings, rows, texts=[4]) if rows else ""
 
 
 def _means(standings: Standings, kind: str) -> str:
@@ -598,15 +701,34 @@ def _means(standings: Standings, kind: str) -> str:
         [model, *map(_percent, means[model].tolist())]
         for model in sorted(means, key=lambda model: float(means[model][0]))
     ]
-    names = ["at once" if delay is None else f"{int(delay):,} late" for delay in delays]
     about = f"Over {len(common)} of {len(streams)} streams: {', '.join(common)}."
-    return f"{about}\n\n{_table(['model', *names], rows)}"
+    return f"{about}\n\n{_table(['model', *_delays(delays)], rows)}"
+
+
+def _delays(delays: Iterable[str | None]) -> list[str]:
+    """Return headings of columns."""
+    return ["at once" if delay is None else f"{int(delay):,} late" for delay in delays]
+
+
+def _coverage(standings: Standings, kind: str) -> str:
+    """Return on how many streams models have ended, those that have on as many in one row."""
+    streams, models = standings.of_kind(kind), dict[tuple[int, ...], list[str]]()
+    for model in standings.models:
+        if not model.endswith(", tuned"):
+            ended = tuple(
+                sum(standings.error(stream, model, delay) is not None for stream in streams)
+                for delay in standings.delays
+            )
+            models.setdefault(ended, []).append(model)
+    rows = [[", ".join(names), *ended] for ended, names in models.items()]
+    table = _table(["models", *_delays(standings.delays)], rows)
+    return f"Of {len(streams)} streams:\n\n{table}" if streams else ""
 
 
 def _pairs(standings: Standings, kind: str) -> str:
     heldout = kind == "held-out"
-    rows = [[*_pair(row), *([_holm(row)] if heldout else [])] for row in standings.pairs(kind)]
-    return _table([*_PAIR, *(["Holm"] if heldout else [])], rows) if rows else ""
+    rows = [[*_pair(row), *(_p_values(row) if heldout else [])] for row in standings.pairs(kind)]
+    return _table([*_PAIR, *(_P_VALUES if heldout else [])], rows) if rows else ""
 
 
 def _pair(row: Record) -> list[Any]:
@@ -616,13 +738,19 @@ def _pair(row: Record) -> list[Any]:
     ]
 
 
+def _least_p(row: Record) -> float:
+    """Return the smallest p-value of the test of n differences."""
+    return float(2.0 ** (1 - row["n"]))
+
+
 def _is_tested(row: Record) -> bool:
-    """Whether the test can find anything: its smallest p-value of n differences is 2 / 2^n."""
-    return bool(2 ** (1 - row["n"]) < 0.05)
+    """Whether the test can find anything."""
+    return _least_p(row) < 0.05
 
 
-def _holm(row: Record) -> str:
-    return f"{row['holm']:.2g}" if _is_tested(row) else "-"
+def _p_values(row: Record) -> list[str]:
+    least = f"{_least_p(row):.2g}" if _least_p(row) >= 0.001 else "<0.001"
+    return [least, f"{row['holm']:.2g}" if _is_tested(row) else "-"]
 
 
 def _costs(standings: Standings) -> Iterator[str]:

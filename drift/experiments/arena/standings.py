@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
 from drift.experiments.comparison.evaluation import N_WINDOWS
@@ -33,6 +31,8 @@ __all__ = [
     "STRONG",
     "Standings",
     "error_after_delay",
+    "error_of_all",
+    "gap_of",
     "rows_after_delay",
     "select",
     "tally",
@@ -116,9 +116,14 @@ class Standings:
         return "" if row is None else row["status"]
 
     def length(self, stream: str) -> int:
-        """Rows of a stream on which `OWN` has run, with the first, which does not count."""
-        rows: int = self.asked[stream, OWN, None]["rows"]
+        """Rows of a stream, with the first, which does not count."""
+        rows: int = max(row["rows"] for row in self.rows if row["stream"] == stream)
         return rows + 1
+
+    def counted(self, stream: str, delay: str | None = None) -> int:
+        """Rows of a stream that errors with this delay are of."""
+        length = self.length(stream)
+        return length - 1 if delay is None else rows_after_delay(length)
 
     @cached_property
     def asked(self) -> dict[tuple[str, str, str | None], Record]:
@@ -229,7 +234,9 @@ class Standings:
             for stream in streams
         )
         return [
-            ours - min(others.values()) for ours, others in pairs if ours is not None and others
+            gap_of(ours, min(others.values()))
+            for ours, others in pairs
+            if ours is not None and others
         ]
 
     def gaps(self, *, tuned: bool = False) -> list[Record]:
@@ -243,8 +250,8 @@ class Standings:
         Returns
         -------
         list of dict
-            ``stream``, ``delay``, ``error``, ``rival``, ``theirs`` and ``gap``, by which the
-            rival is better; by kind, then by delay, the largest gap first.
+            ``stream``, ``delay``, ``error``, ``rival``, ``theirs`` and ``gap``, their `gap_of`; by
+            kind, then by delay, the largest gap first.
         """
         gaps: list[Record] = []
         for delay in self.delays:
@@ -253,7 +260,7 @@ class Standings:
                 others = self.others(stream, delay, tuned=tuned)
                 if ours is not None and others:
                     rival, theirs = next(iter(others.items()))
-                    values = (stream, delay, ours, rival, theirs, ours - theirs)
+                    values = (stream, delay, ours, rival, theirs, gap_of(ours, theirs))
                     gaps.append(dict(zip(LOSSES, values, strict=True)))
         return sorted(
             gaps,
@@ -305,6 +312,26 @@ class Standings:
         return sorted(common), costs([row for row in rows if row["model"] in timed], common)
 
 
+def gap_of(ours: float, theirs: float) -> float:
+    """By how much the second error is lower than the first.
+
+    It is the difference of both as pages print them, in percent with two decimals. So a reader who
+    subtracts finds what is printed, and what is counted or bold.
+
+    Parameters
+    ----------
+    ours, theirs
+        Errors.
+
+    Examples
+    --------
+    >>> from drift.experiments.arena.standings import gap_of
+    >>> gap_of(0.25766, 0.22324)  # 25.77 % and 22.32 %
+    0.0345
+    """
+    return round(round(100 * ours, 2) - round(100 * theirs, 2), 2) / 100
+
+
 def tally(gaps: Iterable[float]) -> tuple[int, int, int]:
     """Count where `OWN` is ahead, level or behind; ahead and behind are half a point and more.
 
@@ -324,11 +351,27 @@ def tally(gaps: Iterable[float]) -> tuple[int, int, int]:
     return ahead, len(gaps) - ahead - behind, behind
 
 
+def error_of_all(record: Record) -> float | None:
+    """Error of a run over all rows that count: a row without a prediction is a mistake.
+
+    Else a model that says nothing where it is hard would have fewer rows than its rivals.
+
+    Parameters
+    ----------
+    record
+        Of the run.
+    """
+    if not record["rows"]:
+        return None
+    error: float = (record["mistakes"] + record["unpredicted"]) / record["rows"]
+    return error
+
+
 def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
     """Error of a run with late labels over the windows behind the first rows, if any.
 
-    Before the first label comes there is nothing to know, and a model that says nothing there gains
-    by it. Behind there all are asked the same.
+    Before the first label comes there is nothing to know. Behind there all are asked the same, and
+    a row without a prediction is a mistake.
 
     Parameters
     ----------
@@ -337,15 +380,14 @@ def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
     rows
         How many of the first do not count.
     """
-    known = [
-        (part["error"], part["rows"] - part["unpredicted"])
-        for part in record["windows"]
-        if part["start"] >= rows and part["error"] is not None
-    ]
+    known = [part for part in record["windows"] if part["start"] >= rows and part["rows"]]
     if record["delay"] is None or not known:
         return None
-    errors, counts = zip(*known, strict=True)
-    return float(np.average(errors, weights=counts))
+    wrong = sum(
+        part["unpredicted"] + (part["error"] or 0.0) * (part["rows"] - part["unpredicted"])
+        for part in known
+    )
+    return float(wrong / sum(part["rows"] for part in known))
 
 
 def rows_after_delay(length: int) -> int:
