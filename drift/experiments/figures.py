@@ -192,7 +192,7 @@ def windows(results: Results) -> Figure:
     lines = []
     colours = iter(COLOURS)
     for row in drawn:
-        name, error = row["model"], MEASURES["error"].text(row["error"])
+        name, error = row["model"], MEASURES["error"].text(row["error_after_label"])
         records = [
             {"window_errors": [window["error"] for window in record["windows"]]}
             for record in results.records
@@ -204,8 +204,13 @@ def windows(results: Results) -> Figure:
         lines.append((name, f"{name}, {error} %", records, style))
     (stream, known), *_ = results.streams.items()
     places = [drift["row"] for drift in known["drifts"]]
-    title = f"{stream}: error over time"
+    title = f"{stream}: error over time{_after(best)}"
     return error_in_windows(title, known["rows"], lines, places, ["drift"])
+
+
+def _after(rows: Iterable[Record]) -> str:
+    """Say which rows the errors are of, where some came before the first label."""
+    return ", after the first label" if any(row["blind"] for row in rows) else ""
 
 
 def importances(results: Results) -> Figure:
@@ -275,14 +280,15 @@ def cost(results: Results) -> Figure:
         Models that ended on every stream, in its own order, are drawn.
     """
     streams = [name for name, stream in results.streams.items() if not stream["shuffled"]]
-    rows = costs(results.rows("table"), streams)
+    rows = results.rows("table")
+    spots = costs([row | {"error": row["error_after_label"]} for row in rows], streams)
     # Records of drift's models have a fingerprint of its code; those of River's, too, where texts
     # take one of drift's in their place.
     ours = {record["model"] for record in results.records if record.get("code")}
     ours -= {record["model"] for record in results.records if not record.get("code")}
-    panels = [_panel_of(rows, cost, ours) for cost in COSTS]
+    panels = [_panel_of(spots, cost, ours) for cost in COSTS]
     name = streams[0] if len(streams) == 1 else "mean"
-    return error_against_cost(f"{name}: error against cost", panels, every=True)
+    return error_against_cost(f"{name}: error against cost{_after(rows)}", panels, every=True)
 
 
 def ranks(results: Results) -> Figure:

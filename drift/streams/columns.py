@@ -46,6 +46,9 @@ ROWS = 1 << 14
 _LARGEST = 1e150
 #: Beyond it floats lose digits of whole numbers.
 EXACT = 1 << 53
+#: So many categories or fewer are no surprise, nor are more with so many rows each.
+_MANY = 50
+_ROWS_EACH = 10
 #: Cells that a note quotes.
 _QUOTED = 3
 
@@ -404,9 +407,9 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     gone = {text: n for text, n in tally.texts.items() if text not in present}
     total = sum(present.values()) + tally.plain + tally.seconds
     different = len(present)
+    found = f"has {different:,} different texts in {counted(total, 'row')}"
     if not declared and not are_categories(different, total):
-        rows = counted(total, "row")
-        return left_out(name, f"has {different:,} different texts in {rows}, no categories")
+        return left_out(name, f"{found}, no categories")
     known: dict[str, int] = {}
 
     def cell(value: Any) -> float:
@@ -417,8 +420,12 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
             return math.nan
         return float(known.setdefault(text, len(known)))
 
-    notes = (f"{quoted(gone)} {_count(gone)} as missing in {name!r}",) if gone else ()
-    return Decision("category", cell, known, notes)
+    notes = [f"{quoted(gone)} {_count(gone)} as missing in {name!r}"] if gone else []
+    if not declared and different > max(_MANY, total / _ROWS_EACH):
+        notes.append(
+            f"{name!r} {found}: drop it (drop=, --drop) if it names rows, not kinds of them"
+        )
+    return Decision("category", cell, known, tuple(notes))
 
 
 # --- notes ---------------------------------------------------------------------------------------

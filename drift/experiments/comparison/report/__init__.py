@@ -28,6 +28,7 @@ from drift.experiments.comparison.measures import (
     with_both_errors,
 )
 from drift.experiments.comparison.predictions import sampled
+from drift.experiments.comparison.statistics import TESTS
 from drift.experiments.comparison.tables import BASELINES, grouped, mean, remarks, shown
 
 if TYPE_CHECKING:
@@ -153,8 +154,7 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
                 "colours": look and look[0],
                 "dash": look[1] if look else _BASELINES[row["model"]][1] if baseline else "solid",
                 "whole": row["status"] == "ok",
-                "value": row[headline],
-                "cited": row["error_after_label" if headline == "error" else headline],
+                "value": row["error_after_label" if headline == "error" else headline],
                 "cost": row["microseconds"],
                 "windows": {
                     measure: [
@@ -170,6 +170,7 @@ def _stream(results: Results, name: str) -> dict[str, Any]:
         "rows": known["rows"],
         "headline": headline,
         "positive": positive,
+        "late": any(row["blind"] for row in rows),
         "middles": [(start + stop) / 2 for start, stop in places],
         "drifts": known["drifts"],
         "models": models,
@@ -182,13 +183,13 @@ def _rows(results: Results, stream: str) -> list[Record]:
 
 
 def _lead(stream: Mapping[str, Any]) -> str:
-    known = [model for model in stream["models"] if model["whole"] and model["cited"] is not None]
+    known = [model for model in stream["models"] if model["whole"] and model["value"] is not None]
     if not known:
         return f"No model has a result on {stream['name']}."
     measure = MEASURES[stream["headline"]]
     leaders = [model for model in known if not model["baseline"]][:2]
     baseline = [model for model in known if model["baseline"]][:1]
-    values = {model["name"]: model["cited"] for model in [known[0], *leaders, *baseline]}
+    values = {model["name"]: model["value"] for model in [known[0], *leaders, *baseline]}
     best = f"the {'lowest' if measure.falling else 'highest'} {_noun(stream)}{_after(stream)}, "
     unit = " %" if measure.factor == 100 else ""
     parts: list[str] = []
@@ -199,8 +200,7 @@ def _lead(stream: Mapping[str, Any]) -> str:
 
 
 def _after(stream: Mapping[str, Any]) -> str:
-    late = any(model["cited"] != model["value"] for model in stream["models"])
-    return " after the first label" if late else ""
+    return " after the first label" if stream["late"] else ""
 
 
 def _noun(stream: Mapping[str, Any]) -> str:
@@ -300,6 +300,7 @@ def _section(results: Results, number: int, stream: Mapping[str, Any], importanc
     )
     noun = _noun(stream)
     noun, side = escape(f"{noun[0].upper()}{noun[1:]}"), "Down" if headline.falling else "Up"
+    of = " Over the rows after the first label." if stream["late"] else ""
     return f"""\
 <section>
 <h2>{name}</h2>
@@ -313,13 +314,13 @@ figure to zoom, or use the buttons.</p>
 {_buttons([("in", "Zoom in"), ("out", "Zoom out"), ("left", "Left"), ("right", "Right")])}
 </div>
 <div class="plot over-time" role="img" aria-label="Curves of each model over the rows of {name}.
-{escape(known)} {escape(headline.title)} over all rows: {best}. A table below has the
-numbers."></div>
+{escape(known)} {escape(headline.title)} over all rows{_after(stream)}: {best}. A table below has
+the numbers."></div>
 </figure>
 {_windows(stream)}
 {importances}
 <h3>{noun} against time</h3>
-<p class="note">{side} and to the left is better.</p>
+<p class="note">{side} and to the left is better.{of}</p>
 <figure data-stream="{number}">
 <div class="tools">{_buttons([("in", "Zoom in"), ("out", "Zoom out")])}</div>
 <div class="plot against" role="img" aria-label="{noun} of each model on {name} against the
@@ -413,12 +414,15 @@ def _tests(results: Results) -> str:
     rows = results.rows("tests")
     if not rows:
         return ""
-    numbers = {key for key in rows[0] if not isinstance(rows[0][key], str)}
+    numbers = {key for key in TESTS if not isinstance(rows[0][key], str)}
     columns = [
         _Column(key, key.replace("_", " "), shape="{:.4g}".format if key in numbers else None)
-        for key in rows[0]
+        for key in TESTS
     ]
-    about = "Pairs of models: Wilcoxon's signed ranks by Holm, and Bayesian signed ranks."
+    about = (
+        f"{counted(len(rows), 'pair')} of models: Wilcoxon's signed ranks, corrected by Holm for "
+        "all pairs, and Bayesian signed ranks. p better, p equivalent and p worse add up to 1."
+    )
     return f"<section><h2>Tests</h2>{_table(about, columns, rows)}</section>"
 
 
