@@ -237,7 +237,7 @@ class Spark:
 
     def __init__(self, root: Path, code: str, kafka: Kafka) -> None:
         self._folder = root / "spark"
-        self._checkpoints = self._folder / "checkpoints"
+        self._checkpoints = self._folder / "spark-checkpoints"
         self._file = root / "learn.py"
         self._file.write_text(code, encoding="utf-8")
 
@@ -264,7 +264,7 @@ class Spark:
             _ = spark.streams.active  # starts what the reader of states asks
             reader = spark.read.format("statestore").option("stateVarName", "model")
             rows = reader.load(str(self._checkpoints)).collect()
-        return {row.key.key: bytes(row.value.state) for row in rows}
+        return {row.key.key.decode(): bytes(row.value.state) for row in rows}
 
     def on_disk(self) -> int:
         """Bytes of the state's files."""

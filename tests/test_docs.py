@@ -1,12 +1,15 @@
 """What the pages say is true: their Python runs, their links lead to files, their options exist."""
 
+import ast
 import io
 import itertools
 import json
+import logging
 import re
 import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,6 +141,24 @@ def test_the_page_on_engines_has_a_program_for_each(engine):
     compile(code, engine, "exec")
     assert "broker:1" in code
     assert "import LBP" in code
+
+
+@pytest.mark.parametrize("engine", ["quix", "spark"])
+@pytest.mark.parametrize(
+    "value", [None, b"", b"no json", b"\xff", b"7", b"[]", b"{}", b'{"id": 1}', b"[" * 200_000]
+)
+def test_the_programs_of_engines_leave_out_what_they_cannot_read(engine, value, caplog):
+    tree = ast.parse(program(engine, "broker:1", "LBP(budget=2)"))
+    tree.body = [one for one in tree.body if getattr(one, "name", "") == "read"]
+    place = {"topic": "payments", "partition": 3, "offset": 2}
+    names = {"json": json, "logging": logging, "message_context": lambda: SimpleNamespace(**place)}
+    exec(compile(tree, engine, "exec"), names)  # noqa: S102 - the page's
+    more = (3, 2) if engine == "spark" else ()
+    assert not names["read"](*more, value)
+    assert "payments:3:2 is left out: " in caplog.text
+    good = names["read"](*more, b'{"id": 1, "features": {"sum": 2}, "label": true}')
+    payment = (1, ({"sum": 2}, True))
+    assert good == (payment if engine == "spark" else [payment])
 
 
 def test_the_page_on_engines_sends_what_its_programs_predict():

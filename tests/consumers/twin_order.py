@@ -1,4 +1,4 @@
-"""The order of logs that are wholly there, from the words of docs/production.md: by sorting."""
+"""The order of logs that are wholly there, from the words of docs/one_model.md: by sorting."""
 
 from itertools import accumulate
 

@@ -1,5 +1,6 @@
 """What an operator deploys: valid by its schemas, and true of the worker."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -126,6 +127,34 @@ def test_dashboard_and_settings_find_each_other():
     workers = [name for name in compose["services"] if name.startswith("worker-")]
     assert target["targets"] == [f"{name}:{WORKER['metrics_port']}" for name in workers]
     assert load("grafana/datasource.yaml")["datasources"][0]["url"] == "http://prometheus:9090"
+
+
+def test_the_operators_prometheus_finds_each_pod_by_one_port():
+    spec = load("podmonitor.yaml")["spec"]
+    [chosen] = spec["selector"]["matchExpressions"]
+    asked = {one["port"] for one in spec["podMetricsEndpoints"]}
+    pods = [one["spec"]["template"] for one in load("kubernetes.yaml") if "template" in one["spec"]]
+    assert [pod["metadata"]["labels"]["app"] for pod in pods] == chosen["values"]
+    for pod in pods:
+        [port] = pod["spec"]["containers"][0]["ports"]
+        assert port["name"] in asked
+        notes = pod["metadata"]["annotations"]
+        assert notes["prometheus.io/port"] == str(port["containerPort"])
+
+
+def test_the_rule_that_the_page_makes_of_the_alerts_has_all_of_them():
+    yaml = pytest.importorskip("yaml")
+    page = (DEPLOY.parent / "docs/monitoring.md").read_text("utf-8")
+    [script] = re.findall(r"^```sh\n(kubectl apply.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    applied = "kubectl() { echo ---; cat ${@: -1}; }\n" + script
+    monitor, rule = yaml.safe_load_all(run("bash", "-euc", f"cd {DEPLOY.parent}\n{applied}"))
+    assert monitor == load("podmonitor.yaml")
+    assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
+    assert rule["metadata"]["labels"] == monitor["metadata"]["labels"]
+    alerts = json.dumps(load("alerts.yml"))
+    assert rule["spec"] == json.loads(
+        alerts.replace("https://example.org/drift/docs", "https://docs.example.com/drift")
+    )
 
 
 def test_everything_that_is_mounted_is_there():
