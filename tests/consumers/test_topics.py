@@ -105,3 +105,8 @@ def test_a_topic_that_is_missing_is_named(broker):
         assert reader.partitions == []
         with pytest.raises(ConsumerError, match="there is no topic nosuch"):
             reader.require()
+    broker.create_topic("t", 2)
+    with Reader("t", broker.client_args) as reader:
+        reader.require(1)
+        with pytest.raises(ConsumerError, match="t has no partition 2, it has 2: give one below"):
+            reader.require(2)

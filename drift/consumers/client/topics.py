@@ -14,7 +14,13 @@ import kafka
 import kafka.admin
 
 from drift.consumers.client import consumer
-from drift.consumers.client.errors import KafkaError, asking, making_clients, missing
+from drift.consumers.client.errors import (
+    KafkaError,
+    asking,
+    check_partition,
+    making_clients,
+    missing,
+)
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -181,10 +187,11 @@ class Reader:
             self._consumer.assign([self._place(number) for number in numbers])
             self._consumer.seek_to_beginning(*new)
 
-    def require(self) -> None:
-        """Raise ConsumerError where there is no such topic."""
+    def require(self, partition: int | None = None) -> None:
+        """Raise ConsumerError where there is no such topic, or not this partition of it."""
         if not self.partitions:
             raise ConsumerError(missing(self.topic))
+        check_partition(self.topic, partition, self.partitions)
 
     def ends(self) -> dict[int, int]:
         """Return the end offset of each partition."""
