@@ -441,6 +441,8 @@ def test_the_command_refuses_what_it_cannot_do(drift, tmp_path):
     for words, why in (
         (("delete",), "which key? drift keys c delete KEY"),
         (("show", "c9"), "c has no model of 'c9'"),
+        (("show", ""), "c has no model of ''"),  # a key like any other
+        (("export", "c7", "--to", ""), "--to must not be empty"),
         (("sow", "c7"), "ACTION cannot be 'sow': did you mean 'show'?"),
         (("show", "c7", "--key-file", "secret"), "secret: No such file"),
     ):
