@@ -135,7 +135,7 @@ class Option:
             wanted = filter(None, ["a list" * self.many, self.wanted()])
             raise ParameterError(f"{where} must be {', each '.join(wanted)}, not {value!r:.80}")
         for one in values:
-            if one == "" and self.kind in {str, Path} and not self.empty:
+            if one == "" and self.kind in {str, Path} and not (many or self.empty):
                 raise ParameterError(f"{where} must not be empty")
             if self.choices:
                 check_choice(where, one, self.choices)
