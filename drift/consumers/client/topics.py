@@ -299,13 +299,17 @@ class Reader:
             The partition to read; None for all.
         """
         is_end = start == "latest"
-        first, ends = self.beginnings(), self.ends()
-        chosen = {n for n in ends if partition in {None, n}}
-        if is_end:
-            first = {n: max(first[n], ends[n] - count) for n in chosen}
-        ends = {n: ends[n] if is_end else min(ends[n], first[n] + count) for n in chosen}
-        found = sorted(self.read(ends, first), key=lambda message: (message.time, message.position))
-        return found[-count:] if is_end else found[:count]
+        begins, ends = self.beginnings(), self.ends()
+        chosen = [number for number in ends if partition in {None, number}]
+        longest = max((ends[n] - begins[n] for n in chosen), default=0)
+        width = count
+        while True:
+            first = {n: max(begins[n], ends[n] - width) if is_end else begins[n] for n in chosen}
+            upto = {n: ends[n] if is_end else min(ends[n], begins[n] + width) for n in chosen}
+            found = sorted(self.read(upto, first), key=lambda one: (one.time, one.position))
+            if len(found) >= count or width >= longest:
+                return found[-count:] if is_end else found[:count]
+            width *= 4  # many offsets have no message: of transactions, or of what was compacted
 
     def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:
         """Return the message at an offset; None where it is no longer there.
