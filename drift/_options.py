@@ -82,6 +82,8 @@ class Option:
     duration
         Whether it is a number of seconds, which a text may give with a unit, as ``"90s"`` or
         ``"30 days"``.
+    empty
+        Whether a text may be empty, which it is where a variable of the shell is not set.
     """
 
     field: str
@@ -99,6 +101,7 @@ class Option:
     choices: tuple[str, ...]
     argument: bool
     duration: bool
+    empty: bool
 
     @property
     def required(self) -> bool:
@@ -132,7 +135,7 @@ class Option:
             wanted = filter(None, ["a list" * self.many, self.wanted()])
             raise ParameterError(f"{where} must be {', each '.join(wanted)}, not {value!r:.80}")
         for one in values:
-            if one == "" and self.kind in {str, Path} and self.default != "":
+            if one == "" and self.kind in {str, Path} and not (many or self.empty):
                 raise ParameterError(f"{where} must not be empty")
             if self.choices:
                 check_choice(where, one, self.choices)
@@ -185,6 +188,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
     choices: tuple[str, ...] = (),
     argument: bool = False,
     duration: bool = False,
+    empty: bool = False,
     name: str | None = None,
     table: str | None = None,
     key: str | None = None,
@@ -217,6 +221,7 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
         "choices": choices,
         "argument": argument,
         "duration": duration,
+        "empty": empty,
         "name": name,
         "table": table,
         "key": key,

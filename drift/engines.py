@@ -30,7 +30,7 @@ from drift.models._template.contract import OnlineClassifier
 from drift.models.tracker import Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from drift.types import Features, Label
 
@@ -160,8 +160,8 @@ def tolerant_step(
 ) -> tuple[bytes, list[Label | None]]:
     """Do as `step`, but leave out examples that cannot be learnt or predicted.
 
-    Each becomes a warning in the log of ``drift.engines``. The state has the bytes that the other
-    examples alone give it.
+    Each becomes a warning in the log of ``drift.engines``, with its number. The state has the bytes
+    that the other examples alone give it.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def tolerant_step(
     Raises
     ------
     ParameterError, ConfigurationError, CheckpointError
-        As `step` does: these are no fault of one example.
+        As `step` does, except for a weight: these are no fault of one example.
 
     Examples
     --------
@@ -185,19 +185,32 @@ def tolerant_step(
     >>> tolerant_step(None, examples, LBP(budget=10))[1]
     [None, False, True]
     """
-    examples = list(examples)
-    try:
-        return step(state, examples, model)
-    except (FeatureError, FeatureTypeError, LabelError) as error:
-        if len(examples) == 1:
-            log.warning("left out: %s", error)
-            return step(state, [], model)[0], [None]
+    left = list(examples)
     predictions: list[Label | None] = []
-    for example in examples:  # one of them has a fault
-        state, predicted = tolerant_step(state, [example], model)
-        predictions += predicted
-    assert state is not None  # noqa: S101 - there were examples
-    return state, predictions
+    while True:
+        taken: list[Example] = []
+        try:
+            state, predicted = step(state, _noted(left, taken), model)
+        except (FeatureError, FeatureTypeError, LabelError, ParameterError) as error:
+            if not taken:  # it is the model's or the state's fault
+                raise
+            *before, culprit = taken
+            _parts(culprit)
+            state, predicted = step(state, before, model)
+            why = str(error).removeprefix(f"example {len(before)}: ")
+            predictions += predicted
+            log.warning("left out: example %d: %s", len(predictions), why)
+            predictions.append(None)
+            left = left[len(taken) :]
+        else:
+            return state, predictions + predicted
+
+
+def _noted(examples: Iterable[Example], taken: list[Example]) -> Iterator[Example]:
+    """Yield examples, and note those that were asked for."""
+    for example in examples:
+        taken.append(example)
+        yield example
 
 
 def _new(model: OnlineClassifier | None) -> OnlineClassifier:

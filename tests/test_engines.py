@@ -201,14 +201,21 @@ def test_an_example_that_is_refused_is_named(example, error, message):
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_tolerant_step_leaves_out_what_has_a_fault_and_learns_the_rest(model, caplog):
     good = [({"a": 1.0}, True), ({"a": -1.0}, False), ({"a": 0.5}, None)]
-    bad = [({"a": "x"}, True), ({"a": 1.0}, [])]
-    mixed = [bad[0], good[0], bad[1], good[1], good[2]]
+    bad = [({"a": "x"}, True), ({"a": 1.0}, []), ({"a": 1.0}, True, -1.0)]
+    mixed = [bad[0], good[0], bad[1], bad[2], good[1], good[2]]
     state, predictions = tolerant_step(None, mixed, model)
     expected, labels = step(None, good, model)
     assert state == expected
-    assert predictions == [None, labels[0], None, *labels[1:]]
-    assert [one.levelname for one in caplog.records] == ["WARNING"] * 2
+    assert predictions == [None, labels[0], None, None, *labels[1:]]
+    assert [one.levelname for one in caplog.records] == ["WARNING"] * 3
+    named = [one.split(": ")[1:3] for one in caplog.messages]
+    assert [number for number, _ in named] == ["example 0", "example 2", "example 3"]
+    assert [why.split()[0] for _, why in named] == ["feature", "label", "weight"]
     assert tolerant_step(state, bad[:1], model) == (state, [None])
     assert tolerant_step(state, good, model) == step(state, good, model)
     with pytest.raises(ConfigurationError):
         tolerant_step(state, mixed, Tracker(7))
+    with pytest.raises(ParameterError, match="state must be the bytes"):
+        tolerant_step("state", mixed, model)
+    with pytest.raises(ParameterError, match="None for a label that is not known"):
+        tolerant_step(state, [*mixed, ({"a": 1.0},)], model)

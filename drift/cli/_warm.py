@@ -86,7 +86,7 @@ def start_offsets(
         if topic is None:
             continue
         with Reader(topic, {**reading, "group_id": options.group}) as reader:
-            reader.require()
+            reader.require(options.partition)
             if committed := reader.committed():
                 upto = ", ".join(f"{topic}:{n} up to {at}" for n, at in committed.items())
                 raise ConsumerError(
@@ -98,8 +98,6 @@ def start_offsets(
                 name if name == "cluster_id" else prefix + name: value
                 for name, value in reader.identity().items()
             }
-        if options.partition is not None and options.partition not in starts:
-            raise ConsumerError(f"{topic} has no partition {options.partition}")
         first |= {
             (topic, number): offset
             for number, offset in starts.items()

@@ -99,7 +99,7 @@ class Consume(Learning):
         with logging_to_stderr(self.secrets):
             for topic in filter(None, (options.topic, options.labels)):
                 with _lazy.Reader(topic, settings.kafka | settings.consumer) as reader:
-                    reader.require()
+                    reader.require(options.partition)
                     messages += reader.sample(count, options.start, options.partition)
         if not messages:
             raise UnavailableError(f"{options.topic} has no messages yet: send some")

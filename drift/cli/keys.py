@@ -54,7 +54,7 @@ class Keys(Command):
         choices=("list", "show", "export", "delete"),
         argument=True,
     )
-    key: str | None = option("The key, for these three.", None, argument=True)
+    key: str | None = option("The key, for these three.", None, argument=True, empty=True)
     to: Path | None = option("The file to export to.", None)
     json: bool = option("List objects of JSON, a line each.", default=False)
     key_file: Path | None = option("File of the key that models are signed with.", None)

@@ -32,7 +32,7 @@ class Replay(Client):
 
     dead_letters: str = option("The dead letters of `drift consume`.", argument=True)
     topic: str = option("The topic that they come from.", argument=True)
-    error: str = option("Only letters whose error contains this text.", "")
+    error: str = option("Only letters whose error contains this text.", "", empty=True)
     dry_run: bool = option("Print what would be sent, and send nothing.", default=False)
 
     interrupted = "interrupted: the same command again sends the rest"

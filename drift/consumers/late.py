@@ -186,7 +186,9 @@ class LateLearner(Learner):
                 *(message.position, self.options.labels),
             )
         place, offset = message.position[:2], message.position.offset
-        answer, sent = self._predict(message, example, _ticket(place, offset))
+        # No label finds features without an id.
+        ticket = example.id is not None and _ticket(place, offset)
+        answer, sent = self._predict(message, example, ticket)
         self.metrics.unlabelled += 1
         if example.id is None:
             return sent

@@ -5,7 +5,7 @@ so the partitions advance together, by the timestamps of their records.
 
 1. The time of a record is its timestamp, or that of a record before it in its partition where that
    is later. It moves by more than `max_jump`, forward or back, only where two records in a row say
-   so: a single record of a wrong clock keeps the time before it.
+   so: a single record of a wrong clock keeps the time before it. So do records without timestamps.
 2. Of the partitions' next records the least in (time, features before label, topic, partition) is
    next.
 3. It is processed once each other partition has a next record, or had been read to its end when
@@ -67,13 +67,13 @@ class Clock(NamedTuple):
     claim: int | None = None
 
     def after(self, stamp: int, max_jump: float) -> Clock:
-        """Return the clock after a record with this timestamp."""
+        """Return the clock after a record with this timestamp, or with -1, which is none."""
         time, claim = self
         if stamp == time and claim is None:
             return self  # as thousands of records of a second are
         if time <= stamp <= time + max_jump or time < 0:
             return Clock(stamp)
-        if time - max_jump <= stamp < time:
+        if time - max_jump <= stamp < time or stamp < 0:
             return Clock(time) if claim is not None else self
         if claim is None or (claim > time) is not (stamp > time):
             return Clock(time, stamp)

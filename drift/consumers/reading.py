@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
-from drift.consumers.client.errors import missing
+from drift.consumers.client.errors import check_partition, missing
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions, check_codec
@@ -69,7 +69,8 @@ def read_topic(
     Raises
     ------
     ConsumerError
-        If there is no such topic, or the timestamps of late labels are those of producers.
+        If there is no such topic or partition, or the timestamps of late labels are those of
+        producers.
     ParameterError
         If an option cannot be, or the codec cannot read labels.
 
@@ -103,6 +104,7 @@ def _read(
     for name in topics:
         if not consumer.partitions(name):
             raise ConsumerError(missing(name))
+        check_partition(name, options.partition, range(consumer.partitions(name)))
     places = [
         (name, number)
         for name in topics

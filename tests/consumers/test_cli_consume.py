@@ -240,6 +240,9 @@ def test_a_dry_run_without_an_example_ends_with_2(drift, broker):
     shown = drift("consume", "empty", *options(broker), "--dry-run", 5)
     assert shown.exit_code == 1
     assert "error: empty has no messages yet: send some" in shown.stderr
+    shown = drift("consume", "t", *options(broker), "--dry-run", 5, "--partition", 7)
+    assert shown.exit_code == 2
+    assert "error: t has no partition 7, it has 1: give one below that" in shown.stderr
 
 
 def test_a_worker_that_can_learn_nothing_shows_why_and_ends_with_2(drift, broker):

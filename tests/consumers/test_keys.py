@@ -441,6 +441,8 @@ def test_the_command_refuses_what_it_cannot_do(drift, tmp_path):
     for words, why in (
         (("delete",), "which key? drift keys c delete KEY"),
         (("show", "c9"), "c has no model of 'c9'"),
+        (("show", ""), "c has no model of ''"),  # a key like any other
+        (("export", "c7", "--to", ""), "--to must not be empty"),
         (("sow", "c7"), "ACTION cannot be 'sow': did you mean 'show'?"),
         (("show", "c7", "--key-file", "secret"), "secret: No such file"),
     ):
@@ -449,7 +451,8 @@ def test_the_command_refuses_what_it_cannot_do(drift, tmp_path):
         assert why in answer.output
     (tmp_path / "secret").write_text("hunter2")
     answer = drift("show", "c7", "--key-file", "secret")
-    assert "it is damaged, or not signed with this key" in answer.output
+    assert answer.output.startswith("error: c/t-0/models.sqlite: the model of 'c7': it is damaged")
+    assert "not signed with this key: give the file of the key, --key-file" in answer.output
     CheckpointFolder("one").claim(KEY)
     CheckpointFolder("one").save(KEY, 1, LBP(3), {KEY: 0})
     answer = CliRunner().invoke(app, ["keys", "one"])

@@ -185,6 +185,9 @@ def test_a_message_leaves_one_ticket_which_its_label_takes(predictions):
         one.take(label._replace(position=Position("l", 0, 3 - left)))
         assert len(one.model._core.tickets) == left
     assert (one.metrics.examples, one.metrics.mistakes) == (4, 4)  # as they were predicted at first
+    unnamed = Message(Position("f", 0, 4), None, b'{"features": {"a": 1}}', timestamp=9)
+    assert len(one.take(unnamed)) == (predictions is not None)
+    assert not len(one.model._core.tickets)  # as no label finds it
 
 
 @pytest.mark.parametrize("which", ["tracker", "pipeline", "shadow"])

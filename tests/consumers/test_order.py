@@ -274,6 +274,7 @@ def test_two_records_in_a_row_move_the_time():
         ([far, 0, farther, 0], [far, far, far, far]),  # one ahead and one behind agree on nothing
         ([0, HOUR, 2 * HOUR + 1], [0, HOUR, HOUR]),
         ([HOUR, 0, -1], [HOUR, HOUR, HOUR]),
+        ([-1, far, -1, -1, far + 1], [-1, far, far, far, far + 1]),  # some have no timestamp
     ]:
         assert times(given_stamps) == expected
         clocks = accumulate(given_stamps, lambda c, stamp: c.after(stamp, HOUR), initial=Clock())

@@ -98,6 +98,9 @@ def test_of_one_partition_messages_come_as_they_are(topics, caplog):
 
 
 def test_what_cannot_be_read_is_refused(broker):
+    broker.create_topic("t", 2)
+    with pytest.raises(ConsumerError, match="t has no partition 2, it has 2"):
+        next(read_topic("t", broker.client_args, partition=2))
     with pytest.raises(ConsumerError, match="no topic nothing"):
         next(read_topic("nothing", broker.client_args))
     with pytest.raises(ParameterError, match="say where it is, id in"):

@@ -28,8 +28,7 @@ def twin(rule, times):
             return False
         mine = times[i] // length
         behind = [time // length for time in times[i + 1 :] if time is not None]
-        later = {time // length for time in times if time is not None and time // length > mine}
-        return mine not in behind and len(later) < count
+        return mine not in behind and len({*behind}) < count
 
     return {
         i
@@ -68,3 +67,10 @@ def test_the_first_hour_can_be_gone_back_to():
         *(590.0, 1190.0, 1790.0, 2390.0, 2990.0),
         *(3570.0, 3580.0, 3590.0),
     ]
+
+
+def test_a_clock_that_was_ahead_for_a_while_takes_no_span_for_ever():
+    ahead = [1000 * DAY + HOUR * n for n in range(30)]
+    times = [*(HOUR * n for n in range(3)), *ahead, *(HOUR * n for n in range(3, 53))]
+    hourly = Retention(keep=1, keep_ten_minutes=0, keep_hourly=24, keep_daily=0)
+    assert [times[i] for i in sorted(hourly.kept(times))] == [HOUR * n for n in range(29, 53)]

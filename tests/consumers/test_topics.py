@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from drift.consumers.records import Outgoing
+from drift.consumers.records import Message, Outgoing, Position
 from drift.errors import ConsumerError
 from drift.testing import consume, produce
 
@@ -105,3 +105,44 @@ def test_a_topic_that_is_missing_is_named(broker):
         assert reader.partitions == []
         with pytest.raises(ConsumerError, match="there is no topic nosuch"):
             reader.require()
+    broker.create_topic("t", 2)
+    with Reader("t", broker.client_args) as reader:
+        reader.require(1)
+        with pytest.raises(ConsumerError, match="t has no partition 2, it has 2: give one below"):
+            reader.require(2)
+
+
+class Holey(Reader):
+    """Two partitions, most of whose offsets have no message."""
+
+    def __init__(self, offsets):
+        self.offsets, self.reads = offsets, 0
+
+    def beginnings(self):
+        return dict.fromkeys(self.offsets, 5)
+
+    def ends(self):
+        return dict.fromkeys(self.offsets, 100)
+
+    def read(self, ends, beginnings=None, seconds=30):
+        self.reads += 1
+        for number, end in ends.items():
+            for offset in self.offsets[number]:
+                if beginnings[number] <= offset < end:
+                    yield Message(Position("t", number, offset), None, b"", timestamp=offset)
+
+
+@pytest.mark.parametrize(
+    ("start", "partition", "expected", "reads"),
+    [
+        (None, None, [9, 40, 41], 3),
+        ("latest", None, [41, 60, 99], 4),
+        (None, 1, [9, 41, 60], 4),
+        ("latest", 0, [40, 99], 4),  # all that there are
+    ],
+)
+def test_a_sample_looks_past_offsets_without_messages(start, partition, expected, reads):
+    reader = Holey({0: [40, 99], 1: [9, 41, 60]})
+    assert [one.position.offset for one in reader.sample(3, start, partition)] == expected
+    assert reader.reads == reads
+    assert Holey({0: [], 1: []}).sample(3) == []

@@ -176,7 +176,9 @@ class Twin:
         if example is None:
             return
         one = _Features(message, time, example.features)
-        one.predicted = predicted = self.model.predict_one(example.features, **self.named(one))
+        one.predicted = predicted = self.model.predict_one(
+            example.features, **self.named(None if example.id is None else one)
+        )
         self.predictions[message.position] = (
             predicted,
             self.with_scores and self.model.decision_function_one(example.features),
@@ -210,7 +212,7 @@ class Twin:
         self.mistakes += is_new and one.predicted != label
 
     def named(self, one):
-        """The ticket of features, for a Tracker; of None, that there is none."""
+        """The ticket of features, for a Tracker; of None, which no label finds, that none is."""
         late = getattr(self.model, "late", False)
         return {"ticket": one is not None and one.name} if late else {}
 

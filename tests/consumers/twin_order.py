@@ -12,7 +12,7 @@ def times(stamps, jump=HOUR):
     result, doubted = [], None  # the timestamp of the record before, where it was not believed
     for stamp in stamps:
         time = result[-1] if result else -1
-        if time < 0 or abs(stamp - time) <= jump:
+        if time < 0 or stamp < 0 or abs(stamp - time) <= jump:  # -1: it has none
             time, doubted = max(time, stamp), None
         elif doubted is not None and (doubted > time) == (stamp > time):
             # Two in a row say so; as far as both do.

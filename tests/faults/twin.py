@@ -248,7 +248,8 @@ class Twin:
 
     def _predict(self, record: Any, tree: dict[str, Any]) -> Any:
         x, model = tree["features"], self.own.get(tree.get("key", ""), self.model)
-        named = _named(model, f"{record.partition}:{record.offset}")
+        has_id = tree.get("id") is not None  # else no label finds its ticket
+        named = _named(model, has_id and f"{record.partition}:{record.offset}")
         predicted, chances = model.predict_one(x, **named), model.predict_proba_one(x, **named)
         self.predictions[f"{record.topic}:{record.partition}:{record.offset}"] = {
             "id": tree.get("id"),

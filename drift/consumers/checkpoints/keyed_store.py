@@ -462,7 +462,7 @@ def opened(path: Path) -> sqlite3.Connection:
     try:
         # Of a new file: a model of some kilobytes takes one page or few.
         db.execute("pragma page_size = 16384")
-        # Not WAL, which takes shared memory: workers on several machines share the folder.
+        # Not WAL, whose second file has what a copy of the first alone lacks.
         db.execute("pragma journal_mode = truncate")
         # What is removed is a person's, and must not stay in free pages.
         db.execute("pragma secure_delete = on")

@@ -71,5 +71,6 @@ class Retention:
             (_DAY, self.keep_daily),
         ):
             ends = {int((times[i] or 0) // size): i for i in whole}
-            found |= {ends[period] for period in sorted(ends, reverse=True)[:count]}
+            # The last written, not the latest: a clock that was ahead for a while would have them.
+            found |= {*sorted(ends.values(), reverse=True)[:count]}
         return found

@@ -92,8 +92,14 @@ class StoredKeys:
         CheckpointError
             If it is damaged, or signed with another key than `secret`.
         """
-        with self._db() as db:
-            return load_row(db, key, self._lineage, secret or b"")
+        try:
+            with self._db() as db:
+                return load_row(db, key, self._lineage, secret or b"")
+        except CheckpointError as problem:
+            raise CheckpointError(
+                f"{self.path}: the model of {key!r:.60}: {problem}: give the file of the key, "
+                "--key-file, or roll back"
+            ) from None
 
     def delete(self, key: str) -> int:
         """Delete a key from all checkpoints; return how many versions of its model there were.

@@ -32,6 +32,7 @@ from drift.consumers.client.errors import (
     UNREADABLE,
     KafkaError,
     asking,
+    check_partition,
     making_clients,
     missing,
 )
@@ -318,21 +319,12 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                     self._waiting = True
                     log.warning("%s: waiting for it", missing(topic))
                 return False
-        self._check_partition()
+        for topic in self.topics:
+            check_partition(topic, self.partition, self.consumer.partitions_for_topic(topic))
         self.consumer.subscribe(list(self.topics), listener=self)
         self.refresh()  # or a leader may assign what it knew before, and have all rejoin
         self._subscribed = True
         return True
-
-    def _check_partition(self) -> None:
-        """Refuse a partition that a topic does not have."""
-        for topic in self.topics:
-            numbers = sorted(self.consumer.partitions_for_topic(topic) or ())
-            if self.partition is not None and self.partition not in numbers:
-                raise ConsumerError(
-                    f"{topic} has no partition {self.partition}, it has {len(numbers)}: give one "
-                    "below that, or leave --partition out to learn them all"
-                )
 
     def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""

@@ -23,16 +23,17 @@ from kafka.errors import KafkaError
 
 from drift._checks import check_choice
 from drift.consumers.records import PROTOCOLS
-from drift.errors import ParameterError, UnavailableError
+from drift.errors import ConsumerError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 __all__ = [
     "GONE",
     "UNREADABLE",
     "KafkaError",
     "asking",
+    "check_partition",
     "is_refusal",
     "known_remedy",
     "making_clients",
@@ -140,6 +141,22 @@ def missing(topic: str) -> str:
     'there is no topic news, or this user may not see it'
     """
     return f"there is no topic {topic}, or this user may not see it"
+
+
+def check_partition(topic: str, partition: int | None, numbers: Collection[int]) -> None:
+    """Refuse a partition that a topic does not have; None is all of them.
+
+    Examples
+    --------
+    >>> check_partition("news", 2, [0, 1])
+    Traceback (most recent call last):
+    drift.errors.ConsumerError: news has no partition 2, it has 2: give one below that, or leave ...
+    """
+    if partition is not None and partition not in numbers:
+        raise ConsumerError(
+            f"{topic} has no partition {partition}, it has {len(numbers)}: give one below that, or "
+            "leave --partition out to learn them all"
+        )
 
 
 @contextmanager

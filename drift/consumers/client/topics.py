@@ -14,7 +14,13 @@ import kafka
 import kafka.admin
 
 from drift.consumers.client import consumer
-from drift.consumers.client.errors import KafkaError, asking, making_clients, missing
+from drift.consumers.client.errors import (
+    KafkaError,
+    asking,
+    check_partition,
+    making_clients,
+    missing,
+)
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -181,10 +187,11 @@ class Reader:
             self._consumer.assign([self._place(number) for number in numbers])
             self._consumer.seek_to_beginning(*new)
 
-    def require(self) -> None:
-        """Raise ConsumerError where there is no such topic."""
+    def require(self, partition: int | None = None) -> None:
+        """Raise ConsumerError where there is no such topic, or not this partition of it."""
         if not self.partitions:
             raise ConsumerError(missing(self.topic))
+        check_partition(self.topic, partition, self.partitions)
 
     def ends(self) -> dict[int, int]:
         """Return the end offset of each partition."""
@@ -292,13 +299,17 @@ class Reader:
             The partition to read; None for all.
         """
         is_end = start == "latest"
-        first, ends = self.beginnings(), self.ends()
-        chosen = {n for n in ends if partition in {None, n}}
-        if is_end:
-            first = {n: max(first[n], ends[n] - count) for n in chosen}
-        ends = {n: ends[n] if is_end else min(ends[n], first[n] + count) for n in chosen}
-        found = sorted(self.read(ends, first), key=lambda message: (message.time, message.position))
-        return found[-count:] if is_end else found[:count]
+        begins, ends = self.beginnings(), self.ends()
+        chosen = [number for number in ends if partition in {None, number}]
+        longest = max((ends[n] - begins[n] for n in chosen), default=0)
+        width = count
+        while True:
+            first = {n: max(begins[n], ends[n] - width) if is_end else begins[n] for n in chosen}
+            upto = {n: ends[n] if is_end else min(ends[n], begins[n] + width) for n in chosen}
+            found = sorted(self.read(upto, first), key=lambda one: (one.time, one.position))
+            if len(found) >= count or width >= longest:
+                return found[-count:] if is_end else found[:count]
+            width *= 4  # many offsets have no message: of transactions, or of what was compacted
 
     def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:
         """Return the message at an offset; None where it is no longer there.
