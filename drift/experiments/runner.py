@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -19,7 +21,7 @@ import numpy as np
 from joblib import delayed
 from rich import progress as bars
 from rich.console import Console
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from drift.errors import ParameterError
 from drift.experiments import cluster
@@ -321,6 +323,13 @@ def _run(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         return key, function(model, *arguments)
 
 
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """Find BLAS and OpenMP in this process: 10 ms, so only once more modules are imported."""
+    del modules
+    return ThreadpoolController()
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Have BLAS and OpenMP use one thread, so that processor time is a model's time.
@@ -333,7 +342,7 @@ def one_thread() -> Iterator[None]:
     # Libraries that are loaded meanwhile read these.
     os.environ.update(dict.fromkeys(names, "1"))
     try:
-        with threadpool_limits(1):
+        with _libraries(len(sys.modules)).limit(limits=1):
             yield
     finally:
         for name, value in before.items():

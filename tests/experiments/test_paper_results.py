@@ -59,6 +59,18 @@ def test_a_table_has_the_rate_of_all_runs(swept):
     assert row["rows_per_second"] == round(600 / sum(record["seconds"] for record in records))
 
 
+@pytest.mark.usefixtures("unrendered")
+def test_a_run_shorter_than_a_tick_of_the_clock_has_no_rate(documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("time.process_time", lambda: 1.0)
+    results = permuted(
+        documents, "a", {"it": Setting("LBP")}, permutations=1, jobs=1, output=tmp_path
+    )
+    assert results.rows("table")[0]["rows_per_second"] is None
+    console = Console()
+    with console.capture():
+        console.print(results)
+
+
 def test_each_epoch_has_a_row_with_the_papers_numbers(trained):
     rows = trained.rows("epochs")
     assert [(row["contender"], row["epoch"]) for row in rows] == [
