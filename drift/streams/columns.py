@@ -117,7 +117,7 @@ def value_of(cell: Any) -> float | None:
 
 def text_of(cell: Any) -> str:
     """Return a cell as a text."""
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+    return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 def _seconds_of(cell: dt.date) -> float:

@@ -7,6 +7,7 @@ categories, and numbers among which other texts stand.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -260,7 +261,7 @@ def _whole(cell: Any, value: Any) -> Any:
         return float(value)
     if isinstance(cell, str):
         return int(cell) if cell.lstrip("+-").isdecimal() else int(value)
-    return int(cell)
+    return int(value if isinstance(cell, dt.timedelta) else cell)
 
 
 class _Reader:
@@ -310,9 +311,10 @@ class _Reader:
                 row
                 for row, label in enumerate(labels)
                 if isinstance(label, str)
-                and label == target
+                and target in label
+                and _is_name(label, target)
                 and all(
-                    isinstance(column, list) and column[row] == name
+                    not isinstance(column, Seconds) and _is_name(column[row], name)
                     for name, column in zip(names, cells[1:], strict=True)
                 )
             ]
@@ -621,6 +623,13 @@ def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:
 def _row(kept: Sequence[NDArray[np.bool_]], at: int) -> int:
     """Return the number that a row has in its source, from 1, of the rows that were kept."""
     return int(np.flatnonzero(np.concatenate(kept))[at]) + 1
+
+
+def _is_name(cell: Any, name: str) -> bool:
+    """Whether a cell is the name of its column; a file that was joined may have its own mark."""
+    if isinstance(cell, str):
+        return cell.removeprefix("\ufeff").strip() == name
+    return isinstance(cell, float) and cell == texts.plain_number(name)
 
 
 def _listed(cells: Any) -> list[Any]:

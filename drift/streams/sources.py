@@ -58,6 +58,8 @@ _LONGEST = 1 << 24
 #: Rows that separators are looked for in.
 _SNIFFED = 50
 _SEPARATORS = (",", ";", "\t", "|")
+#: Fields of a message that the consumer reads; see `drift.consumers.JsonCodec`.
+_MESSAGE = {"features", "label", "id", "timestamp"}
 _BEYOND_NUMPY = {nw.Decimal, nw.Int128, nw.UInt128}
 
 
@@ -77,8 +79,12 @@ def frame_source(given: Any) -> FrameSource | None:
         Two columns have one name.
     """
     name = type(given).__name__
-    index = getattr(given, "index", None)
-    if any(one is not None for one in getattr(index, "names", ())):
+    index = getattr(getattr(given, "index", None), "names", ())
+    if any(one is not None for one in index):
+        if twice := [one for one in index if one in given]:
+            raise ParameterError(
+                f"{name}: its index and a column are called {str(twice[0])!r}: rename one"
+            )
         given = given.reset_index()  # of pandas: an index with a name is a column
     try:
         frame: nw.DataFrame[Any] = nw.from_native(given, eager_only=True)
@@ -114,12 +120,14 @@ def _declared(frame: nw.DataFrame[Any]) -> set[str]:
 
 def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
     kind = column.dtype
+    if spelled:
+        return column.to_list()
     if kind == nw.Date:
         return Seconds(_floats(column.cast(nw.Datetime("us")).dt.timestamp("us")) / 1e6)
     if kind == nw.Datetime:
         return Seconds(_floats(column.dt.timestamp("us")) / 1e6)
     is_number = kind == nw.Boolean or (kind.is_numeric() and kind not in _BEYOND_NUMPY)
-    return _floats(column) if is_number and not spelled else column.to_list()
+    return _floats(column) if is_number else column.to_list()
 
 
 def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
@@ -147,7 +155,7 @@ class ParquetSource(Source):
             if isinstance(one, dict) and one["name"] is not None
         }
         index = [*self._ranges, *(one for one in pandas["index_columns"] if isinstance(one, str))]
-        self.names = list(dict.fromkeys([*index, *schema.names]))
+        self.names = [*index, *(one for one in schema.names if one not in index)]
         self._first = schema.names[:1]
         types = _pyarrow("pyarrow").types
         self.categories = {one.name for one in schema if types.is_dictionary(one.type)} | {
@@ -482,6 +490,8 @@ class JsonSource(Source):
         super().__init__(name)
         self._opened, self._path, self._encoding = opened, path, encoding
         self._target, self._times = target, set(times)
+        #: Fields that stand beside the features of messages, and are none.
+        self._beside: dict[str, None] = {}
         names: dict[str, None] = {}
         count = 0
         for count, row in enumerate(self._rows(), 1):  # noqa: B007 - used behind the loop
@@ -495,6 +505,9 @@ class JsonSource(Source):
         self.names = list(names)
         if count == 1:
             self.hint = "; the file holds one object: write one for each example, in a line each"
+        if self._beside:
+            fields = ", ".join(map(repr, self._beside))
+            self.notes.append(f"left out: {fields}, beside the features of messages")
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.columns.Source`."""
@@ -534,10 +547,16 @@ class JsonSource(Source):
         return DataError(self._path, number, f"has two values for {name!r}: rename one")
 
     def _flat(self, row: dict[str, Any], number: int | None) -> dict[str, Any]:
-        if isinstance(row.get("features"), dict):
+        features = row.get("features")
+        if isinstance(features, dict) and (self._target == "label" or self._target not in row):
             # The codec's other fields are no features; the label is renamed to the target.
-            times = {name: row[name] for name in self._times if name in row}
-            row = {**row["features"], **times, self._target: row.get("label")}
+            others = {name: row[name] for name in self._times if name in row}
+            others[self._target] = row.get("label")
+            if both := features.keys() & others.keys():
+                raise self._twice(min(both), number)
+            beside = row.keys() - _MESSAGE - self._times
+            self._beside.update(dict.fromkeys(name for name in row if name in beside))
+            row = {**features, **others}
         if not any(isinstance(value, dict) for value in row.values()):
             return row
         entries = list(_entries(row))
