@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "EXACT",
     "ROWS",
     "Decision",
     "Seconds",
@@ -41,8 +42,10 @@ __all__ = [
 
 #: Rows of a block.
 ROWS = 1 << 14
-#: Beyond it models take no value.
-_LARGEST = 1e300
+#: Beyond it models take no value: its square, times a few, is finite.
+_LARGEST = 1e150
+#: Beyond it floats lose digits of whole numbers.
+EXACT = 1 << 53
 #: Cells that a note quotes.
 _QUOTED = 3
 
@@ -145,12 +148,16 @@ class Tally:
     zoned: int = 0
     #: Values of several parts.
     parts: int = 0
-    #: Plain numbers with a decimal point, and the first whose point may stand between thousands.
+    #: Plain numbers with a decimal point, and those whose point may stand between thousands.
     points: int = 0
-    grouped: str = ""
+    grouped: int = 0
+    group: str = ""
     #: Plain numbers with zeros in front, and the first of them.
     padded: int = 0
     code: str = ""
+    #: Whole numbers that are another as a float, and the first of them.
+    rounded: int = 0
+    digits: str = ""
     #: All other cells, as texts without blanks around; blank ones are not counted.
     texts: Counter[str] = field(default_factory=Counter)
     #: Whether all cells so far came as arrays.
@@ -195,15 +202,19 @@ class Tally:
 
     def _count(self, text: str, times: int = 1) -> None:
         text = text.strip()
-        if _is_usable(texts.plain_number(text)):
+        value = texts.plain_number(text)
+        if value is not None and _is_usable(value):
             self.spelled += times
+            if abs(value) >= EXACT and text.lstrip("+-").isdecimal():
+                self._check_digits(int(text), value, times)
             if texts.is_padded(text):
                 self.padded += times
                 self.code = self.code or text
             if "." in text and not texts.is_grouped(text):
                 self.points += times
             elif "." in text:
-                self.grouped = self.grouped or text
+                self.grouped += times
+                self.group = self.group or text
         elif text:
             self.texts[text] += times
 
@@ -224,8 +235,15 @@ class Tally:
         elif _is_usable(value):
             self.numbers += 1
             self.spans += isinstance(cell, dt.timedelta)
+            if abs(value) >= EXACT and isinstance(cell, int | np.integer):
+                self._check_digits(int(cell), value)
         else:
             self.texts[f"{value:g}"] += 1
+
+    def _check_digits(self, whole: int, value: float, times: int = 1) -> None:
+        if whole != int(value):
+            self.rounded += times
+            self.digits = self.digits or str(whole)
 
 
 class Decision(NamedTuple):
@@ -254,7 +272,7 @@ def decided(  # noqa: PLR0911 - one for each kind
     tally: Tally,
     *,
     declared: bool = False,
-    commas: bool = False,
+    point: str = ".",
     clock: bool = False,
 ) -> Decision:
     """Decide what a column is.
@@ -269,8 +287,8 @@ def decided(  # noqa: PLR0911 - one for each kind
         Of all its cells.
     declared
         Whether its source declares that it has categories; then no text of it is missing.
-    commas
-        Whether decimal commas are likely.
+    point
+        The decimal separator of other columns; empty: it may be the comma, but none tells.
     clock
         Whether it is asked for as a time.
 
@@ -301,19 +319,26 @@ def decided(  # noqa: PLR0911 - one for each kind
     if odd and tally.plain == tally.bools and all(text.strip() in texts.BOOLS for text in odd):
         gone = _missing_note(name, tally, odd, tally.bools + n_odd)
         return Decision("number", _of_texts(_bool), notes=gone)
-    numbers = texts.numbers_of(odd, points=tally.points, commas=commas)
+    numbers = texts.numbers_of(odd, points=tally.points, commas=point != ".")
     dressed = {text: n for text, n in odd.items() if _is_usable(numbers.read(text))}
     n_numbers = tally.plain + sum(dressed.values())
     if 2 * n_numbers > tally.plain + tally.seconds + n_odd or not odd:
         # One column has one decimal separator: beside 12,5 the text 1.500 is no 1.5.
-        commas = numbers.point == "," and bool(dressed)
-        grouped = tally.grouped if commas else ""
-        notes = _dressed_note(name, dressed, numbers, n_numbers, grouped)
+        alone = point != "." and tally.grouped > 0 and not tally.points and not dressed
+        commas = numbers.point == "," and (bool(dressed) or (alone and point == ","))
+        notes = _dressed_note(name, dressed, numbers, n_numbers, tally.group if commas else "")
+        if alone:
+            what = f"{tally.grouped:,} of {n_numbers:,} numbers of {name!r} may have a point"
+            value = numbers.read(tally.group) if commas else texts.plain_number(tally.group)
+            notes += (f"{what} between thousands: {tally.group!r} is {value:.15g}",)
         notes += _missing_note(name, tally, dressed, n_numbers)
         if tally.padded:
             what = f"{tally.padded:,} of {n_numbers:,} numbers of {name!r} have zeros in front"
             value = texts.plain_number(tally.code)
             notes += (f"{what}: {tally.code!r} is {value:.15g}",)
+        if tally.rounded:
+            what = f"{tally.rounded:,} of {n_numbers:,} numbers of {name!r} have too many digits"
+            notes += (f"{what}: {tally.digits!r} is {float(tally.digits):.0f}",)
         first = numbers.read if commas else texts.plain_number
         return Decision("number", _of_texts(first, numbers.read), notes=notes)
     return _categories(name, tally, declared=False)

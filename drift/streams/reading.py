@@ -333,7 +333,7 @@ class _Reader:
         for _, block in self._labelled([time], {time}):
             tally.add(block)
             cells.append(_listed(block))
-        _, read, _, notes = self._clock(time, tally)
+        _, read, _, notes = self._clock(time, tally, "" if self.source.commas else ".")
         moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
         self._refuse_missing(time, moments, notes)
         first = np.zeros(len(moments), dtype=np.bool_)
@@ -369,9 +369,9 @@ class _Reader:
 
     # --- columns ---------------------------------------------------------------------------------
 
-    def _clock(self, name: str, tally: Tally) -> Decision:
+    def _clock(self, name: str, tally: Tally, point: str) -> Decision:
         """Return what a column of times or numbers is that was asked for as such."""
-        decision = self._decision(name, tally)
+        decision = self._decision(name, tally, point)
         if decision.kind in {"time", "number"}:
             return decision
         odd = next(iter(tally.texts), "")
@@ -380,14 +380,25 @@ class _Reader:
             f"13:45, not {odd!r:.60}"
         )
 
-    def _decision(self, name: str, tally: Tally) -> Decision:
+    def _point(self) -> str:
+        """Return the decimal separator that most numbers can have alone; empty: none tells."""
+        if not self.source.commas:
+            return "."
+        votes = Counter({".": 0, ",": 0})
+        for tally in self.tallies.values():
+            votes.update(texts.votes_of(tally.texts))
+            votes["."] += tally.points
+        [(point, most), (_, least)] = votes.most_common()
+        return point if most > least else ""
+
+    def _decision(self, name: str, tally: Tally, point: str) -> Decision:
         clock = name in {*self.roles.clocks.values(), *self.roles.calendar}
         try:
             return decided(
                 name,
                 tally,
                 declared=name in self.source.categories and not clock,
-                commas=self.source.commas,
+                point=point,
                 clock=clock,
             )
         except ParameterError as error:
@@ -407,9 +418,12 @@ class _Reader:
     def _decide(self, writer: Writer) -> Reading:
         """Decide each column, and write those that need it."""
         roles, values = self.roles, writer.values()
-        decisions = {name: self._decision(name, tally) for name, tally in self.tallies.items()}
+        point = self._point()
+        decisions = {
+            name: self._decision(name, tally, point) for name, tally in self.tallies.items()
+        }
         for name in self.names[len(self.features) :]:
-            self._clock(name, self.tallies[name])
+            self._clock(name, self.tallies[name], point)
         self._write(values, decisions)
         at_of = {name: at for at, name in enumerate(self.names)}
         clocks = {role: values[:, at_of[name]].copy() for role, name in roles.clocks.items()}

@@ -32,7 +32,7 @@ from narwhals.exceptions import DuplicateError
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import Blocks
-from drift.streams.columns import ROWS, Seconds, Source
+from drift.streams.columns import EXACT, ROWS, Seconds, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -127,7 +127,15 @@ def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
     if kind == nw.Datetime:
         return Seconds(_floats(column.dt.timestamp("us")) / 1e6)
     is_number = kind == nw.Boolean or (kind.is_numeric() and kind not in _BEYOND_NUMPY)
-    return _floats(column) if is_number else column.to_list()
+    if not is_number:
+        return column.to_list()
+    values = _floats(column)
+    return column.to_list() if kind.is_integer() and _is_beyond(values) else values
+
+
+def _is_beyond(values: NDArray[np.float64]) -> bool:
+    """Whether there are numbers so large that whole ones may have lost digits."""
+    return bool((np.abs(values) >= EXACT).any())
 
 
 def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
@@ -392,16 +400,23 @@ class TextSource(Source):
             finite = (
                 numbers.null_count == int(np.isnan(values).sum()) and not np.isinf(values).any()
             )
-            if finite and not self._has_codes(column, values):
+            if finite and not _is_beyond(values) and not self._tells(column, values):
                 return values
         return column.to_pylist()
 
-    def _has_codes(self, column: Any, values: NDArray[np.float64]) -> bool:
-        """Whether whole numbers have zeros in front."""
-        if (values != np.floor(values))[~np.isnan(values)].any():
-            return False
-        padded = self._compute.match_substring_regex(column, "^[+-]?0[0-9]")
-        return bool(self._compute.any(padded).as_py())
+    def _tells(self, column: Any, values: NDArray[np.float64]) -> bool:
+        """Whether whole numbers have zeros in front, or all points may stand between thousands."""
+        whole = not (values != np.floor(values))[~np.isnan(values)].any()
+        if whole and self._number_of(column, "^[+-]?0[0-9]"):
+            return True
+        points = self._number_of(column, "[.]") if self.commas else 0
+        grouped = r"^\s*[+-]?[1-9][0-9]{0,2}[.][0-9]{3}\s*$"
+        return points > 0 and points == self._number_of(column, grouped)
+
+    def _number_of(self, column: Any, pattern: str) -> int:
+        """Number of cells that match."""
+        matches = self._compute.match_substring_regex(column, pattern)
+        return self._compute.sum(matches).as_py() or 0
 
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:

@@ -26,6 +26,7 @@ __all__ = [
     "numbers_of",
     "plain_number",
     "times_of",
+    "votes_of",
 ]
 
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).fullmatch
@@ -191,7 +192,22 @@ def numbers_of(texts: Mapping[str, int], *, points: int = 0, commas: bool = Fals
     >>> numbers_of({"1,234": 9}).point, numbers_of({"1,234": 9}, commas=True).point
     ('.', ',')
     """
-    votes = {".": points, ",": 0}
+    votes = votes_of(texts)
+    votes["."] += points
+    if votes["."] == votes[","]:
+        return Numbers("," if commas else ".")
+    return Numbers(max(votes, key=votes.__getitem__))
+
+
+def votes_of(texts: Mapping[str, int]) -> dict[str, int]:
+    """Count the texts that can have one decimal separator alone, by it.
+
+    Examples
+    --------
+    >>> votes_of({"1,234": 9, "12,5": 2, "1,234.5": 1})
+    {'.': 1, ',': 2}
+    """
+    votes = {".": 0, ",": 0}
     for text, times in texts.items():
         found = _DRESSED(text.strip())
         if found is None:
@@ -205,9 +221,7 @@ def numbers_of(texts: Mapping[str, int], *, points: int = 0, commas: bool = Fals
                 votes["," if grouped["group"] == "." else "."] += times
         elif simple and simple["point"]:
             votes[simple["point"]] += times
-    if votes["."] == votes[","]:
-        return Numbers("," if commas else ".")
-    return Numbers(max(votes, key=votes.__getitem__))
+    return votes
 
 
 # --- times ---------------------------------------------------------------------------------------

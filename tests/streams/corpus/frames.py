@@ -194,6 +194,8 @@ CASES = [
     polars("bools", lambda: with_y(x=[True, None]), ab(1, None)),
     polars("unsigned and large", lambda: with_y(x=pl.Series([2**63, 1], dtype=pl.UInt64)),
            ab(2.0**63, 1)),
+    polars("more digits than a float has", lambda: with_y(x=[2**53 + 1, None]), ab(2.0**53, None),
+           notes=["1 of 1 numbers of 'x' have too many digits: '9007199254740993' is"]),
     polars("of 128 bits", lambda: with_y(x=pl.Series([3, None], dtype=pl.Int128)), ab(3, None)),
     polars("spans of time are seconds", lambda: with_y(x=[dt.timedelta(minutes=1), None]),
            ab(60, None)),
