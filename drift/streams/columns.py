@@ -51,9 +51,10 @@ _QUOTED = 3
 
 
 class Seconds(NamedTuple):
-    """Times as a library reads them, in seconds since 1970."""
+    """Times as a library reads them, in seconds since 1970, and the zone that they are of."""
 
     values: NDArray[np.float64]
+    zone: str | None = None
 
 
 class Source:
@@ -146,6 +147,8 @@ class Tally:
     #: Times of a library, and how many of them that stand beside texts have a zone.
     seconds: int = 0
     zoned: int = 0
+    #: A zone other than UTC, or a time of one.
+    offset: str = ""
     #: Values of several parts.
     parts: int = 0
     #: Plain numbers with a decimal point, and those whose point may stand between thousands.
@@ -183,6 +186,7 @@ class Tally:
         """
         if isinstance(cells, Seconds):
             self.seconds += int(np.isfinite(cells.values).sum())
+            self.offset = "" if cells.zone in {None, "UTC"} else str(cells.zone)
             return cells.values
         if isinstance(cells, np.ndarray):
             usable = np.abs(cells) <= _LARGEST
@@ -228,6 +232,8 @@ class Tally:
         elif isinstance(cell, dt.date):
             self.seconds += 1
             self.zoned += getattr(cell, "tzinfo", None) is not None
+            if isinstance(cell, dt.datetime) and cell.utcoffset():
+                self.offset = self.offset or str(cell)
         elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
             self.parts += 1
         elif (value := value_of(cell)) is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -47,6 +48,9 @@ _FEW = 100
 _REMEMBERED = 100_000
 #: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
 _LATEST = 1e11
+#: Seconds beyond which a delay is likelier a time since 1970: 31 years.
+_LONGEST = 1e9
+_DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
 #: Columns that a note names.
 _NAMED = 8
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
@@ -433,7 +437,8 @@ class _Reader:
         codes, classes, merged = self.labels.classes()
         self.notes += [*self.labels.note(), *merged]
         seen = _Seen(values, codes)
-        columns = self._columns(decisions, seen, len(classes)) + self._calendar(values, at_of)
+        columns = self._columns(decisions, seen, len(classes))
+        columns += self._calendar(values, at_of, decisions)
         if not columns:
             self._refuse_no_feature()
         if seen.repeated and self._tells_rows_apart(decisions):
@@ -443,10 +448,10 @@ class _Reader:
             )
         table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
         moments_of = clocks.get("moment")
-        if moments_of is not None and abs(moments_of[0]) > _LATEST:
+        if moments_of is not None and (unit := _unit_of(moments_of[0])):
             self.notes.append(
                 f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.0f} looks "
-                "like milliseconds since 1970"
+                f"like {unit}"
             )
         if "time" in clocks:
             order = np.argsort(clocks["time"], kind="stable")
@@ -513,15 +518,37 @@ class _Reader:
             forget(values)
             start = stop
 
-    def _calendar(self, values: NDArray[np.float64], at_of: Mapping[str, int]) -> list[Column]:
+    def _calendar(
+        self,
+        values: NDArray[np.float64],
+        at_of: Mapping[str, int],
+        decisions: Mapping[str, Decision],
+    ) -> list[Column]:
         columns, at = [], len(self.names)
         for name in self.roles.calendar:
-            seconds = values[:, at_of[name]]
+            seconds, tally = values[:, at_of[name]], self.tallies[name]
+            if decisions[name].kind == "number" and not tally.is_empty:
+                self._note_seconds(name, float(seconds[~np.isnan(seconds)][0]))
+            elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
+            if elsewhere:
+                self.notes.append(
+                    f"hours and weekdays of {name!r} are those of UTC, not of {elsewhere!r}"
+                )
             values[:, at] = np.floor(seconds / 3600) % 24
             values[:, at + 1] = (np.floor(seconds / 86400) + 3) % 7  # 1970 began on a Thursday
             columns += [Column(f"{name} hour", at), Column(f"{name} weekday", at + 1)]
             at += 2
         return columns
+
+    def _note_seconds(self, name: str, value: float) -> None:
+        """Say which time a number is, or refuse it as none."""
+        if unit := _unit_of(value):
+            raise ParameterError(
+                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.0f} "
+                f"looks like {unit}: write times such as 2026-01-31 13:45"
+            )
+        time = str(np.datetime64(math.floor(value), "s")).replace("T", " ")
+        self.notes.append(f"numbers of {name!r} are seconds since 1970: {value:.15g} is {time}")
 
     def _delays(
         self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
@@ -539,6 +566,12 @@ class _Reader:
             )
         if is_time:
             delays = delays - clocks["moment"]
+        if delays.min() > _LONGEST:
+            self.notes.append(
+                f"delays of {name!r} are {'seconds' if 'moment' in clocks else 'rows'}: "
+                f"{delays[0]:.15g} looks like a time since 1970: write times such as "
+                "2026-01-31 13:45 if it is one"
+            )
         wrong = np.flatnonzero(delays < 0)
         if len(wrong):
             raise ParameterError(
@@ -615,6 +648,14 @@ class _Seen:
         if len(self.pairs.get(at, ())) == classes > 1:
             return "equals the label, value by value"
         return ""
+
+
+def _unit_of(seconds: float) -> str:
+    """What a number looks like rather than seconds since 1970; empty: it may be these."""
+    if abs(seconds) > _LATEST:
+        return "milliseconds since 1970"
+    day = _DAY(f"{seconds:.15g}")
+    return f"the day {'-'.join(day.groups())}" if day else ""
 
 
 def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:

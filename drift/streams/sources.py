@@ -125,7 +125,7 @@ def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
     if kind == nw.Date:
         return Seconds(_floats(column.cast(nw.Datetime("us")).dt.timestamp("us")) / 1e6)
     if kind == nw.Datetime:
-        return Seconds(_floats(column.dt.timestamp("us")) / 1e6)
+        return Seconds(_floats(column.dt.timestamp("us")) / 1e6, getattr(kind, "time_zone", None))
     is_number = kind == nw.Boolean or (kind.is_numeric() and kind not in _BEYOND_NUMPY)
     if not is_number:
         return column.to_list()

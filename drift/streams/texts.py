@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BOOLS",
     "Numbers",
+    "has_offset",
     "has_zone",
     "is_missing_number",
     "is_missing_text",
@@ -306,6 +307,17 @@ def has_zone(text: str) -> bool:
     (True, False)
     """
     return re.search(r"(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
+
+
+def has_offset(text: str) -> bool:
+    """Whether a time is of another zone than UTC.
+
+    Examples
+    --------
+    >>> has_offset("2026-01-01 12:00+02:00"), has_offset("2026-01-01 12:00+00:00")
+    (True, False)
+    """
+    return has_zone(text) and re.search(r"(?:[A-Z]|[+-]00(?::?00)?)\s*$", text) is None
 
 
 def _year(written: str) -> int:

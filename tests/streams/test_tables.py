@@ -106,3 +106,16 @@ def test_moments_that_look_like_milliseconds_are_named():
     frame = pd.DataFrame({"when": [1_764_000_000_000, 1_764_000_060_000], "x": [1, 2], "y": [0, 1]})
     with pytest.warns(RuntimeWarning, match="'when' are seconds: 1764000000000 looks like milli"):
         assert read_stream(frame, "y", moment="when").moments[0] == 1_764_000_000_000
+
+
+def test_moments_that_look_like_days_are_named():
+    frame = pd.DataFrame({"when": [20260131, 20260201], "x": [1, 2], "y": [0, 1]})
+    with pytest.warns(RuntimeWarning, match="20260131 looks like the day 2026-01-31"):
+        assert read_stream(frame, "y", moment="when").moments[0] == 20260131
+
+
+@pytest.mark.parametrize("paid", [[1767225700, 1767225800], ["2026-01-01", "2026-01-02"]])
+def test_delays_that_look_like_times_are_named(paid):
+    frame = pd.DataFrame({"when": [1, 2], "paid": paid, "x": [1, 2], "y": [0, 1]})
+    with pytest.warns(RuntimeWarning, match="delays of 'paid' are seconds: 1767.* like a time"):
+        read_stream(frame, "y", moment="when", delay="paid")
