@@ -35,6 +35,7 @@ __all__ = [
     "Tally",
     "decided",
     "left_out",
+    "named",
     "quoted",
     "text_of",
     "value_of",
@@ -46,8 +47,9 @@ ROWS = 1 << 14
 _LARGEST = 1e150
 #: Beyond it floats lose digits of whole numbers.
 EXACT = 1 << 53
-#: Cells that a note quotes.
+#: Cells that a note quotes, and columns that it names.
 _QUOTED = 3
+_NAMED = 8
 
 
 class Seconds(NamedTuple):
@@ -444,6 +446,20 @@ def quoted(counts: Mapping[str, int]) -> str:
     if rest := ranked[_QUOTED:]:
         parts.append(f"{counted(len(rest), 'other text')} ({sum(n for _, n in rest):,})")
     return ", ".join(parts)
+
+
+def named(names: Sequence[Any]) -> str:
+    """Name columns, the first of them if they are many.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import named
+    >>> named(["x", "y"]), named("abcdefghij")[-16:]
+    ("'x', 'y'", "'h' and 2 others")
+    """
+    shown = ", ".join(map(repr, names[:_NAMED]))
+    rest = len(names) - _NAMED
+    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 
 
 def _count(texts_: Mapping[str, int]) -> str:

@@ -26,6 +26,7 @@ from drift.streams.columns import (
     Tally,
     decided,
     left_out,
+    named,
     quoted,
     text_of,
     value_of,
@@ -51,8 +52,8 @@ _LATEST = 1e11
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
-#: Columns that a note names.
-_NAMED = 8
+#: Beyond so many classes the labels are likelier numbers or texts.
+_CLASSES = 100
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
@@ -216,6 +217,12 @@ class _Labels:
         known: dict[Any, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
         codes = np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])
+        if len(known) > _CLASSES:
+            column, rows = self._where.rpartition(": ")[2], counted(self.rows, "row")
+            notes.append(
+                f"{column!r} has {len(known):,} different labels in {rows}, each a class of its "
+                "own: amounts and free text are no classes"
+            )
         return numbers[codes], list(known), notes
 
 
@@ -488,9 +495,7 @@ class _Reader:
             if leak := seen.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
-            shown = ", ".join(map(repr, empty[:_NAMED]))
-            rest = f" and {counted(len(empty) - _NAMED, 'other')}" if len(empty) > _NAMED else ""
-            self.notes.append(f"left out: no row has a value of {shown}{rest}")
+            self.notes.append(f"left out: no row has a value of {named(empty)}")
         return columns
 
     def _tells_rows_apart(self, decisions: Mapping[str, Decision]) -> bool:

@@ -292,6 +292,10 @@ class TextSource(Source):
         if re.fullmatch(r'"?sep=.?"?', first):  # a spreadsheet's own line
             separator = separator or first.strip('"')[4:5]
             self._skips, head = True, head.partition("\n")[2]
+        if separator == "\\t":  # as shells hand it on
+            separator = "\t"
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+            raise ParameterError(f"separator must be one character, no quote, not {separator!r}")
         if separator is None:
             separator = "\t" if tabs and "\t" in head.partition("\n")[0] else _separator(head)
         self._separator = separator

@@ -327,7 +327,7 @@ def _year(written: str) -> int:
 
 
 def _seconds(text: str, *, day_first: bool) -> float | None:
-    if _ISO(text):
+    if _ISO(text) and text[-1] not in "Mm.":  # of AM and PM
         return moment(_BEFORE_ZONE("", text.removesuffix(" UTC"))).timestamp()
     if found := _YEAR_FIRST(text):
         month, day = int(found["a"]), int(found["b"])
