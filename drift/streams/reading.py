@@ -601,6 +601,8 @@ class _Seen:
         rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
         #: The label of each value, of columns that may equal it.
         self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
+        #: How many rows have a value of each.
+        self.present = np.zeros(width, dtype=np.int64)
         last: Any = None
         for start in range(0, n, self._BLOCK):
             block = np.array(values[start : start + self._BLOCK])
@@ -634,9 +636,12 @@ class _Seen:
         return int(np.argmax(different)) if math.prod(different) >= len(first) else None
 
     def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
+        present = ~np.isnan(block)
+        self.present += present.sum(axis=0)
         for at, known in list(self.pairs.items()):
-            for value, label in set(zip(block[:, at].tolist(), labels.tolist(), strict=True)):
-                if known.setdefault(value, label) != label or value != value:
+            values, which = block[present[:, at], at].tolist(), labels[present[:, at]].tolist()
+            for value, label in set(zip(values, which, strict=True)):
+                if known.setdefault(value, label) != label:
                     del self.pairs[at]
                     break
 
@@ -650,8 +655,9 @@ class _Seen:
         if at in self.counting:
             how = "has another text in each row" if numbered else "counts up or down"
             return f"{how}, as an id does"
-        if len(self.pairs.get(at, ())) == classes > 1:
-            return "equals the label, value by value"
+        if len(self.pairs.get(at, ())) == classes > 1 and self.present[at] >= _FEW:
+            where = "" if self.present[at] == self.n else " wherever it has a value"
+            return f"equals the label, value by value{where}"
         return ""
 
 

@@ -414,6 +414,12 @@ CASES = [
     Case("rows twice", "a.csv", "x,z,t,y\n1.5,1,p,a\n2.5,2,q,b\n1.5,1,p,a\n",
          [({"x": 1.5, "z": 1, "t": "p"}, "a"), ({"x": 2.5, "z": 2, "t": "q"}, "b"),
           ({"x": 1.5, "z": 1, "t": "p"}, "a")], ["1 of 3 rows repeat"]),
+    Case("the label beside missing cells", "a.csv",
+         "x,paid,few,y\n" + "".join(f"{i % 7},{i % 2 if i % 9 else ''},{'' if i % 9 else i % 2},"
+                                    f"{'ab'[i % 2]}\n" for i in range(117)),
+         [({"x": i % 7} | ({"paid": i % 2} if i % 9 else {"few": i % 2}), "ab"[i % 2])
+          for i in range(117)],
+         ["'paid' equals the label, value by value wherever it has a value: drop it"]),
     # --- other files -----------------------------------------------------------------------------
     Case("a workbook", "a.xlsx", b"PK\x03\x04", refused="a.xlsx: is a workbook: save ... CSV"),
     Case("a workbook by another name", "a.csv", zipped(a_xml="<x/>"),
