@@ -35,6 +35,7 @@ __all__ = [
     "Tally",
     "decided",
     "left_out",
+    "named",
     "quoted",
     "text_of",
     "value_of",
@@ -49,14 +50,16 @@ EXACT = 1 << 53
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
-#: Cells that a note quotes.
+#: Cells that a note quotes, and columns that it names.
 _QUOTED = 3
+_NAMED = 8
 
 
 class Seconds(NamedTuple):
-    """Times as a library reads them, in seconds since 1970."""
+    """Times as a library reads them, in seconds since 1970, and the zone that they are of."""
 
     values: NDArray[np.float64]
+    zone: str | None = None
 
 
 class Source:
@@ -149,6 +152,8 @@ class Tally:
     #: Times of a library, and how many of them that stand beside texts have a zone.
     seconds: int = 0
     zoned: int = 0
+    #: A zone other than UTC, or a time of one.
+    offset: str = ""
     #: Values of several parts.
     parts: int = 0
     #: Plain numbers with a decimal point, and those whose point may stand between thousands.
@@ -186,6 +191,7 @@ class Tally:
         """
         if isinstance(cells, Seconds):
             self.seconds += int(np.isfinite(cells.values).sum())
+            self.offset = "" if cells.zone in {None, "UTC"} else str(cells.zone)
             return cells.values
         if isinstance(cells, np.ndarray):
             usable = np.abs(cells) <= _LARGEST
@@ -231,6 +237,8 @@ class Tally:
         elif isinstance(cell, dt.date):
             self.seconds += 1
             self.zoned += getattr(cell, "tzinfo", None) is not None
+            if isinstance(cell, dt.datetime) and cell.utcoffset():
+                self.offset = self.offset or str(cell)
         elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
             self.parts += 1
         elif (value := value_of(cell)) is None:
@@ -445,6 +453,20 @@ def quoted(counts: Mapping[str, int]) -> str:
     if rest := ranked[_QUOTED:]:
         parts.append(f"{counted(len(rest), 'other text')} ({sum(n for _, n in rest):,})")
     return ", ".join(parts)
+
+
+def named(names: Sequence[Any]) -> str:
+    """Name columns, the first of them if they are many.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import named
+    >>> named(["x", "y"]), named("abcdefghij")[-16:]
+    ("'x', 'y'", "'h' and 2 others")
+    """
+    shown = ", ".join(map(repr, names[:_NAMED]))
+    rest = len(names) - _NAMED
+    return f"{shown} and {counted(rest, 'other')}" if rest > 0 else shown
 
 
 def _count(texts_: Mapping[str, int]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -25,6 +26,7 @@ from drift.streams.columns import (
     Tally,
     decided,
     left_out,
+    named,
     quoted,
     text_of,
     value_of,
@@ -47,8 +49,11 @@ _FEW = 100
 _REMEMBERED = 100_000
 #: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
 _LATEST = 1e11
-#: Columns that a note names.
-_NAMED = 8
+#: Seconds beyond which a delay is likelier a time since 1970: 31 years.
+_LONGEST = 1e9
+_DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
+#: Beyond so many classes the labels are likelier numbers or texts.
+_CLASSES = 100
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
@@ -212,6 +217,12 @@ class _Labels:
         known: dict[Any, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
         codes = np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])
+        if len(known) > _CLASSES:
+            column, rows = self._where.rpartition(": ")[2], counted(self.rows, "row")
+            notes.append(
+                f"{column!r} has {len(known):,} different labels in {rows}, each a class of its "
+                "own: amounts and free text are no classes"
+            )
         return numbers[codes], list(known), notes
 
 
@@ -433,7 +444,8 @@ class _Reader:
         codes, classes, merged = self.labels.classes()
         self.notes += [*self.labels.note(), *merged]
         seen = _Seen(values, codes)
-        columns = self._columns(decisions, seen, len(classes)) + self._calendar(values, at_of)
+        columns = self._columns(decisions, seen, len(classes))
+        columns += self._calendar(values, at_of, decisions)
         if not columns:
             self._refuse_no_feature()
         if seen.repeated and self._tells_rows_apart(decisions):
@@ -443,10 +455,10 @@ class _Reader:
             )
         table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
         moments_of = clocks.get("moment")
-        if moments_of is not None and abs(moments_of[0]) > _LATEST:
+        if moments_of is not None and (unit := _unit_of(moments_of[0])):
             self.notes.append(
                 f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.0f} looks "
-                "like milliseconds since 1970"
+                f"like {unit}"
             )
         if "time" in clocks:
             order = np.argsort(clocks["time"], kind="stable")
@@ -483,9 +495,7 @@ class _Reader:
             if leak := seen.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
-            shown = ", ".join(map(repr, empty[:_NAMED]))
-            rest = f" and {counted(len(empty) - _NAMED, 'other')}" if len(empty) > _NAMED else ""
-            self.notes.append(f"left out: no row has a value of {shown}{rest}")
+            self.notes.append(f"left out: no row has a value of {named(empty)}")
         return columns
 
     def _tells_rows_apart(self, decisions: Mapping[str, Decision]) -> bool:
@@ -513,15 +523,37 @@ class _Reader:
             forget(values)
             start = stop
 
-    def _calendar(self, values: NDArray[np.float64], at_of: Mapping[str, int]) -> list[Column]:
+    def _calendar(
+        self,
+        values: NDArray[np.float64],
+        at_of: Mapping[str, int],
+        decisions: Mapping[str, Decision],
+    ) -> list[Column]:
         columns, at = [], len(self.names)
         for name in self.roles.calendar:
-            seconds = values[:, at_of[name]]
+            seconds, tally = values[:, at_of[name]], self.tallies[name]
+            if decisions[name].kind == "number" and not tally.is_empty:
+                self._note_seconds(name, float(seconds[~np.isnan(seconds)][0]))
+            elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
+            if elsewhere:
+                self.notes.append(
+                    f"hours and weekdays of {name!r} are those of UTC, not of {elsewhere!r}"
+                )
             values[:, at] = np.floor(seconds / 3600) % 24
             values[:, at + 1] = (np.floor(seconds / 86400) + 3) % 7  # 1970 began on a Thursday
             columns += [Column(f"{name} hour", at), Column(f"{name} weekday", at + 1)]
             at += 2
         return columns
+
+    def _note_seconds(self, name: str, value: float) -> None:
+        """Say which time a number is, or refuse it as none."""
+        if unit := _unit_of(value):
+            raise ParameterError(
+                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.0f} "
+                f"looks like {unit}: write times such as 2026-01-31 13:45"
+            )
+        time = str(np.datetime64(math.floor(value), "s")).replace("T", " ")
+        self.notes.append(f"numbers of {name!r} are seconds since 1970: {value:.15g} is {time}")
 
     def _delays(
         self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
@@ -539,6 +571,12 @@ class _Reader:
             )
         if is_time:
             delays = delays - clocks["moment"]
+        if delays.min() > _LONGEST:
+            self.notes.append(
+                f"delays of {name!r} are {'seconds' if 'moment' in clocks else 'rows'}: "
+                f"{delays[0]:.15g} looks like a time since 1970: write times such as "
+                "2026-01-31 13:45 if it is one"
+            )
         wrong = np.flatnonzero(delays < 0)
         if len(wrong):
             raise ParameterError(
@@ -563,6 +601,8 @@ class _Seen:
         rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
         #: The label of each value, of columns that may equal it.
         self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
+        #: How many rows have a value of each.
+        self.present = np.zeros(width, dtype=np.int64)
         last: Any = None
         for start in range(0, n, self._BLOCK):
             block = np.array(values[start : start + self._BLOCK])
@@ -596,9 +636,12 @@ class _Seen:
         return int(np.argmax(different)) if math.prod(different) >= len(first) else None
 
     def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
+        present = ~np.isnan(block)
+        self.present += present.sum(axis=0)
         for at, known in list(self.pairs.items()):
-            for value, label in set(zip(block[:, at].tolist(), labels.tolist(), strict=True)):
-                if known.setdefault(value, label) != label or value != value:
+            values, which = block[present[:, at], at].tolist(), labels[present[:, at]].tolist()
+            for value, label in set(zip(values, which, strict=True)):
+                if known.setdefault(value, label) != label:
                     del self.pairs[at]
                     break
 
@@ -612,9 +655,18 @@ class _Seen:
         if at in self.counting:
             how = "has another text in each row" if numbered else "counts up or down"
             return f"{how}, as an id does"
-        if len(self.pairs.get(at, ())) == classes > 1:
-            return "equals the label, value by value"
+        if len(self.pairs.get(at, ())) == classes > 1 and self.present[at] >= _FEW:
+            where = "" if self.present[at] == self.n else " wherever it has a value"
+            return f"equals the label, value by value{where}"
         return ""
+
+
+def _unit_of(seconds: float) -> str:
+    """What a number looks like rather than seconds since 1970; empty: it may be these."""
+    if abs(seconds) > _LATEST:
+        return "milliseconds since 1970"
+    day = _DAY(f"{seconds:.15g}")
+    return f"the day {'-'.join(day.groups())}" if day else ""
 
 
 def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:

@@ -125,7 +125,7 @@ def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
     if kind == nw.Date:
         return Seconds(_floats(column.cast(nw.Datetime("us")).dt.timestamp("us")) / 1e6)
     if kind == nw.Datetime:
-        return Seconds(_floats(column.dt.timestamp("us")) / 1e6)
+        return Seconds(_floats(column.dt.timestamp("us")) / 1e6, getattr(kind, "time_zone", None))
     is_number = kind == nw.Boolean or (kind.is_numeric() and kind not in _BEYOND_NUMPY)
     if not is_number:
         return column.to_list()
@@ -292,6 +292,10 @@ class TextSource(Source):
         if re.fullmatch(r'"?sep=.?"?', first):  # a spreadsheet's own line
             separator = separator or first.strip('"')[4:5]
             self._skips, head = True, head.partition("\n")[2]
+        if separator == "\\t":  # as shells hand it on
+            separator = "\t"
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+            raise ParameterError(f"separator must be one character, no quote, not {separator!r}")
         if separator is None:
             separator = "\t" if tabs and "\t" in head.partition("\n")[0] else _separator(head)
         self._separator = separator
@@ -406,17 +410,13 @@ class TextSource(Source):
 
     def _tells(self, column: Any, values: NDArray[np.float64]) -> bool:
         """Whether whole numbers have zeros in front, or all points may stand between thousands."""
+        c = self._compute
         whole = not (values != np.floor(values))[~np.isnan(values)].any()
-        if whole and self._number_of(column, "^[+-]?0[0-9]"):
+        if whole and c.any(c.match_substring_regex(column, "^[+-]?0[0-9]")).as_py():
             return True
-        points = self._number_of(column, "[.]") if self.commas else 0
+        points = c.sum(c.match_substring(column, ".")).as_py() if self.commas else 0
         grouped = r"^\s*[+-]?[1-9][0-9]{0,2}[.][0-9]{3}\s*$"
-        return points > 0 and points == self._number_of(column, grouped)
-
-    def _number_of(self, column: Any, pattern: str) -> int:
-        """Number of cells that match."""
-        matches = self._compute.match_substring_regex(column, pattern)
-        return self._compute.sum(matches).as_py() or 0
+        return bool(points) and points == c.sum(c.match_substring_regex(column, grouped)).as_py()
 
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:

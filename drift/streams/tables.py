@@ -22,7 +22,9 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,14 +33,16 @@ from drift.errors import DataError, ParameterError
 from drift.streams import sources
 from drift.streams._files import open_bytes
 from drift.streams.arff import ArffSource
+from drift.streams.columns import named
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
 from drift.streams.reading import Roles, labels_of, read_table
 from drift.streams.stream import Stream
+from drift.streams.texts import is_missing_text, plain_number
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Hashable, Iterator
 
     from drift.streams.columns import Source
 
@@ -48,6 +52,8 @@ _COMPRESSED = {".gz", ".xz", ".bz2", ".zip"}
 _LIBSVM = {".svm", ".libsvm", ".svmlight"}
 _JSON = {".jsonl", ".ndjson", ".json"}
 _TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".data"}
+#: Examples of a data set that are looked at for numbers that are texts.
+_TRIED = 1000
 #: Formats that are refused, and what to do.
 _OTHERS = {
     ".xlsx": "is a workbook: save the sheet as CSV UTF-8",
@@ -55,6 +61,7 @@ _OTHERS = {
     ".ods": "is a workbook: save the sheet as CSV",
     ".feather": "is a Feather file: read it as a data frame, or save it as Parquet",
     ".pkl": "is a pickle: read it as a data frame, or save it as Parquet",
+    ".zst": "is compressed by zstd: decompress it",
 }
 
 
@@ -173,14 +180,15 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         stream = source
     elif isinstance(source, str | PathLike):
         file = _File(source)
-        if file.kind in _LIBSVM:
-            stream = _of_documents(read_libsvm(file.path), target)
-        elif file.kind in _JSON:
-            target = target or "label"
-            first = rows if time is None else None
-            stream = table(file.json(target, clocks, first, encoding))
-        else:
-            stream = table(file.source(encoding, separator))
+        with file.unchanged():
+            if file.kind in _LIBSVM:
+                stream = _of_documents(read_libsvm(file.path), target)
+            elif file.kind in _JSON:
+                target = target or "label"
+                first = rows if time is None else None
+                stream = table(file.json(target, clocks, first, encoding))
+            else:
+                stream = table(file.source(encoding, separator))
     elif isinstance(source, Documents):
         stream = _of_documents(source, target)
     elif (frame := sources.frame_source(source)) is not None:
@@ -200,11 +208,37 @@ def _of_pairs(source: Any, rows: int | None) -> Stream:
     if isinstance(source, Mapping) or hasattr(source, "__array__"):
         raise ParameterError(f"{kind} has no names of columns: make a data frame of it")
     try:
-        return Stream.of(source, rows=rows)
+        stream = Stream.of(source, rows=rows)
     except TypeError:
         raise ParameterError(
             f"{kind} has no examples: give pairs of features and label, a data frame or a file"
         ) from None
+    if names := _numbers_as_texts(stream):
+        note = (
+            f"texts of {named(names)} are numbers, and count as categories: convert them if they "
+            "are amounts, as converters= of River's iter_csv does"
+        )
+        stream = replace(stream, notes=(note,))
+    return stream
+
+
+def _numbers_as_texts(stream: Stream) -> list[Hashable]:
+    """Return the features of texts that are all numbers, and likelier amounts than codes.
+
+    They are where one has a fraction or a sign, or nothing but texts was read, as by `csv`.
+    """
+    likelier: dict[Hashable, bool] = {}
+    words: set[Hashable] = set()
+    numbers = False
+    for x, _ in islice(stream, _TRIED):
+        for name, value in x.items():
+            if not isinstance(value, str):
+                numbers = True
+            elif plain_number(value) is not None:
+                likelier[name] = likelier.get(name, False) or not value.strip().isdecimal()
+            elif not is_missing_text(value):
+                words.add(name)
+    return [name for name, sure in likelier.items() if name not in words and (sure or not numbers)]
 
 
 def _of_documents(documents: Documents, target: str | None) -> Stream:
@@ -231,6 +265,8 @@ class _File:
 
     def __init__(self, given: str | PathLike[str]) -> None:
         self.path = Path(given)
+        if "://" in str(given):
+            raise ParameterError(f"{given} is no file: fetch it first")
         self.name = self.path.name.partition(".")[0]
         self.opened: Callable[[], io.BufferedIOBase] = lambda: open_bytes(self.path)
         if str(given) == "-":
@@ -252,7 +288,8 @@ class _File:
                 f"{', '.join(sorted(known | _TEXT))}"
             )
         if self.path.is_dir():
-            raise DataError(self.path, None, "cannot be read (it is a folder): check the path")
+            problem = "is a folder: name one file in it, or read them as a data frame"
+            raise DataError(self.path, None, problem)
         with self.opened() as file:
             start = file.read(1 << 12)
         if not start:
@@ -261,6 +298,24 @@ class _File:
             if start.lower().startswith(mark):
                 raise DataError(self.path, None, problem)
         return suffix if suffix in known else _by_content(start) or suffix or ".csv"
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse a file that was written to meanwhile: it is read more than once."""
+        before = self._written()
+        try:
+            yield
+        finally:
+            if self._written() != before:
+                problem = "was written to while it was read: give a copy of it"
+                raise DataError(self.path, None, problem)
+
+    def _written(self) -> tuple[int, int] | None:
+        try:
+            status = self.path.stat()
+        except OSError:  # the standard input, or the file is gone
+            return None
+        return status.st_size, status.st_mtime_ns
 
     def json(
         self, target: str, clocks: Collection[str], rows: int | None, encoding: str | None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BOOLS",
     "Numbers",
+    "has_offset",
     "has_zone",
     "is_missing_number",
     "is_missing_text",
@@ -308,6 +309,17 @@ def has_zone(text: str) -> bool:
     return re.search(r"(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
 
 
+def has_offset(text: str) -> bool:
+    """Whether a time is of another zone than UTC.
+
+    Examples
+    --------
+    >>> has_offset("2026-01-01 12:00+02:00"), has_offset("2026-01-01 12:00+00:00")
+    (True, False)
+    """
+    return has_zone(text) and re.search(r"(?:[A-Z]|[+-]00(?::?00)?)\s*$", text) is None
+
+
 def _year(written: str) -> int:
     """Return a year; of two digits it is one from 1970 to 2069, as in spreadsheets and Oracle."""
     year = int(written)
@@ -315,7 +327,7 @@ def _year(written: str) -> int:
 
 
 def _seconds(text: str, *, day_first: bool) -> float | None:
-    if _ISO(text):
+    if _ISO(text) and text[-1] not in "Mm.":  # of AM and PM
         return moment(_BEFORE_ZONE("", text.removesuffix(" UTC"))).timestamp()
     if found := _YEAR_FIRST(text):
         month, day = int(found["a"]), int(found["b"])

@@ -1,4 +1,5 @@
 import io
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 from river import datasets
 
-from drift.errors import DataError, ParameterError
+from drift.errors import DataError, DriftError, ParameterError
 from drift.streams import Documents, Stream, read_stream
 
 FRAME = pl.DataFrame(
@@ -106,3 +107,57 @@ def test_moments_that_look_like_milliseconds_are_named():
     frame = pd.DataFrame({"when": [1_764_000_000_000, 1_764_000_060_000], "x": [1, 2], "y": [0, 1]})
     with pytest.warns(RuntimeWarning, match="'when' are seconds: 1764000000000 looks like milli"):
         assert read_stream(frame, "y", moment="when").moments[0] == 1_764_000_000_000
+
+
+def test_moments_that_look_like_days_are_named():
+    frame = pd.DataFrame({"when": [20260131, 20260201], "x": [1, 2], "y": [0, 1]})
+    with pytest.warns(RuntimeWarning, match="20260131 looks like the day 2026-01-31"):
+        assert read_stream(frame, "y", moment="when").moments[0] == 20260131
+
+
+@pytest.mark.parametrize("paid", [[1767225700, 1767225800], ["2026-01-01", "2026-01-02"]])
+def test_delays_that_look_like_times_are_named(paid):
+    frame = pd.DataFrame({"when": [1, 2], "paid": paid, "x": [1, 2], "y": [0, 1]})
+    with pytest.warns(RuntimeWarning, match="delays of 'paid' are seconds: 1767.* like a time"):
+        read_stream(frame, "y", moment="when", delay="paid")
+
+
+@pytest.mark.parametrize("rest", ["4,p,a\n", ""])
+def test_a_file_that_is_written_to_while_it_is_read(rest, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,city,y\n1,p,a\n2,q,b\n")
+
+    def write(_):
+        path.write_text("x,city,y\n1,p,a\n" + rest)
+
+    with pytest.raises(DataError, match="was written to while it was read: give a copy"):
+        read_stream(path, "y", progress=write)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("https://example.org/a.csv", "no file: fetch it first"), (".", "is a folder: name one file")],
+)
+def test_what_is_no_file_of_this_machine(source, message):
+    with pytest.raises(DriftError, match=message):
+        read_stream(source, "y")
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (("1", "20095", "red"), "'a', 'b'"),  # all are texts, as the csv module reads them
+        ((1.0, "0.5", "red"), "'b'"),
+        ((1.0, "20095", "red"), None),  # likelier a code
+        ((1.0, "NA", "red"), None),
+    ],
+)
+def test_texts_of_numbers_are_named(values, named):
+    pairs = [(dict(zip("abc", values, strict=True)), 0), ({"b": "", "c": "7"}, 1)]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        stream = read_stream(pairs)
+    assert list(stream) == pairs
+    assert [str(one.message).partition(" are numbers")[0] for one in warned] == (
+        [f"stream: texts of {named}"] if named else []
+    )
