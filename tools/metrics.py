@@ -28,19 +28,20 @@ worker](monitoring.md) says which to look at first.
 
 ## Alerts
 
-Those of [alerts.yml](../deploy/alerts.yml), which has their expressions; `<...>` is a label of the
-metric. [Load them](monitoring.md#load-the-alerts). Each links to the paragraph on it, as its
-`runbook_url` does. *For* is how long the expression has to hold; without it, the alert fires as
+Those of [alerts.yml](../deploy/alerts.yml); `<...>` is a label of the metric. [Load
+them](monitoring.md#load-the-alerts). Each links to the paragraph on it, as its `runbook_url` does.
+*For* is how long the expression has to hold; without it, the alert fires as
 soon as it does.
 
-| alert | fires when | do | severity | for |
-|---|---|---|---|---|
+| alert | fires when | do | severity | for | expression |
+|---|---|---|---|---|---|
 {alerts}
 
 ## A worker
 
-On `/metrics` at `metrics_port`, all with the labels `group` and `topic`. The label `model` is the
-model's class; with models of keys these metrics also have a label `partition`. `drift_lag` and
+On `/metrics` at `metrics_port`, all with the labels `group` and `topic`. Those of [the
+process](#the-process) are always there. All others are of a model: they have its class as the label
+`model`, with models of keys also `partition`, and are absent on a standby. `drift_lag` and
 `drift_lag_seconds` have rows for the topic of late labels, too. Exponential weights span some
 10,000 examples.
 
@@ -66,8 +67,10 @@ GROUPS = {
     "The process": "",
 }
 COLUMNS = "| metric | type | more labels | meaning |\n|---|---|---|---|"
-#: Labels of all metrics.
-COMMON = {"group", "topic"}
+#: Labels that the page names above its tables.
+COMMON = {"group", "topic", "model"}
+#: Of an alert, on its line or folded below.
+EXPRESSION = r"(?s)expr: (?:>-)?(.*?)\n +(?:for|labels):"
 
 
 def page() -> str:
@@ -77,7 +80,8 @@ def page() -> str:
     rules = re.sub(r'summary: "(.*)"', r"summary: \1", rules)
     alerts = [
         f"| [`{name}`]({book}.md{anchor}) | {what} | {more} "
-        f"| {_found('severity: (.*)}', rule)} | {_found('for: (.*)', rule)} |"
+        f"| {_found('severity: (.*)}', rule)} | {_found('for: (.*)', rule)} "
+        f"| `{' '.join(_found(EXPRESSION, rule).split())}` |"
         for name, rule, what, more, book, anchor in re.findall(
             r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n"
             r" *runbook_url: \S*/docs/(\w+)/(#\S+)\n",

@@ -246,12 +246,12 @@ class JsonCodec:
     """
 
     features: str | None = option(
-        "Path of the features; default: features, or with label all that is not named.", None
+        "Path of the features; default: `features`; with `label`, all that is not named.", None
     )
-    label: str | None = option("Path of the label; default: label.", None)
-    id: str | None = option("Path of the id; default: id, or with label none.", None)
+    label: str | None = option("Path of the label; default: `label`.", None)
+    id: str | None = option("Path of the id; default: `id`; with `label`, none.", None)
     timestamp: str | None = option(
-        "Path of the timestamp; default: timestamp, or with label none.", None
+        "Path of the timestamp; default: `timestamp`; with `label`, none.", None
     )
     weight: str | None = option("Path of the weight of the example.", None)
     key: str | None = option("Path of the key; each key has a model of its own.", None)
@@ -262,7 +262,7 @@ class JsonCodec:
         "All labels; a message with another is refused.", None
     )
     labels: Mapping[str, str] | None = option(
-        "Paths of id, label and weight in a topic of labels: [codec.labels].", None
+        "Paths of id, label and weight in a topic of labels: `[codec.labels]`.", None
     )
     require_label: bool = option("Refuse messages without a label.", default=False)
     allow_empty: bool = option("Learn messages that have no features.", default=False)
