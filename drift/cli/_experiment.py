@@ -53,5 +53,9 @@ class Experiment(Command):
         if not console.is_terminal:  # a file or a pipe, which has room for tables
             console.width = max(120, console.width)
         console.print(results)
-        files = sorted(path.name for path in self.folder.iterdir())
-        say(f"{results.seconds:.0f} s; in {self.folder}: {', '.join(files)}")
+        files = sorted(self.folder.iterdir())
+        looked_at = [path.name for path in files if path.suffix in {".html", ".md", ".png", ".svg"}]
+        say(
+            f"{results.seconds:.0f} s; in {self.folder}: {', '.join(looked_at)}, "
+            f"and {len(files) - len(looked_at)} files of tables and runs"
+        )

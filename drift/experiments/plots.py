@@ -179,7 +179,7 @@ def error_in_windows(
     examples(panel, n)
     panel.set_ylim(bottom=0)
     panel.set_ylabel("error in the window (%)")
-    return finish(figure, title, [panel], note="right: error on the whole stream", ends=[ends])
+    return finish(figure, title, [panel], note="right: error of all windows", ends=[ends])
 
 
 def finish(  # noqa: PLR0913 - what a figure may have, by keyword
