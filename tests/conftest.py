@@ -5,6 +5,7 @@ import itertools
 import os
 import random
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -106,13 +107,25 @@ def pytest_collection_modifyitems(items):
             item.add_marker("slow")
 
 
-@pytest.fixture
-def unrendered():
-    """Leave empty files of figures, which take longer to render than the rest of a test."""
+@contextmanager
+def _without_rendering():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda _: None)
         patch.setattr("matplotlib.figure.Figure.savefig", lambda _, path, **__: Path(path).touch())
         yield
+
+
+@pytest.fixture
+def unrendered():
+    """Leave empty files of figures, which take longer to render than the rest of a test."""
+    with _without_rendering():
+        yield
+
+
+@pytest.fixture(scope="session")
+def without_rendering():
+    """The same as a context, for fixtures that several tests share."""
+    return _without_rendering
 
 
 @pytest.fixture(scope="session")

@@ -87,12 +87,15 @@ def trees():
     return result
 
 
+@cache
 def imports(tree):
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            found.append(node.module)
+    return found
 
 
 def test_imports_go_one_way():

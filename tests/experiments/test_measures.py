@@ -387,17 +387,16 @@ def test_what_ended_badly_is_not_tested():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, without_rendering):
     path = tmp_path_factory.mktemp("comparison")
     streams = {
         "one": Stream(PHISHING, drifts=[100]),
         "two": [(x, not y) for x, y in PHISHING[:120]],
     }
     models = [LBP(budget=9), linear_model.PAClassifier()]
-    results = compare(
-        models, streams, windows=3, predictions=True, shuffled=20, output=path, jobs=1
-    )
-    return path, results
+    settings = dict(windows=3, predictions=True, shuffled=20, jobs=1)
+    with without_rendering():
+        return path, compare(models, streams, output=path, **settings)
 
 
 def test_the_folder(folder):

@@ -46,10 +46,11 @@ STREAM = [({"a": 1.0}, number < 100) for number in range(200)]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, without_rendering):
     models = {"yes": Always(True), "<no>": Always(False), "broken": Broken()}
     folder = tmp_path_factory.mktemp("compared")
-    return compare(models, STREAM, drifts=[(100, 20)], windows=4, jobs=1, output=folder)
+    with without_rendering():
+        return compare(models, STREAM, drifts=[(100, 20)], windows=4, jobs=1, output=folder)
 
 
 @pytest.fixture(scope="module")

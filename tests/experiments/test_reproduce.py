@@ -130,7 +130,7 @@ EACH = [
 ]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small", "unrendered")
 @pytest.mark.parametrize("name", EACH)
 def test_the_quick_form_of_each_runs(name, tmp_path):
     results = reproduce(name, quick=True, jobs=1, output=tmp_path)
