@@ -193,7 +193,7 @@ def test_the_command(monkeypatch, tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "gaussians: 2 permutations" in shown.stdout
     assert "PassiveAggressive" in shown.stdout  # not folded where no terminal is narrow
-    assert "in results/projectron-synthetic: manifest.json, over_time.png," in shown.stdout
+    assert "in results/projectron-synthetic: over_time.png, over_time.svg, and 5" in shown.stdout
     shown = CliRunner().invoke(app, [*arguments[:4], "--quick", *arguments[6:]])
     assert "gaussians: 1 permutations" in shown.stdout
     assert "in results/projectron-synthetic-quick: " in shown.stdout
