@@ -45,6 +45,44 @@ def test_pairs_and_documents():
     assert [y for _, y in read_stream(documents, "z")] == [False, True]
 
 
+OF_COLUMNS = {"time": "a", "moment": "a", "delay": "a", "drop": ["a"], "calendar": ["a"]}
+OF_TEXT = {"encoding": "latin-1", "separator": ";"}
+
+
+TEXTS = {
+    "a.svm": "0 1:2\n",
+    "a.arff": "@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n",
+    "a.jsonl": '{"a": 1, "y": 0}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "unused", "reason"),
+    [
+        ([({"a": 1}, 0)], None, {"target": "y", **OF_COLUMNS, **OF_TEXT}, "has no columns"),
+        (datasets.Phishing(), None, {"target": "y", **OF_COLUMNS, **OF_TEXT}, "has no columns"),
+        (Stream([({"a": 1}, 0)]), None, {"target": "y", **OF_COLUMNS, **OF_TEXT}, "was read"),
+        (Documents.from_arrays([[1.0]], ["0"]), "0", OF_COLUMNS | OF_TEXT, "has no columns"),
+        ("a.svm", "0", OF_COLUMNS | OF_TEXT, "has no columns"),
+        (pl.DataFrame({"a": [1, 2], "y": [0, 1]}), "y", OF_TEXT, "is no text"),
+        ("a.parquet", "y", OF_TEXT, "is no text"),
+        ("a.arff", "y", {"separator": ","}, "is no separated text"),
+        ("a.jsonl", "y", {"separator": ","}, "is no separated text"),
+    ],
+)
+def test_what_a_source_cannot_use_is_refused_by_name(source, target, unused, reason, tmp_path):
+    if isinstance(source, str):
+        pl.DataFrame({"a": [1, 2], "y": [0, 1]}).write_parquet(tmp_path / "a.parquet")
+        source = tmp_path / source
+        if source.name in TEXTS:
+            source.write_text(TEXTS[source.name])
+    assert len(read_stream(source, target))
+    for given in (*({name: value} for name, value in unused.items()), unused):
+        message = f"{reason}.*, so it cannot use {', '.join(given)}: leave that out"
+        with pytest.raises(ParameterError, match=message):
+            read_stream(source, **{"target": target} | given)
+
+
 @pytest.mark.parametrize("suffix", ["gz", "xz", "bz2"])
 def test_a_compressed_file_that_was_cut_short_or_damaged(suffix, tmp_path):
     path = tmp_path / f"a.csv.{suffix}"

@@ -71,7 +71,8 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
     Parameters
     ----------
     stream
-        What it has of both by itself stays.
+        What it has of both by itself stays: then these may only be the names of the columns that
+        it was read from.
     moment, delay
         As of `drift.experiments.compare`. A feature that is a delay is none afterwards, as nobody
         knows it before the label. A moment stays a feature.
@@ -79,7 +80,8 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
     Raises
     ------
     ParameterError
-        An example has no such feature, or one that is neither a number nor a time.
+        An example has no such feature, or one that is neither a number nor a time; or the stream
+        has moments or delays, and other features or a function say what they are.
 
     Warns
     -----
@@ -87,6 +89,14 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
         Examples were sorted.
     """
     named = column_of(delay)
+    for what, clock, known in (
+        ("moment", moment, stream.moments),
+        ("delay", delay if _by_row(delay) else None, stream.delays),
+    ):
+        if known is not None and (callable(clock) or clock in stream.features):
+            raise ParameterError(
+                f"{stream.name} has {what}s of its own: leave {what} out, or give a stream without"
+            )
     if stream.moments is None and moment is not None:
         ask = moment if callable(moment) else _feature(stream, str(moment), "moment")
         stream = replace(stream, moments=_numbers(stream, "moment", (ask(x) for x, _ in stream)))
