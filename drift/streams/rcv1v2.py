@@ -35,8 +35,8 @@ def rcv1(folder: PathLike, n: int = 20_000) -> Documents:
     folder
         Holds ``rcv1_topics.svm`` and ``topics.tsv`` (LIBSVM text with ids of topics), or else the
         official LYRL2004 files: ``lyrl2004_vectors_train.dat``, for more than 23,149 stories also
-        the four ``lyrl2004_vectors_test_pt*.dat``, and ``rcv1-v2.topics.qrels``. Each plain or as
-        .xz, .gz or .bz2.
+        the four ``lyrl2004_vectors_test_pt*.dat``, and ``rcv1-v2.topics.qrels``. Each plain or
+        compressed.
     n
         How many stories, at least 1; all, where there are fewer.
 

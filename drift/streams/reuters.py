@@ -61,7 +61,7 @@ def read_reuters21578(folder: PathLike) -> Documents:
     Parameters
     ----------
     folder
-        Holds the 22 files reut2-000.sgm to reut2-021.sgm, plain or as .xz, .gz or .bz2.
+        Holds the 22 files reut2-000.sgm to reut2-021.sgm, plain or compressed.
 
     Returns
     -------

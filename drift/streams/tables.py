@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.errors import DataError, ParameterError
 from drift.streams import sources
-from drift.streams._files import open_bytes
+from drift.streams._files import COMPRESSED, open_bytes
 from drift.streams.arff import ArffSource
 from drift.streams.columns import named
 from drift.streams.documents import Documents
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_stream"]
 
-_COMPRESSED = {".gz", ".xz", ".bz2", ".zip"}
 _LIBSVM = {".svm", ".libsvm", ".svmlight"}
 _JSON = {".jsonl", ".ndjson", ".json"}
 _TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".data"}
@@ -299,7 +298,7 @@ class _File:
     def _kind(self) -> str:
         """Return the format, as the suffix that it should have."""
         suffixes = [one.lower() for one in self.path.suffixes]
-        while suffixes and suffixes[-1] in _COMPRESSED:
+        while suffixes and suffixes[-1] in COMPRESSED:
             suffixes.pop()
         suffix = suffixes[-1] if suffixes else ""
         if suffix in _OTHERS:
