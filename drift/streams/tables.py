@@ -29,6 +29,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_integer
 from drift.errors import DataError, ParameterError
 from drift.streams import sources
 from drift.streams._files import COMPRESSED, open_bytes
@@ -88,8 +89,8 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     moment: str | None = None,
     delay: str | None = None,
     rows: int | None = None,
-    drop: Collection[str] = (),
-    calendar: Collection[str] = (),
+    drop: Collection[str] | str = (),
+    calendar: Collection[str] | str = (),
     name: str | None = None,
     encoding: str | None = None,
     separator: str | None = None,
@@ -119,11 +120,11 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         or how long after the row, in seconds beside a moment, else in rows. They are no features;
         `Stream.moments` and `Stream.delays` have them.
     rows
-        Number of examples to read, the first by `time`; None: all.
+        Number of examples to read, at least 1, the first by `time`; None: all.
     drop
-        Columns of data frames and files that are no features, such as an id.
+        Columns of data frames and files that are no features, such as an id; or one.
     calendar
-        Columns of times whose hour and weekday (0, Monday) are features.
+        Columns of times whose hour and weekday (0, Monday) are features; or one.
     name
         Name of the stream; None: the file's or the data set's class.
     encoding
@@ -162,19 +163,20 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     >>> list(stream)
     [({'shop': 'south'}, 'no'), ({'shop': 'north', 'price': 9.5}, 'yes')]
     """
+    rows = None if rows is None else check_integer("rows", rows)
     clocks = {
         role: str(one)
         for role, one in {"time": time, "moment": moment, "delay": delay}.items()
         if one is not None
     }
-    of_columns: dict[str, Any] = {**clocks, "drop": tuple(drop), "calendar": tuple(calendar)}
+    of_columns: dict[str, Any] = {**clocks, "drop": _names(drop), "calendar": _names(calendar)}
     of_text = {"encoding": encoding, "separator": separator}
 
     def table(made: Source) -> Stream:
         if target is None:
             names = ", ".join(name or "''" for name in made.names)
             raise ParameterError(f"{made.name}: name the target, one of {names}{made.hint}")
-        roles = Roles(str(target), clocks, tuple(map(str, drop)), tuple(map(str, calendar)))
+        roles = Roles(str(target), clocks, of_columns["drop"], of_columns["calendar"])
         read = read_table(made, roles, rows, progress or (lambda _: None))
         return Stream(
             read.table, made.name, notes=read.notes, moments=read.moments, delays=read.delays
@@ -214,6 +216,10 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
 def has_columns(source: Any) -> bool:
     """Whether a source is a file or a data frame, of which columns can be named."""
     return isinstance(source, str | PathLike) or sources.frame_source(source) is not None
+
+
+def _names(given: Collection[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
 def _refuse(name: object, why: str, given: Mapping[str, Any]) -> None:

@@ -21,6 +21,34 @@ def test_rows_name_and_drop():
     assert (list(stream), stream.name) == ([({"x": 2}, "down"), ({"x": 1.5}, "up")], "mine")
 
 
+def test_one_column_may_stand_alone():
+    frame = pl.DataFrame({"a": [1, 2], "b": [3, 4], "ab": [5, 6], "y": [0, 1]})
+    assert list(read_stream(frame, "y", drop="ab")) == [
+        ({"a": 1, "b": 3}, 0),
+        ({"a": 2, "b": 4}, 1),
+    ]
+    times = frame.with_columns(ab=pl.lit("2026-01-05 07:00"))  # a Monday
+    stream = read_stream(times, "y", calendar="ab", rows=1)
+    assert set(next(iter(stream))[0].values()) == {1, 3, 7, 0}
+
+
+@pytest.mark.parametrize("rows", [0, -3, 2.5, True, "2"])
+def test_numbers_of_rows_are_whole_and_above_zero(rows):
+    stream = Stream([({"a": 1}, 0), ({"a": 2}, 1), ({"a": 3}, 1), ({"a": 4}, 0)])
+    for read in (
+        lambda: read_stream(FRAME, "y", rows=rows),
+        lambda: read_stream(list(stream), rows=rows),
+        lambda: Stream.of(list(stream), rows=rows),
+        lambda: stream.head(rows),
+    ):
+        with pytest.raises(
+            ParameterError, match=f"rows must be an integer of at least 1, not {rows!r}"
+        ):
+            read()
+    with pytest.raises(ParameterError, match="length must be an integer of at least 1"):
+        stream.block_shuffled(rows)
+
+
 def test_a_topic_of_a_libsvm_file(tmp_path):
     path = tmp_path / "two.svm"
     path.write_text("1 1:0.5 3:2\n-1 2:1\n")

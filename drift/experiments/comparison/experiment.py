@@ -74,8 +74,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     *,
     target: str | None = None,
     time: str | None = None,
-    drop: Collection[str] = (),
-    calendar: Collection[str] = (),
+    drop: Collection[str] | str = (),
+    calendar: Collection[str] | str = (),
     encoding: str | None = None,
     separator: str | None = None,
     rows: int | None = None,
@@ -334,8 +334,6 @@ def _streams(
     given: Any, drifts: Sequence[Any] | None, clocks: Mapping[str, Any], **how: Any
 ) -> list[Stream]:
     """Read what is compared on; `clocks` may name features, too, where there are no columns."""
-    if how["rows"] is not None:
-        check_integer("rows", how["rows"])
     by_name = given if isinstance(given, Mapping) else {None: given}
     streams = []
     for name, source in by_name.items():
