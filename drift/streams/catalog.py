@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import suggest
+from drift._checks import check_integer, suggest
 from drift.errors import ParameterError, needing
 from drift.streams._files import find_one
 from drift.streams.documents import Documents
@@ -112,8 +112,8 @@ def load(
     >>> load("segments")
     (<Documents segments: 2,310 x 18, 7 topics>, ('brickface', 'cement', 'foliage', 'grass'))
     """
-    if n is not None and n < 1:
-        raise ParameterError(f"n must be at least 1, not {n}")
+    if n is not None:
+        check_integer("n", n)
     if stream == "newswire":
         return newswire(seed=seed) if n is None else newswire(n, seed), NEWSWIRE_TARGETS
     if stream == "gaussians":

@@ -65,11 +65,12 @@ def read_elec(folder: PathLike) -> Documents:
     if header != _HEADER or not lines:
         raise DataError(path, 1, f"expected the line {_HEADER} and then rows")
     rows = np.array([_row(path, number, line) for number, line in enumerate(lines, start=2)])
-    documents = Documents.from_arrays(
-        rows[:, :-1], rows[:, -1].astype(int), feature_names=_COLUMNS, name="elec"
-    )
-    return Documents(
-        documents.rows, documents.topics, documents.topic_names, _COLUMNS, "elec", sha256_of([raw])
+    return Documents.from_arrays(
+        rows[:, :-1],
+        rows[:, -1].astype(int),
+        feature_names=_COLUMNS,
+        name="elec",
+        sha256=sha256_of([raw]),
     )
 
 

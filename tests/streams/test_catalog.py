@@ -68,7 +68,7 @@ def test_rcv1_from_an_empty_folder(tmp_path):
 
 @pytest.mark.parametrize("read", [rcv1, lambda _, n: fetch_rcv1(n), lambda f, n: load(f, n=n)])
 def test_no_stories_at_all(read, sample):
-    with pytest.raises(ParameterError, match="n must be at least 1, not 0"):
+    with pytest.raises(ParameterError, match="n must be an integer of at least 1, not 0"):
         read(str(sample), 0)
 
 
