@@ -146,6 +146,29 @@ class Documents:
             raise ParameterError(f"{self.name} has no topic {topic!r}: {hint}")
         return self.topics[:, self.topic_names.index(topic)].copy()
 
+    def classes(self) -> NDArray[np.intp]:
+        """Return the column of each document's only topic, its class: shape (n,).
+
+        Raises
+        ------
+        ParameterError
+            A document has no topic or several.
+
+        Examples
+        --------
+        >>> from drift.streams import Documents
+        >>> Documents.from_arrays([[1], [2], [3]], ["a", "b", "a"]).classes()
+        array([0, 1, 0])
+        """
+        if not (self.topics.sum(axis=1) == 1).all():
+            topics = ", ".join(self.most_frequent(4))
+            raise ParameterError(
+                f"{self.name} has documents with no topic or several, which are no classes: name "
+                f"one topic as the target, such as {topics}"
+            )
+        columns: NDArray[np.intp] = self.topics.argmax(axis=1)
+        return columns
+
     def most_frequent(self, k: int, n: int | None = None) -> list[str]:
         """Names of the most frequent topics.
 

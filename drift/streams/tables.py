@@ -273,14 +273,9 @@ def _of_documents(documents: Documents, target: str | None) -> Stream:
     if target is not None:
         labels = documents.has(target).tolist()
         return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
-    if not (documents.topics.sum(axis=1) == 1).all():
-        topics = ", ".join(documents.most_frequent(4))
-        raise ParameterError(
-            f"{documents.name} has documents with no topic or several, which are no classes: name "
-            f"one topic as the target, such as {topics}"
-        )
+    columns = documents.classes()
     classes, notes = labels_of(documents.topic_names)
-    labels = [classes[i] for i in documents.topics.argmax(axis=1)]
+    labels = [classes[i] for i in columns]
     examples = list(zip(documents.features(), labels, strict=True))
     return Stream(examples, documents.name, notes=tuple(notes))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift._durations import seconds_of
+from drift._values import seconds_since_1970
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from drift.streams.stream import Stream
 
 __all__ = ["column_of", "delays_of", "described", "lateness", "timed"]
-
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of times without a zone
 
 
 def described(clock: Any) -> str:
@@ -221,16 +220,10 @@ def _seconds(value: Any, *, spans: bool) -> float | None:
     if isinstance(value, dt.timedelta):
         return value.total_seconds() if spans else None
     if isinstance(value, dt.date):
-        return None if spans else _since_1970(value)
+        return None if spans else seconds_since_1970(value)
     if isinstance(value, str | bytes):
         return None
     try:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _since_1970(time: dt.date) -> float:
-    if not isinstance(time, dt.datetime):
-        time = dt.datetime.combine(time, dt.time())
-    return time.timestamp() if time.tzinfo else (time - _EPOCH).total_seconds()
