@@ -166,6 +166,12 @@ def test_load_says_how_to_get_the_data(stream, tmp_path):
         load(stream, data=tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("stream", ["newswire", "gaussians", "segments", str(SAMPLE)])
+def test_a_folder_is_refused_where_none_is_read(stream, tmp_path):
+    with pytest.raises(ParameterError, match="is not read from a folder: leave data out"):
+        load(stream, tmp_path)
+
+
 def test_load_guesses_what_was_meant():
     with pytest.raises(ParameterError, match=r"no stream 'newswires': did you mean 'newswire'"):
         load("newswires")
