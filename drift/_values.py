@@ -1,11 +1,12 @@
-"""What a number is, and what is missing: the one answer of models, readers, codec and features."""
+"""What a number is, a time in seconds, and what is missing: the one answer of all of drift."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import Any
 
-__all__ = ["is_missing", "number"]
+__all__ = ["is_missing", "number", "seconds_since_1970"]
 
 #: What numpy holds under a dtype of these kinds. It makes floats of them: of a moment, the count of
 #: its unit.
@@ -60,3 +61,20 @@ def is_missing(value: Any) -> bool:
     except (TypeError, ValueError, ArithmeticError):
         # NA and arrays have no truth value; comparing a signaling NaN raises.
         return type(value).__name__ == "NAType"
+
+
+def seconds_since_1970(time: dt.date) -> float:
+    """Return a day or a time in seconds; it is of UTC where it does not say otherwise.
+
+    Examples
+    --------
+    >>> from datetime import date, datetime
+    >>> (
+    ...     seconds_since_1970(date(1970, 1, 2)),
+    ...     seconds_since_1970(datetime(1970, 1, 1, 1, 0, 0, 500_000)),
+    ... )
+    (86400.0, 3600.5)
+    """
+    if not isinstance(time, dt.datetime):
+        time = dt.datetime(time.year, time.month, time.day, tzinfo=dt.UTC)
+    return float((time if time.tzinfo else time.replace(tzinfo=dt.UTC)).timestamp())

@@ -260,6 +260,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         (["sales.csv", "--forks", "spilt"], "--forks cannot be 'spilt': did you mean 'split'?"),
         (["none.csv", "--target", "sold"], "none.csv"),
         (["empty.csv", "--target", "sold"], "empty.csv"),
+        (["a.svm", "--drop", "b", "--time", "c"], "a.svm has no columns"),
         (["sales.csv", "--target", "late"], "sales: all rows have the label 3"),
         (["head.csv", "--target", "b"], "head"),
         (["own.py", "--target", "sold"], "own.py: the suffix does not tell the format"),
@@ -275,6 +276,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
 )
 def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, message):
     (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "a.svm").write_text("1 1:2\n2 1:3\n")
     (tmp_path / "head.csv").write_text("a,b\n")
     (tmp_path / "bad.toml").write_text("[compare]\ntargt = 'sold'\n")
     (tmp_path / "a.toml").write_text(

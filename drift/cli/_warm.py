@@ -9,7 +9,7 @@ from drift.consumers.client.topics import Reader
 from drift.consumers.codec import Example
 from drift.errors import ConsumerError, ParameterError
 from drift.streams import read_stream
-from drift.streams._files import read_bytes
+from drift.streams._files import COMPRESSED, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["history_of", "start_offsets"]
 
-_LINES, _COMPRESSED = {".jsonl", ".ndjson"}, {".gz", ".xz", ".bz2"}
+_LINES = {".jsonl", ".ndjson"}
 
 
 def history_of(
@@ -46,7 +46,7 @@ def history_of(
     DataError
         If it cannot be read.
     """
-    suffixes = [one.lower() for one in path.suffixes if one not in _COMPRESSED]
+    suffixes = [one.lower() for one in path.suffixes if one.lower() not in COMPRESSED]
     if not suffixes or suffixes[-1] not in _LINES:
         return [Example(x, y) for x, y in read_stream(path, target, time=time, drop=drop)]
     if target or time or drop:

@@ -25,26 +25,9 @@ __all__ = [
     "fingerprint",
     "indicator",
     "pairs_to_arrays",
-    "parse_number",
     "refuse_disagreement",
     "topics_of",
 ]
-
-
-def parse_number(text: str) -> float:
-    """Parse a number of a data file; unlike `float`, refuse `1_0` and non-ASCII digits.
-
-    Examples
-    --------
-    >>> parse_number("-2e1")
-    -20.0
-    >>> parse_number("1_0")
-    Traceback (most recent call last):
-    ValueError: '1_0' is not a number
-    """
-    if "_" in text or not text.isascii():
-        raise ValueError(f"{text!r} is not a number")
-    return float(text)
 
 
 def canonical(rows: csr_array) -> csr_array:

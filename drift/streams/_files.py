@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
+    "COMPRESSED",
     "PathLike",
     "find_one",
     "find_path",
@@ -29,14 +30,20 @@ __all__ = [
 
 PathLike = str | Path
 
-_SUFFIXES = ("", ".xz", ".gz", ".bz2")
 _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     ".xz": lzma.LZMADecompressor,
     ".gz": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),  # that is, with gzip's header
     ".bz2": bz2.BZ2Decompressor,
 }
+#: Suffixes of compressed files.
+COMPRESSED = (*_DECOMPRESSORS, ".zip")
 #: Bytes of a compressed file that are read at a time.
 _BLOCK = 1 << 18
+#: What `zipfile` raises: of damaged, encrypted and unknown content.
+_UNZIPPING = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(OSError, ValueError, RuntimeError),
+)
 #: A compressed file may grow to this size, or by this factor. Published data grow up to 30 times;
 #: a decompression bomb grows thousands of times.
 _ALWAYS_ALLOWED, _RATIO = 1 << 26, 100
@@ -48,7 +55,7 @@ def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
     Parameters
     ----------
     path
-        A plain file, or one whose suffix is .xz, .gz or .bz2.
+        A plain file, one whose suffix is .xz, .gz or .bz2, or a .zip with one file in it.
 
     Raises
     ------
@@ -57,12 +64,10 @@ def read_bytes(path: PathLike) -> tuple[bytes, bytes]:
         a hundred times its size.
     """
     path = Path(path)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    new = _DECOMPRESSORS.get(path.suffix.lower())
-    content = raw if new is None else b"".join(_decompressed(io.BytesIO(raw), len(raw), new, path))
+    with _opened(path) as file:
+        raw = file.read()
+    parts = _unpacked(io.BytesIO(raw), len(raw), path)
+    content = raw if parts is None else b"".join(parts)
     if not content:
         raise DataError(path, None, "the file is empty: fetch it again")
     return raw, content
@@ -74,7 +79,7 @@ def open_bytes(path: PathLike) -> io.BufferedIOBase:
     Parameters
     ----------
     path
-        A plain file, one whose suffix is .xz, .gz or .bz2, or a .zip with one file in it.
+        As of `read_bytes`.
 
     Raises
     ------
@@ -82,37 +87,67 @@ def open_bytes(path: PathLike) -> io.BufferedIOBase:
         The file cannot be read, or as of `read_bytes`, some of them only while it is read.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
+    file = _opened(path)
+    parts = _unpacked(file, path.stat().st_size, path)
+    return file if parts is None else io.BufferedReader(Blocks(parts, file), _BLOCK)
+
+
+def _opened(path: Path) -> io.BufferedReader:
     try:
-        if suffix == ".zip":
-            return _open_zipped(path)
-        file = path.open("rb")
+        return path.open("rb")
     except OSError as error:
-        raise _unreadable(path, error) from error
-    if (new := _DECOMPRESSORS.get(suffix)) is None:
-        return file
-    size = path.stat().st_size
-    return io.BufferedReader(Blocks(_decompressed(file, size, new, path), file), _BLOCK)
+        raise DataError(path, None, f"cannot be read ({error.strerror}): check the path") from error
 
 
-def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(path, None, f"cannot be read ({error.strerror}): check the path")
+def _unpacked(file: BinaryIO, size: int, path: Path) -> Iterator[bytes] | None:
+    """Return the content of a compressed file, in parts; None: it is not compressed."""
+    suffix = path.suffix.lower()
+    if suffix not in COMPRESSED:
+        return None
+    most = max(_ALWAYS_ALLOWED, _RATIO * size)
+    new = _DECOMPRESSORS.get(suffix)
+    parts = _unzipped(file, path) if new is None else _decompressed(file, new, most + 1, path)
+    return _up_to(most, parts, size, path)
 
 
-def _open_zipped(path: Path) -> io.BufferedIOBase:
+def _up_to(most: int, parts: Iterator[bytes], size: int, path: Path) -> Iterator[bytes]:
+    room = most
+    for part in parts:
+        room -= len(part)
+        if room < 0:
+            problem = (
+                f"the compressed file of {size:,} bytes holds more than {most:,} bytes, "
+                "more than a hundred times its size: if you trust it, decompress it yourself"
+            )
+            raise DataError(path, None, problem)
+        yield part
+
+
+def _unzipped(file: BinaryIO, path: Path) -> Iterator[bytes]:
     try:
-        archive = zipfile.ZipFile(path)
-        files = [
-            one
-            for one in archive.infolist()
-            if not one.is_dir() and not one.filename.startswith("__MACOSX/")
-        ]
-        if len(files) != 1:
-            names = ", ".join(one.filename for one in files[:5])
-            raise DataError(path, None, f"holds {len(files)} files, not one ({names}): unpack it")
-        return io.BufferedReader(archive.open(files[0]))  # type: ignore[type-var]
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        raise DataError(path, None, f"is no zip file that can be read: {error}") from error
+        archive = zipfile.ZipFile(file)
+        with archive, archive.open(_only_one(archive, path)) as content:
+            while part := content.read(_BLOCK):
+                yield part
+    except DataError:
+        raise
+    except _UNZIPPING as error:
+        problem = (
+            f"is no zip file that can be read ({error}): fetch it again, or unpack it yourself"
+        )
+        raise DataError(path, None, problem) from error
+
+
+def _only_one(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
+    files = [
+        one
+        for one in archive.infolist()
+        if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+    ]
+    if len(files) != 1:
+        names = ", ".join(one.filename for one in files[:5])
+        raise DataError(path, None, f"holds {len(files)} files, not one ({names}): unpack it")
+    return files[0]
 
 
 class Blocks(io.RawIOBase):
@@ -149,13 +184,13 @@ class Blocks(io.RawIOBase):
         super().close()
 
 
-def _decompressed(file: BinaryIO, size: int, new: Callable[[], Any], path: Path) -> Iterator[bytes]:
+def _decompressed(file: BinaryIO, new: Callable[[], Any], most: int, path: Path) -> Iterator[bytes]:
     """Contents of all concatenated compressed streams, as `cat` and pbzip2 write them.
 
+    A part that has `most` bytes, or more, is cut there: the caller refuses it.
     Python's own functions ignore a damaged stream after a good one, as trailing garbage.
     """
-    most = max(_ALWAYS_ALLOWED, _RATIO * size)
-    room, start = most, 0
+    start = 0
     rest = file.read(_BLOCK)
     while rest:
         stream = new()
@@ -163,20 +198,13 @@ def _decompressed(file: BinaryIO, size: int, new: Callable[[], Any], path: Path)
             try:
                 if not rest:
                     raise EOFError("it ends too early")  # noqa: TRY301 - as damaged as the others
-                part = stream.decompress(rest, room + 1)
+                part = stream.decompress(rest, most)
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
                 problem = (
                     f"the compressed file is cut short or damaged: from byte {start} on there is "
                     f"no complete stream ({error}); fetch it again, or cut off what does not belong"
                 )
                 raise DataError(path, None, problem) from error
-            room -= len(part)
-            if room < 0:
-                problem = (
-                    f"the compressed file of {size:,} bytes holds more than {most:,} bytes, "
-                    "more than a hundred times its size: if you trust it, decompress it yourself"
-                )
-                raise DataError(path, None, problem)
             if part:
                 yield part
             rest = stream.unused_data if stream.eof else file.read(_BLOCK)
@@ -192,7 +220,7 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
     Parameters
     ----------
     path
-        A plain file, or one whose suffix is .xz, .gz or .bz2.
+        As of `read_bytes`.
 
     Raises
     ------
@@ -210,7 +238,7 @@ def read_text(path: PathLike) -> tuple[bytes, bytes]:
 
 def find_path(folder: PathLike, name: str) -> Path | None:
     """Path of a file in a folder, plain or compressed; None if there is none."""
-    paths = (Path(folder) / f"{name}{suffix}" for suffix in _SUFFIXES)
+    paths = (Path(folder) / f"{name}{suffix}" for suffix in ("", *COMPRESSED))
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -224,7 +252,9 @@ def find_one(folder: PathLike, name: str) -> Path:
     """
     path = find_path(folder, name)
     if path is None:
-        raise DataError(folder, None, f"holds no {name}, plain or as .xz, .gz or .bz2")
+        raise DataError(
+            folder, None, f"holds no {name}, plain or compressed ({', '.join(COMPRESSED)})"
+        )
     return path
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from drift.errors import DataError
-from drift.streams._convert import parse_number
+from drift.streams.texts import plain_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,12 +145,9 @@ def _row(tail: bytes, line: int, path: PathLike, top: int) -> dict[int, float]:
 
 
 def _value(key: str, text: str, line: int, path: PathLike) -> float:
-    try:
-        value = parse_number(text)
-    except ValueError:
-        raise DataError(
-            path, line, f"feature {key} holds {text!r:.80}, which is not a number"
-        ) from None
+    value = plain_number(text)
+    if value is None:
+        raise DataError(path, line, f"feature {key} holds {text!r:.80}, which is not a number")
     if not math.isfinite(value):
         raise DataError(path, line, f"feature {key} holds {text!r:.80}: values must be finite")
     return value

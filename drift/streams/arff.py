@@ -64,7 +64,7 @@ class ArffSource(Source):
         super().__init__(name)
         self._opened, self._path, self._encoding = opened, path, encoding
         #: The values of each nominal attribute, None for others.
-        self._nominal: list[list[str] | None] = []
+        self._nominal: list[dict[str, None] | None] = []
         #: The format of each date that has one, as `strptime` wants it.
         self._formats: dict[int, str] = {}
         for number, line in self._lines():
@@ -96,7 +96,7 @@ class ArffSource(Source):
         name = found["bare"] if inner is None else _ESCAPE.sub(r"\1", inner)
         kind = found["type"].strip()
         if kind.startswith("{"):
-            self._nominal.append(_values(kind[1:].rpartition("}")[0]))
+            self._nominal.append(dict.fromkeys(_values(kind[1:].rpartition("}")[0])))
         elif kind.partition(" ")[0].lower() in _TYPES:
             self._nominal.append(None)
             word, _, form = kind.partition(" ")

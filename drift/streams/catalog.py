@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift._checks import suggest
+from drift._checks import check_integer, suggest
 from drift.errors import ParameterError, needing
 from drift.streams._files import find_one
 from drift.streams.documents import Documents
@@ -20,38 +21,119 @@ from drift.streams.simulator import NEWSWIRE_TARGETS, newswire
 from drift.streams.synthetic import gaussians
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from drift.streams._files import PathLike
 
 __all__ = ["fetch_openml", "load", "load_split", "segments"]
 
-#: Sets in LIBSVM's format: files of the training and of the test part, and columns.
-_LIBSVM = {
-    "a9a": ("a9a", "a9a.t", 123),
-    "ijcnn1": ("ijcnn1", "ijcnn1.t", 22),
-    "news20": ("news20.binary", None, 1_355_191),
-    "vehicle": ("combined", "combined.t", 100),
-    "timit": ("timit", "timit.t", 351),
-}
-#: Those with two classes, whose labels some packers write as 1, some as +1 and some as 1.0.
-_TWO_CLASSES = ("a9a", "ijcnn1", "news20")
-_SPLITS = {"mnist": mnist, "usps": usps, "letter": letter}
-#: Their names at openml.org, and how many of the rows there are for training: the first ones.
-_OPENML = {"mnist": ("mnist_784", 60_000), "usps": ("USPS", 7_291), "letter": ("letter", 16_000)}
-_NAMES = ("newswire", "rcv1", "reuters21578", "elec", "segments", "gaussians", *_LIBSVM, *_SPLITS)
 _N_TARGETS = 4
+
+
+class _Named(NamedTuple):
+    """What is known of a stream by its name.
+
+    Attributes
+    ----------
+    read
+        Yields its documents: all, or the training part and then the test part. Takes the folder,
+        None where there are no files, `seed` and, if it is given, `n`.
+    source
+        How to get its files; empty: it has none.
+    targets
+        Of experiments; empty: its four most frequent topics.
+    tested
+        Whether it has a test part.
+    openml
+        Its name at openml.org, and how many of the rows there are for training: the first ones.
+    """
+
+    read: Callable[..., Iterable[Documents]]
+    source: str = ""
+    targets: tuple[str, ...] = ()
+    tested: bool = False
+    openml: tuple[str, int] | None = None
+
+
+def _libsvm(*files: str, n_features: int | None = None, signs: bool = False) -> Any:
+    """Return what reads files of LIBSVM's format, one after the other.
+
+    With `signs` the labels are -1 and +1, which some packers write as 1, some as +1, some as 1.0.
+    """
+
+    def read(folder: Path, **_: int) -> Iterator[Documents]:
+        for file in files:
+            documents = read_libsvm(find_one(folder, file), n_features=n_features)
+            if signs:
+                names = tuple(f"{float(label):+g}" for label in documents.topic_names)
+                documents = replace(documents, topic_names=names)
+            yield documents
+
+    return read
+
+
 _SITE = "Download it (csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
-_SOURCES = {
-    "a9a": f"{_SITE}/binary.html, a9a and a9a.t)",
-    "ijcnn1": f"{_SITE}/binary.html, ijcnn1 and ijcnn1.t)",
-    "news20": f"{_SITE}/binary.html, news20.binary)",
-    "vehicle": f"{_SITE}/multiclass.html, vehicle (combined))",
-    "timit": "Buy the corpus (catalog.ldc.upenn.edu/LDC93S1), make LIBSVM files timit and timit.t",
-    "mnist": "Download its four idx files (yann.lecun.com/exdb/mnist)",
-    "usps": f"{_SITE}/multiclass.html, usps and usps.t)",
-    "letter": "Download it (archive.ics.uci.edu/dataset/59, letter-recognition.data)",
-    "rcv1": "Download the LYRL2004 files (jmlr.org/papers/volume5/lewis04a)",
-    "elec": "Download elec.csv (github.com/scikit-multiflow/streaming-datasets)",
-    "reuters21578": "Download it (kdd.ics.uci.edu/databases/reuters21578) and unpack it",
+_STREAMS = {
+    "newswire": _Named(lambda _, **how: [newswire(**how)], targets=NEWSWIRE_TARGETS),
+    "rcv1": _Named(
+        lambda folder, n=None, **_: [rcv1(folder) if n is None else rcv1(folder, n)],
+        "Download the LYRL2004 files (jmlr.org/papers/volume5/lewis04a)",
+        RCV1_TARGETS,
+    ),
+    "reuters21578": _Named(
+        lambda folder, **_: [read_reuters21578(folder)],
+        "Download it (kdd.ics.uci.edu/databases/reuters21578) and unpack it",
+    ),
+    "elec": _Named(
+        lambda folder, **_: [read_elec(folder)],
+        "Download elec.csv (github.com/scikit-multiflow/streaming-datasets)",
+    ),
+    "segments": _Named(
+        lambda _, **__: [segments()], targets=("brickface", "cement", "foliage", "grass")
+    ),
+    "gaussians": _Named(lambda _, **how: [gaussians(**how)], targets=("+1", "-1")),
+    "a9a": _Named(
+        _libsvm("a9a", "a9a.t", n_features=123, signs=True),
+        f"{_SITE}/binary.html, a9a and a9a.t)",
+        tested=True,
+    ),
+    "ijcnn1": _Named(
+        _libsvm("ijcnn1", "ijcnn1.t", n_features=22, signs=True),
+        f"{_SITE}/binary.html, ijcnn1 and ijcnn1.t)",
+        tested=True,
+    ),
+    "news20": _Named(
+        _libsvm("news20.binary", n_features=1_355_191, signs=True),
+        f"{_SITE}/binary.html, news20.binary)",
+    ),
+    "vehicle": _Named(
+        _libsvm("combined", "combined.t", n_features=100),
+        f"{_SITE}/multiclass.html, vehicle (combined))",
+        tested=True,
+    ),
+    "timit": _Named(
+        _libsvm("timit", "timit.t", n_features=351),
+        "Buy the corpus (catalog.ldc.upenn.edu/LDC93S1), make LIBSVM files timit and timit.t",
+        tested=True,
+    ),
+    "mnist": _Named(
+        lambda folder, **_: mnist(folder),
+        "Download its four idx files (yann.lecun.com/exdb/mnist)",
+        tested=True,
+        openml=("mnist_784", 60_000),
+    ),
+    "usps": _Named(
+        lambda folder, **_: usps(folder),
+        f"{_SITE}/multiclass.html, usps and usps.t)",
+        tested=True,
+        openml=("USPS", 7_291),
+    ),
+    "letter": _Named(
+        lambda folder, **_: letter(folder),
+        "Download it (archive.ics.uci.edu/dataset/59, letter-recognition.data)",
+        tested=True,
+        openml=("letter", 16_000),
+    ),
 }
 
 
@@ -102,7 +184,8 @@ def load(
     Raises
     ------
     ParameterError
-        No such stream, `n` below 1, or no data folder; the message says how to get the data.
+        No such stream, `n` below 1, no data folder, or one for a stream that has no files; the
+        message says how to get the data.
     DataError
         Files that are missing, malformed or cut short.
 
@@ -112,22 +195,17 @@ def load(
     >>> load("segments")
     (<Documents segments: 2,310 x 18, 7 topics>, ('brickface', 'cement', 'foliage', 'grass'))
     """
-    if n is not None and n < 1:
-        raise ParameterError(f"n must be at least 1, not {n}")
-    if stream == "newswire":
-        return newswire(seed=seed) if n is None else newswire(n, seed), NEWSWIRE_TARGETS
-    if stream == "gaussians":
-        return gaussians(seed=seed) if n is None else gaussians(n, seed), ("+1", "-1")
-    if stream == "rcv1":
-        folder = _folder(stream, data)
-        return rcv1(folder) if n is None else rcv1(folder, n), RCV1_TARGETS
-    if stream == "segments":
-        documents = segments()
-        targets = sorted(documents.topic_names)[:_N_TARGETS]
+    first = {} if n is None else {"n": check_integer("n", n)}
+    if stream in _STREAMS:
+        documents, *_ = islice(_parts(stream, data, seed=seed, **first), 1)
+        targets = _STREAMS[stream].targets
+    elif not Path(stream).is_file():
+        raise ParameterError(f"no stream {stream!r}: {suggest(stream, [*_STREAMS, 'a file'])}")
     else:
-        documents = _read(stream, data)
-        targets = documents.most_frequent(_N_TARGETS, n)
-    return documents if n is None else documents.head(n), tuple(targets)
+        _refuse_folder(stream, data)
+        documents, targets = read_libsvm(stream), ()
+    documents = documents if n is None else documents.head(n)
+    return documents, targets or tuple(documents.most_frequent(_N_TARGETS))
 
 
 def load_split(
@@ -151,14 +229,10 @@ def load_split(
     DataError
         Files that are missing, malformed or cut short.
     """
-    if stream in _SPLITS:
-        training, test = _split(stream, data)
-    elif stream in _LIBSVM and _LIBSVM[stream][1] is not None:
-        folder = _folder(stream, data)
-        training, test = (_libsvm(stream, folder, part) for part in (0, 1))
-    else:
-        names = [name for name, files in _LIBSVM.items() if files[1]] + list(_SPLITS)
-        raise ParameterError(f"{stream!r} has no test part: choose among {', '.join(names)}")
+    tested = [name for name, named in _STREAMS.items() if named.tested]
+    if stream not in tested:
+        raise ParameterError(f"{stream!r} has no test part: choose among {', '.join(tested)}")
+    training, test = _parts(stream, data, seed=0)
     return (
         training if n is None else training.head(n),
         test if n_test is None else test.head(n_test),
@@ -220,38 +294,22 @@ def fetch_openml(
     )
 
 
-def _read(stream: str, data: PathLike | None) -> Documents:
-    if stream == "reuters21578":
-        return read_reuters21578(_folder(stream, data))
-    if stream == "elec":
-        return read_elec(_folder(stream, data))
-    if stream in _SPLITS:
-        return _split(stream, data)[0]
-    if stream in _LIBSVM:
-        return _libsvm(stream, _folder(stream, data), 0)
-    if not Path(stream).is_file():
-        hint = suggest(stream, [*_NAMES, "a file"])
-        raise ParameterError(f"no stream {stream!r}: {hint}")
-    return read_libsvm(stream)
+def _parts(stream: str, data: PathLike | None, **how: int) -> Iterable[Documents]:
+    """Return its documents, or its training and its test part."""
+    named = _STREAMS[stream]
+    if named.openml is not None and str(data) == "openml":
+        name, n = named.openml
+        documents = fetch_openml(name)
+        rest = replace(documents, rows=documents.rows[n:], topics=documents.topics[n:])
+        return documents.head(n), rest
+    if not named.source:
+        _refuse_folder(stream, data)
+    return named.read(_folder(stream, data) if named.source else None, **how)
 
 
-def _split(stream: str, data: PathLike | None) -> tuple[Documents, Documents]:
-    if str(data) != "openml":
-        return _SPLITS[stream](_folder(stream, data))
-    name, n = _OPENML[stream]
-    documents = fetch_openml(name)
-    rest = replace(documents, rows=documents.rows[n:], topics=documents.topics[n:])
-    return documents.head(n), rest
-
-
-def _libsvm(stream: str, folder: Path, part: int) -> Documents:
-    """Read the training part (0) or the test part (1) of a set, whether or not it is compressed."""
-    *files, n_features = _LIBSVM[stream]
-    documents = read_libsvm(find_one(folder, str(files[part])), n_features=int(n_features or 0))
-    if stream not in _TWO_CLASSES:
-        return documents
-    signs = tuple(f"{float(label):+g}" for label in documents.topic_names)
-    return replace(documents, topic_names=signs)
+def _refuse_folder(stream: str, data: PathLike | None) -> None:
+    if data is not None:
+        raise ParameterError(f"{stream} is not read from a folder: leave data out")
 
 
 def _folder(stream: str, data: PathLike | None) -> Path:
@@ -260,7 +318,7 @@ def _folder(stream: str, data: PathLike | None) -> Path:
     if data is None or not Path(data).is_dir():
         missing = "no data folder is given" if data is None else f"the folder {data} does not exist"
         raise ParameterError(
-            f"{stream}: {missing}. {_SOURCES[stream]}, then give the folder as `data` "
+            f"{stream}: {missing}. {_STREAMS[stream].source}, then give the folder as `data` "
             f"or as {stream} inside the folder that DRIFT_DATA names"
         )
     return Path(data)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from drift._checks import counted
-from drift._values import is_missing, number
+from drift._values import is_missing, number, seconds_since_1970
 from drift.errors import ParameterError
 from drift.streams import texts
 from drift.streams.stream import are_categories
@@ -127,12 +127,6 @@ def value_of(cell: Any) -> float | None:
 def text_of(cell: Any) -> str:
     """Return a cell as a text."""
     return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
-
-
-def _seconds_of(cell: dt.date) -> float:
-    if not isinstance(cell, dt.datetime):
-        cell = dt.datetime(cell.year, cell.month, cell.day, tzinfo=dt.UTC)
-    return float((cell if cell.tzinfo else cell.replace(tzinfo=dt.UTC)).timestamp())
 
 
 def _is_usable(value: float | None) -> bool:
@@ -395,7 +389,7 @@ def _times(name: str, tally: Tally, odd: Mapping[str, int], *, clock: bool) -> D
         if is_missing(value):
             return math.nan
         if isinstance(value, dt.date):
-            return _seconds_of(value)
+            return seconds_since_1970(value)
         seconds = read(value) if isinstance(value, str) else None
         return math.nan if seconds is None else seconds
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from drift._checks import counted, csr_of, suggest
+from drift._checks import check_integer, counted, csr_of, suggest
 from drift.errors import ParameterError
 from drift.streams._convert import (
     canonical,
@@ -146,6 +146,29 @@ class Documents:
             raise ParameterError(f"{self.name} has no topic {topic!r}: {hint}")
         return self.topics[:, self.topic_names.index(topic)].copy()
 
+    def classes(self) -> NDArray[np.intp]:
+        """Return the column of each document's only topic, its class: shape (n,).
+
+        Raises
+        ------
+        ParameterError
+            A document has no topic or several.
+
+        Examples
+        --------
+        >>> from drift.streams import Documents
+        >>> Documents.from_arrays([[1], [2], [3]], ["a", "b", "a"]).classes()
+        array([0, 1, 0])
+        """
+        if not (self.topics.sum(axis=1) == 1).all():
+            topics = ", ".join(self.most_frequent(4))
+            raise ParameterError(
+                f"{self.name} has documents with no topic or several, which are no classes: name "
+                f"one topic as the target, such as {topics}"
+            )
+        columns: NDArray[np.intp] = self.topics.argmax(axis=1)
+        return columns
+
     def most_frequent(self, k: int, n: int | None = None) -> list[str]:
         """Names of the most frequent topics.
 
@@ -161,6 +184,11 @@ class Documents:
         list of str
             The most frequent first; ties in the order of `topic_names`.
 
+        Raises
+        ------
+        ParameterError
+            `k` or `n` is negative, or no integer.
+
         Examples
         --------
         >>> from drift.streams import Documents
@@ -168,7 +196,8 @@ class Documents:
         >>> documents.most_frequent(1), documents.most_frequent(5, n=1)
         (['b'], ['a'])
         """
-        counts = self.topics[:n].sum(axis=0)
+        check_integer("k", k, least=0)
+        counts = (self if n is None else self.head(n)).topics.sum(axis=0)
         order = np.argsort(-counts, kind="stable")[:k]
         return [self.topic_names[j] for j in order if counts[j]]
 
@@ -183,11 +212,9 @@ class Documents:
         Raises
         ------
         ParameterError
-            `n` is negative.
+            `n` is negative, or no integer.
         """
-        if n < 0:
-            raise ParameterError(f"n must be at least 0, not {n}")
-        if n >= len(self):
+        if check_integer("n", n, least=0) >= len(self):
             return self
         end = self.rows.indptr[n]
         # Slicing a csr_array copies it; its three arrays can be cut without.
@@ -229,38 +256,15 @@ class Documents:
         return cls(rows, topics, topic_names, features, name)
 
     @classmethod
-    def from_dataset(cls, dataset: Iterable[tuple[Mapping[Hashable, Any], Any]]) -> Documents:
-        """Documents from a River dataset: each class is a topic.
-
-        Parameters
-        ----------
-        dataset
-            Any of `river.datasets`, or another iterable of (features, label), features numeric.
-            Values are not scaled: text usually is already, and for other data use a kernel with
-            ``normalize="rows"``.
-
-        Raises
-        ------
-        FeatureTypeError
-            A feature is no number: encode it first, for example with River's `OneHotEncoder`.
-
-        Examples
-        --------
-        >>> from river import datasets
-        >>> from drift.streams import Documents
-        >>> Documents.from_dataset(datasets.Phishing())
-        <Documents Phishing: 1,250 x 9, 2 topics>
-        """
-        return cls.from_pairs(((x, [y]) for x, y in dataset), name=type(dataset).__name__)
-
-    @classmethod
-    def from_arrays(
+    def from_arrays(  # noqa: PLR0913 - what documents are, by keyword
         cls,
         X: ArrayLike | csr_array,
         y: ArrayLike | csr_array,
         topic_names: Iterable[str] | None = None,
         feature_names: Iterable[Hashable] | None = None,
         name: str = "arrays",
+        *,
+        sha256: str = "",
     ) -> Documents:
         """Documents from a matrix and its labels, scikit-learn's data sets included.
 
@@ -278,6 +282,8 @@ class Documents:
             Names of the columns of X; None: ints from 0.
         name
             Name of the data.
+        sha256
+            Hash of the files that they are from; empty: that of the arrays.
 
         Raises
         ------
@@ -294,6 +300,5 @@ class Documents:
         rows = csr_array(csr_of(X) if issparse(X) else np.asarray(X, dtype=np.float64), copy=True)
         rows.data[np.isnan(rows.data)] = 0
         topics, names = topics_of(y, topic_names)
-        return cls(
-            rows, topics, names, None if feature_names is None else tuple(feature_names), name
-        )
+        features = None if feature_names is None else tuple(feature_names)
+        return cls(rows, topics, names, features, name, sha256)

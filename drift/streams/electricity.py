@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from drift.errors import DataError
-from drift.streams._convert import parse_number
 from drift.streams._files import find_one, read_text, sha256_of
 from drift.streams.documents import Documents
+from drift.streams.texts import plain_number
 
 if TYPE_CHECKING:
     from drift.streams._files import PathLike
@@ -65,20 +65,18 @@ def read_elec(folder: PathLike) -> Documents:
     if header != _HEADER or not lines:
         raise DataError(path, 1, f"expected the line {_HEADER} and then rows")
     rows = np.array([_row(path, number, line) for number, line in enumerate(lines, start=2)])
-    documents = Documents.from_arrays(
-        rows[:, :-1], rows[:, -1].astype(int), feature_names=_COLUMNS, name="elec"
-    )
-    return Documents(
-        documents.rows, documents.topics, documents.topic_names, _COLUMNS, "elec", sha256_of([raw])
+    return Documents.from_arrays(
+        rows[:, :-1],
+        rows[:, -1].astype(int),
+        feature_names=_COLUMNS,
+        name="elec",
+        sha256=sha256_of([raw]),
     )
 
 
 def _row(path: PathLike, number: int, line: str) -> list[float]:
-    try:
-        values = [parse_number(field) for field in line.split(",")]
-    except ValueError:
-        values = []
-    good = len(values) == 1 + len(_COLUMNS) and np.isfinite(values).all()
+    values = [value for field in line.split(",") if (value := plain_number(field)) is not None]
+    good = len(values) == line.count(",") + 1 == 1 + len(_COLUMNS) and np.isfinite(values).all()
     if not good or values[-1] not in {0.0, 1.0}:
         raise DataError(path, number, "expected six numbers and the class, 0 or 1, between commas")
     return values

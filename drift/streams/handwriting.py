@@ -58,7 +58,9 @@ def _mnist_part(folder: Path, prefix: str, name: str) -> Documents:
     if len(pixels) != len(digits):
         raise DataError(images, None, f"holds {len(pixels)} images for {len(digits)} labels")
     sha256 = sha256_of([raw_images, raw_labels])
-    return _documents(pixels.reshape(len(pixels), -1), digits, f"mnist-{name}", sha256)
+    return Documents.from_arrays(
+        pixels.reshape(len(pixels), -1), digits, name=f"mnist-{name}", sha256=sha256
+    )
 
 
 def _idx(path: Path, magic: int) -> tuple[bytes, NDArray[np.uint8]]:
@@ -119,8 +121,8 @@ def _usps_hdf5(path: Path) -> Split:
     except (OSError, KeyError) as error:
         raise DataError(path, None, f"is no HDF5 file of USPS ({error}): fetch it again") from error
     return (
-        _documents(*parts["train"], "usps-train", sha256),
-        _documents(*parts["test"], "usps-test", sha256),
+        Documents.from_arrays(*parts["train"], name="usps-train", sha256=sha256),
+        Documents.from_arrays(*parts["test"], name="usps-test", sha256=sha256),
     )
 
 
@@ -154,11 +156,10 @@ def letter(folder: PathLike) -> Split:
     if len(lines) <= _LETTERS:
         raise DataError(path, None, f"has {len(lines)} lines, and the first {_LETTERS} train")
     return (
-        _documents(counts[:_LETTERS], letters[:_LETTERS], "letter-train", sha256),
-        _documents(counts[_LETTERS:], letters[_LETTERS:], "letter-test", sha256),
+        Documents.from_arrays(
+            counts[:_LETTERS], letters[:_LETTERS], name="letter-train", sha256=sha256
+        ),
+        Documents.from_arrays(
+            counts[_LETTERS:], letters[_LETTERS:], name="letter-test", sha256=sha256
+        ),
     )
-
-
-def _documents(X: NDArray[np.generic], y: NDArray[np.generic], name: str, sha256: str) -> Documents:
-    documents = Documents.from_arrays(X, y, name=name)
-    return Documents(documents.rows, documents.topics, documents.topic_names, None, name, sha256)

@@ -33,7 +33,7 @@ def read_libsvm(
     Parameters
     ----------
     path
-        A plain file, or one that ends in .xz, .gz or .bz2.
+        A plain file, or one that ends in .xz, .gz, .bz2 or .zip.
     topics
         Names of the labels: a mapping from label to name, or a tab separated file whose columns
         start with label and name, under one line of headings. Other labels are errors. None: the

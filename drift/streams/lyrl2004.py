@@ -37,7 +37,7 @@ def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Do
     ----------
     vectors
         One vector file or several (``lyrl2004_vectors_train.dat``, ``..._test_pt0.dat``, ...),
-        plain or ending in .xz, .gz or .bz2. Lines read ``docid  feature:value feature:value ...``.
+        plain or compressed. Lines read ``docid  feature:value feature:value ...``.
     qrels
         The topics, ``rcv1-v2.topics.qrels``. Lines read ``CCAT 2286 1``; documents that are not
         among the vectors are ignored.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drift.errors import DataError, ParameterError, needing
+from drift._checks import check_integer
+from drift.errors import DataError, needing
 from drift.streams._files import find_one, find_path
 from drift.streams.documents import Documents
 from drift.streams.libsvm import read_libsvm
@@ -35,8 +37,8 @@ def rcv1(folder: PathLike, n: int = 20_000) -> Documents:
     folder
         Holds ``rcv1_topics.svm`` and ``topics.tsv`` (LIBSVM text with ids of topics), or else the
         official LYRL2004 files: ``lyrl2004_vectors_train.dat``, for more than 23,149 stories also
-        the four ``lyrl2004_vectors_test_pt*.dat``, and ``rcv1-v2.topics.qrels``. Each plain or as
-        .xz, .gz or .bz2.
+        the four ``lyrl2004_vectors_test_pt*.dat``, and ``rcv1-v2.topics.qrels``. Each plain or
+        compressed.
     n
         How many stories, at least 1; all, where there are fewer.
 
@@ -58,7 +60,7 @@ def rcv1(folder: PathLike, n: int = 20_000) -> Documents:
     >>> rcv1("data/rcv1").n_features  # doctest: +SKIP
     47236
     """
-    _refuse(n)
+    check_integer("n", n)
     sample = find_path(folder, "rcv1_topics.svm")
     if sample is not None:
         documents = read_libsvm(sample, find_one(folder, "topics.tsv"), n_features=47_236)
@@ -73,13 +75,7 @@ def rcv1(folder: PathLike, n: int = 20_000) -> Documents:
         )
         raise DataError(Path(folder), None, problem)
     # The name does not depend on which files were read.
-    return Documents(
-        documents.rows,
-        documents.topics,
-        documents.topic_names,
-        name="rcv1",
-        sha256=documents.sha256,
-    ).head(n)
+    return replace(documents, name="rcv1").head(n)
 
 
 def fetch_rcv1(n: int = 20_000, data_home: PathLike | None = None) -> Documents:
@@ -107,7 +103,7 @@ def fetch_rcv1(n: int = 20_000, data_home: PathLike | None = None) -> Documents:
     >>> fetch_rcv1()  # doctest: +SKIP
     <Documents rcv1: 20,000 x 47,236, 103 topics>
     """
-    _refuse(n)
+    check_integer("n", n)
     with needing("scikit-learn", "data"):
         from sklearn import datasets  # noqa: PLC0415 - optional
     bunch = datasets.fetch_rcv1(data_home=None if data_home is None else str(data_home))
@@ -115,8 +111,3 @@ def fetch_rcv1(n: int = 20_000, data_home: PathLike | None = None) -> Documents:
     return Documents.from_arrays(
         bunch.data[oldest], bunch.target[oldest], topic_names=bunch.target_names, name="rcv1"
     )
-
-
-def _refuse(n: int) -> None:
-    if n < 1:
-        raise ParameterError(f"n must be at least 1, not {n}")

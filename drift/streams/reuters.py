@@ -18,6 +18,7 @@ from drift.errors import DataError
 from drift.streams._convert import indicator
 from drift.streams._files import find_one, read_text, sha256_of
 from drift.streams.documents import Documents
+from drift.streams.texts import MONTHS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +31,6 @@ _N_FILES = 22
 _STORY = re.compile(r"<REUTERS\b([^>]*)>(.*?)</REUTERS>", re.DOTALL)
 _NEWID = re.compile(r'NEWID="(\d{1,9})"')
 _DATE = re.compile(r"<DATE>\s*(\d{1,2})-([A-Z]{3})-(\d{4})\s+(\d\d):(\d\d):(\d\d\.\d+)")
-_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _TOPICS = re.compile(r"<TOPICS>(.*?)</TOPICS>", re.DOTALL)
 _TOPIC = re.compile(r"<D>(.*?)</D>")
 _TEXT = re.compile(r"<TEXT\b[^>]*>(.*)</TEXT>", re.DOTALL)
@@ -61,7 +61,7 @@ def read_reuters21578(folder: PathLike) -> Documents:
     Parameters
     ----------
     folder
-        Holds the 22 files reut2-000.sgm to reut2-021.sgm, plain or as .xz, .gz or .bz2.
+        Holds the 22 files reut2-000.sgm to reut2-021.sgm, plain or compressed.
 
     Returns
     -------
@@ -140,10 +140,10 @@ def _story(newid: int, body: str, content: str) -> _Story:
 
 def _sortable(date: re.Match[str]) -> tuple[str, ...] | None:
     day, month, *rest = date.groups()
-    if month not in _MONTHS:
+    if month.lower() not in MONTHS:
         return None
     year, hour, minute, second = rest
-    return year, f"{_MONTHS.index(month):02}", day.zfill(2), hour, minute, second
+    return year, f"{MONTHS.index(month.lower()):02}", day.zfill(2), hour, minute, second
 
 
 def _in_time(stories: list[_Story]) -> list[_Story]:

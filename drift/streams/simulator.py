@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from drift.errors import ParameterError
+from drift._checks import check_integer, check_number
 from drift.streams.documents import Documents
 
 if TYPE_CHECKING:
@@ -140,12 +140,9 @@ def newswire(n: int = 8_000, seed: int = 0, drift: float = 0.0) -> Documents:
     >>> bool((stories.has("bonds") <= stories.has("markets")).all())
     True
     """
-    if n < 1:
-        raise ParameterError(f"n must be at least 1, not {n}")
-    if seed < 0:
-        raise ParameterError(f"seed must be at least 0, not {seed}")
-    if not 0 <= drift <= 1:
-        raise ParameterError(f"drift must lie from 0 to 1, not {drift}")
+    check_integer("n", n)
+    check_integer("seed", seed, least=0)
+    check_number("drift", drift, most=1.0)
     rng = np.random.default_rng(seed)
     plan = _plan(rng, n)
     stories, words = _write(rng, plan, drift)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift._checks import counted
+from drift._checks import check_integer, counted
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.streams.table import Table
@@ -162,13 +162,14 @@ class Stream:
         if name is None:
             plain = isinstance(pairs, list | tuple | Iterator)
             name = "stream" if plain else type(pairs).__name__
+        rows = None if rows is None else check_integer("rows", rows)
         return cls(
             [tuple(one) if isinstance(one, list) else one for one in islice(pairs, rows)], name
         )
 
     def head(self, rows: int | None) -> Stream:
-        """Return the first examples; None: all."""
-        if rows is None or rows >= len(self):
+        """Return the first examples, at least one; None: all."""
+        if rows is None or check_integer("rows", rows) >= len(self):
             return self
         drifts = tuple(drift for drift in self.drifts if drift.row < rows)
         return replace(
@@ -189,10 +190,17 @@ class Stream:
         Parameters
         ----------
         length
-            Examples in a block.
+            Examples in a block, at least 1.
         seed
-            Seed of the order of the blocks.
+            Seed of the order of the blocks, at least 0.
+
+        Raises
+        ------
+        ParameterError
+            A parameter out of its range.
         """
+        check_integer("length", length)
+        check_integer("seed", seed, least=0)
         starts = np.arange(0, len(self), length)
         np.random.default_rng(seed).shuffle(starts)
         order = np.concatenate([np.arange(len(self))[at : at + length] for at in starts.tolist()])

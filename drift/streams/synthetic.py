@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from drift.errors import ParameterError
+from drift._checks import check_integer
 from drift.streams.documents import Documents
 
 __all__ = ["gaussians"]
@@ -51,10 +51,8 @@ def gaussians(n: int = 10_000, seed: int = 0) -> Documents:
     >>> gaussians(500)
     <Documents gaussians: 500 x 2, 2 topics>
     """
-    if n < 1:
-        raise ParameterError(f"n must be at least 1, not {n}")
-    if seed < 0:
-        raise ParameterError(f"seed must be at least 0, not {seed}")
+    check_integer("n", n)
+    check_integer("seed", seed, least=0)
     rng = np.random.default_rng(seed)
     positive = rng.random(n) < 0.5
     points = rng.normal(scale=np.sqrt(_VARIANCES), size=(n, 2))

@@ -29,9 +29,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import check_integer
 from drift.errors import DataError, ParameterError
 from drift.streams import sources
-from drift.streams._files import open_bytes
+from drift.streams._files import COMPRESSED, open_bytes
 from drift.streams.arff import ArffSource
 from drift.streams.columns import named
 from drift.streams.documents import Documents
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_stream"]
 
-_COMPRESSED = {".gz", ".xz", ".bz2", ".zip"}
 _LIBSVM = {".svm", ".libsvm", ".svmlight"}
 _JSON = {".jsonl", ".ndjson", ".json"}
 _TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".data"}
@@ -76,6 +76,9 @@ _MARKS = {
     b"<!doctype html": "is HTML, a page of the web: fetch the file itself",
     b"<html": "is HTML, a page of the web: fetch the file itself",
 }
+#: Why a source cannot use something that was given.
+_IS_READ, _NO_COLUMNS = "was read already", "has no columns (make a data frame of it)"
+_NO_TEXT, _NO_SEPARATOR = "is no text", "is no separated text"
 
 
 def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
@@ -86,8 +89,8 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     moment: str | None = None,
     delay: str | None = None,
     rows: int | None = None,
-    drop: Collection[str] = (),
-    calendar: Collection[str] = (),
+    drop: Collection[str] | str = (),
+    calendar: Collection[str] | str = (),
     name: str | None = None,
     encoding: str | None = None,
     separator: str | None = None,
@@ -117,11 +120,11 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         or how long after the row, in seconds beside a moment, else in rows. They are no features;
         `Stream.moments` and `Stream.delays` have them.
     rows
-        Number of examples to read, the first by `time`; None: all.
+        Number of examples to read, at least 1, the first by `time`; None: all.
     drop
-        Columns of data frames and files that are no features, such as an id.
+        Columns of data frames and files that are no features, such as an id; or one.
     calendar
-        Columns of times whose hour and weekday (0, Monday) are features.
+        Columns of times whose hour and weekday (0, Monday) are features; or one.
     name
         Name of the stream; None: the file's or the data set's class.
     encoding
@@ -134,7 +137,9 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     Raises
     ------
     ParameterError
-        No such column, a target of fractions, or a source that holds no examples.
+        No such column, a target of fractions, a source that holds no examples, or one that cannot
+        use what is given: pairs and a `Stream` have no target and no columns to name, LIBSVM files
+        and `Documents` only a target; `encoding` and `separator` are for text.
     DataError
         A file that cannot be read, or a row that has more or fewer cells than there are names.
     MissingExtraError
@@ -158,47 +163,70 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     >>> list(stream)
     [({'shop': 'south'}, 'no'), ({'shop': 'north', 'price': 9.5}, 'yes')]
     """
-    clocks = [str(one) for one in (time, moment, delay) if one is not None]
+    rows = None if rows is None else check_integer("rows", rows)
+    clocks = {
+        role: str(one)
+        for role, one in {"time": time, "moment": moment, "delay": delay}.items()
+        if one is not None
+    }
+    of_columns: dict[str, Any] = {**clocks, "drop": _names(drop), "calendar": _names(calendar)}
+    of_text = {"encoding": encoding, "separator": separator}
 
     def table(made: Source) -> Stream:
         if target is None:
             names = ", ".join(name or "''" for name in made.names)
             raise ParameterError(f"{made.name}: name the target, one of {names}{made.hint}")
-        clocks = {"time": time, "moment": moment, "delay": delay}
-        roles = Roles(
-            str(target),
-            {role: str(one) for role, one in clocks.items() if one is not None},
-            tuple(map(str, drop)),
-            tuple(map(str, calendar)),
-        )
+        roles = Roles(str(target), clocks, of_columns["drop"], of_columns["calendar"])
         read = read_table(made, roles, rows, progress or (lambda _: None))
         return Stream(
             read.table, made.name, notes=read.notes, moments=read.moments, delays=read.delays
         )
 
     if isinstance(source, Stream):
+        _refuse(source.name, _IS_READ, {"target": target} | of_columns | of_text)
         stream = source
     elif isinstance(source, str | PathLike):
         file = _File(source)
         with file.unchanged():
             if file.kind in _LIBSVM:
+                _refuse(file.path, _NO_COLUMNS, of_columns | of_text)
                 stream = _of_documents(read_libsvm(file.path), target)
             elif file.kind in _JSON:
+                _refuse(file.path, _NO_SEPARATOR, {"separator": separator})
                 target = target or "label"
                 first = rows if time is None else None
-                stream = table(file.json(target, clocks, first, encoding))
+                stream = table(file.json(target, clocks.values(), first, encoding))
             else:
                 stream = table(file.source(encoding, separator))
     elif isinstance(source, Documents):
+        _refuse(source.name, _NO_COLUMNS, of_columns | of_text)
         stream = _of_documents(source, target)
     elif (frame := sources.frame_source(source)) is not None:
+        _refuse(frame.name, _NO_TEXT, of_text)
         stream = table(frame)
     else:
         stream = _of_pairs(source, rows)
+        _refuse(stream.name, _NO_COLUMNS, {"target": target} | of_columns | of_text)
     for note in () if stream is source else stream.notes:
         warnings.warn(f"{stream.name}: {note}", RuntimeWarning, stacklevel=2)
     stream = stream.head(rows)
     return stream if name is None else replace(stream, name=name)
+
+
+def has_columns(source: Any) -> bool:
+    """Whether a source is a file or a data frame, of which columns can be named."""
+    return isinstance(source, str | PathLike) or sources.frame_source(source) is not None
+
+
+def _names(given: Collection[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def _refuse(name: object, why: str, given: Mapping[str, Any]) -> None:
+    """Refuse what is given, as it cannot be used: to drop it may leave the label in the data."""
+    names = [one for one, value in given.items() if value not in {None, ()}]
+    if names:
+        raise ParameterError(f"{name} {why}, so it cannot use {', '.join(names)}: leave that out")
 
 
 def _of_pairs(source: Any, rows: int | None) -> Stream:
@@ -245,14 +273,9 @@ def _of_documents(documents: Documents, target: str | None) -> Stream:
     if target is not None:
         labels = documents.has(target).tolist()
         return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
-    if not (documents.topics.sum(axis=1) == 1).all():
-        topics = ", ".join(documents.most_frequent(4))
-        raise ParameterError(
-            f"{documents.name} has documents with no topic or several, which are no classes: name "
-            f"one topic as the target, such as {topics}"
-        )
+    columns = documents.classes()
     classes, notes = labels_of(documents.topic_names)
-    labels = [classes[i] for i in documents.topics.argmax(axis=1)]
+    labels = [classes[i] for i in columns]
     examples = list(zip(documents.features(), labels, strict=True))
     return Stream(examples, documents.name, notes=tuple(notes))
 
@@ -276,7 +299,7 @@ class _File:
     def _kind(self) -> str:
         """Return the format, as the suffix that it should have."""
         suffixes = [one.lower() for one in self.path.suffixes]
-        while suffixes and suffixes[-1] in _COMPRESSED:
+        while suffixes and suffixes[-1] in COMPRESSED:
             suffixes.pop()
         suffix = suffixes[-1] if suffixes else ""
         if suffix in _OTHERS:
@@ -326,8 +349,10 @@ class _File:
     def source(self, encoding: str | None, separator: str | None) -> Source:
         about = self.opened, self.path, self.name
         if self.kind == ".parquet":
+            _refuse(self.path, _NO_TEXT, {"encoding": encoding, "separator": separator})
             return sources.ParquetSource(*about)
         if self.kind == ".arff":
+            _refuse(self.path, _NO_SEPARATOR, {"separator": separator})
             return ArffSource(*about, encoding)
         tabs = self.kind in {".tsv", ".tab"}
         return sources.TextSource(*about, encoding=encoding, separator=separator, tabs=tabs)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BOOLS",
+    "MONTHS",
     "Numbers",
     "has_offset",
     "has_zone",
@@ -245,7 +246,7 @@ _NAME_FIRST = re.compile(
 ).fullmatch
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
@@ -336,7 +337,7 @@ def _seconds(text: str, *, day_first: bool) -> float | None:
         if found["mark"] == "." or day_first:
             month, day = day, month
     elif found := _NAMED(text) or _NAME_FIRST(text):
-        month, day = _MONTHS.index(found["m"].lower()) + 1, int(found["d"])
+        month, day = MONTHS.index(found["m"].lower()) + 1, int(found["d"])
     else:
         return None
     hour, minute, second = 0, 0, 0.0

@@ -34,6 +34,7 @@ from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
 from drift.kernels import Linear
 from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
+from drift.streams import Stream
 from drift.streams.tables import read_stream
 
 PHISHING = list(islice(datasets.Phishing(), 150))
@@ -410,6 +411,7 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"delay": lambda x, y: "soon"}, "the delay of example 0 is 'soon'"),
         (LBP(), {"moment": "when"}, "without 'when': give a moment that every example has"),
         (LBP(), {"moment": lambda x: math.nan}, "moment of example 0 must be a finite number"),
+        (LBP(), {"target": "y", "drop": ["zz"]}, "stream has no columns.*cannot use target, drop"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
         (LBP(), {"drifts": [0]}, "has 10 examples: a drift starts after the first"),
         (LBP(), {"windows": 0}, "windows"),
@@ -421,6 +423,21 @@ def test_a_shuffled_copy_is_no_other_stream():
 def test_what_cannot_be_compared_is_refused(models, options, message):
     with pytest.raises(ParameterError, match=message):
         compare(models, PHISHING[:10], jobs=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"moment": "a"}, "has moments of its own: leave moment out"),
+        ({"moment": lambda x: x["a"]}, "has moments of its own"),
+        ({"delay": "a"}, "has delays of its own: leave delay out"),
+        ({"delay": lambda x, y: 1}, "has delays of its own"),
+    ],
+)
+def test_a_stream_with_moments_and_delays_takes_no_others(options, message):
+    stream = Stream([({"a": 2.0}, True), ({"a": 1.0}, False)], moments=[1, 2], delays=[0, 0])
+    with pytest.raises(ParameterError, match=message):
+        compare(LBP(), stream, jobs=1, **options)
 
 
 def test_second_call_computes_only_missing_runs(tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ def test_rcv1_from_an_empty_folder(tmp_path):
 
 @pytest.mark.parametrize("read", [rcv1, lambda _, n: fetch_rcv1(n), lambda f, n: load(f, n=n)])
 def test_no_stories_at_all(read, sample):
-    with pytest.raises(ParameterError, match="n must be at least 1, not 0"):
+    with pytest.raises(ParameterError, match="n must be an integer of at least 1, not 0"):
         read(str(sample), 0)
 
 
@@ -164,6 +164,12 @@ def test_load_says_how_to_get_the_data(stream, tmp_path):
         load(stream)
     with pytest.raises(ParameterError, match=r"nowhere does not exist\. Download"):
         load(stream, data=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("stream", ["newswire", "gaussians", "segments", str(SAMPLE)])
+def test_a_folder_is_refused_where_none_is_read(stream, tmp_path):
+    with pytest.raises(ParameterError, match="is not read from a folder: leave data out"):
+        load(stream, tmp_path)
 
 
 def test_load_guesses_what_was_meant():

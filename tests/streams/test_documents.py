@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import datasets, stream
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.datasets import load_iris
 
@@ -117,25 +116,24 @@ def test_feature_names_that_do_not_fit():
         Documents.from_arrays([[1.0, 2.0]], ["a"], feature_names=["x", "x"])
 
 
+def test_the_hash_of_files_stands_for_that_of_the_arrays():
+    assert Documents.from_arrays([[1.0]], ["a"], sha256="f11e").head(1).sha256 == "f11e"
+
+
+@pytest.mark.parametrize("n", [-1, 1.5])
+def test_numbers_of_documents_and_topics_are_whole(n):
+    documents = Documents.from_arrays([[1], [2], [3]], ["a", "b", "b"])
+    for count in (documents.head, documents.most_frequent, lambda n: documents.most_frequent(1, n)):
+        with pytest.raises(ParameterError, match=f"must be an integer of at least 0, not {n}"):
+            count(n)
+
+
 def test_scikit_learns_bunches():
     iris = load_iris()
     y = iris.target_names[iris.target]
     documents = Documents.from_arrays(iris.data, y, feature_names=iris.feature_names)
     assert documents.topic_names == ("setosa", "versicolor", "virginica")
     assert next(documents.features())["petal width (cm)"] == 0.2
-
-
-def test_a_river_dataset_becomes_topics_and_raw_values():
-    documents = Documents.from_dataset(datasets.ImageSegments())
-    assert documents.name == "ImageSegments"
-    first = next(iter(documents))
-    x, y = next(iter(datasets.ImageSegments()))
-    assert first == ({name: value for name, value in x.items() if value}, {y})
-
-
-def test_any_iterable_of_pairs_is_a_river_dataset():
-    documents = Documents.from_dataset(stream.iter_array([[1.0], [2.0]], [True, False]))
-    assert documents.topic_names == ("True", "False")
 
 
 def test_unknown_topics_are_named_with_similar_ones():

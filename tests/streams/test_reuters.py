@@ -111,7 +111,9 @@ def test_compressed_files_and_their_fingerprint(folder):
 def test_a_missing_file(folder):
     path = folder(story(1, "oil"))
     (path / "reut2-013.sgm").unlink()
-    with pytest.raises(DataError, match=r"holds no reut2-013\.sgm, plain or as"):
+    with pytest.raises(
+        DataError, match=r"holds no reut2-013\.sgm, plain or compressed \(\.xz, \.gz"
+    ):
         read_reuters21578(path)
 
 

@@ -39,7 +39,11 @@ def test_it_is_in_the_catalog():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"), [({"n": 0}, "n must be at least 1"), ({"seed": -1}, "seed must be")]
+    ("arguments", "problem"),
+    [
+        ({"n": 0}, "n must be an integer of at least 1"),
+        ({"seed": -1}, "seed must be an integer of at least 0"),
+    ],
 )
 def test_parameters_out_of_range(arguments, problem):
     with pytest.raises(ParameterError, match=problem):

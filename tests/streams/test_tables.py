@@ -21,6 +21,34 @@ def test_rows_name_and_drop():
     assert (list(stream), stream.name) == ([({"x": 2}, "down"), ({"x": 1.5}, "up")], "mine")
 
 
+def test_one_column_may_stand_alone():
+    frame = pl.DataFrame({"a": [1, 2], "b": [3, 4], "ab": [5, 6], "y": [0, 1]})
+    assert list(read_stream(frame, "y", drop="ab")) == [
+        ({"a": 1, "b": 3}, 0),
+        ({"a": 2, "b": 4}, 1),
+    ]
+    times = frame.with_columns(ab=pl.lit("2026-01-05 07:00"))  # a Monday
+    stream = read_stream(times, "y", calendar="ab", rows=1)
+    assert set(next(iter(stream))[0].values()) == {1, 3, 7, 0}
+
+
+@pytest.mark.parametrize("rows", [0, -3, 2.5, True, "2"])
+def test_numbers_of_rows_are_whole_and_above_zero(rows):
+    stream = Stream([({"a": 1}, 0), ({"a": 2}, 1), ({"a": 3}, 1), ({"a": 4}, 0)])
+    for read in (
+        lambda: read_stream(FRAME, "y", rows=rows),
+        lambda: read_stream(list(stream), rows=rows),
+        lambda: Stream.of(list(stream), rows=rows),
+        lambda: stream.head(rows),
+    ):
+        with pytest.raises(
+            ParameterError, match=f"rows must be an integer of at least 1, not {rows!r}"
+        ):
+            read()
+    with pytest.raises(ParameterError, match="length must be an integer of at least 1"):
+        stream.block_shuffled(rows)
+
+
 def test_a_topic_of_a_libsvm_file(tmp_path):
     path = tmp_path / "two.svm"
     path.write_text("1 1:0.5 3:2\n-1 2:1\n")
@@ -43,6 +71,44 @@ def test_pairs_and_documents():
     documents = Documents.from_arrays([[1.0], [2.0]], ["x", "z"])
     assert list(read_stream(documents)) == [({0: 1.0}, "x"), ({0: 2.0}, "z")]
     assert [y for _, y in read_stream(documents, "z")] == [False, True]
+
+
+OF_COLUMNS = {"time": "a", "moment": "a", "delay": "a", "drop": ["a"], "calendar": ["a"]}
+OF_TEXT = {"encoding": "latin-1", "separator": ";"}
+
+
+TEXTS = {
+    "a.svm": "0 1:2\n",
+    "a.arff": "@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n",
+    "a.jsonl": '{"a": 1, "y": 0}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "unused", "reason"),
+    [
+        ([({"a": 1}, 0)], None, {"target": "y", **OF_COLUMNS, **OF_TEXT}, "has no columns"),
+        (datasets.Phishing(), None, {"target": "y", **OF_COLUMNS, **OF_TEXT}, "has no columns"),
+        (Stream([({"a": 1}, 0)]), None, {"target": "y", **OF_COLUMNS, **OF_TEXT}, "was read"),
+        (Documents.from_arrays([[1.0]], ["0"]), "0", OF_COLUMNS | OF_TEXT, "has no columns"),
+        ("a.svm", "0", OF_COLUMNS | OF_TEXT, "has no columns"),
+        (pl.DataFrame({"a": [1, 2], "y": [0, 1]}), "y", OF_TEXT, "is no text"),
+        ("a.parquet", "y", OF_TEXT, "is no text"),
+        ("a.arff", "y", {"separator": ","}, "is no separated text"),
+        ("a.jsonl", "y", {"separator": ","}, "is no separated text"),
+    ],
+)
+def test_what_a_source_cannot_use_is_refused_by_name(source, target, unused, reason, tmp_path):
+    if isinstance(source, str):
+        pl.DataFrame({"a": [1, 2], "y": [0, 1]}).write_parquet(tmp_path / "a.parquet")
+        source = tmp_path / source
+        if source.name in TEXTS:
+            source.write_text(TEXTS[source.name])
+    assert len(read_stream(source, target))
+    for given in (*({name: value} for name, value in unused.items()), unused):
+        message = f"{reason}.*, so it cannot use {', '.join(given)}: leave that out"
+        with pytest.raises(ParameterError, match=message):
+            read_stream(source, **{"target": target} | given)
 
 
 @pytest.mark.parametrize("suffix", ["gz", "xz", "bz2"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift._durations import seconds_of
+from drift._values import seconds_since_1970
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from drift.streams.stream import Stream
 
 __all__ = ["column_of", "delays_of", "described", "lateness", "timed"]
-
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of times without a zone
 
 
 def described(clock: Any) -> str:
@@ -71,7 +70,8 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
     Parameters
     ----------
     stream
-        What it has of both by itself stays.
+        What it has of both by itself stays: then these may only be the names of the columns that
+        it was read from.
     moment, delay
         As of `drift.experiments.compare`. A feature that is a delay is none afterwards, as nobody
         knows it before the label. A moment stays a feature.
@@ -79,7 +79,8 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
     Raises
     ------
     ParameterError
-        An example has no such feature, or one that is neither a number nor a time.
+        An example has no such feature, or one that is neither a number nor a time; or the stream
+        has moments or delays, and other features or a function say what they are.
 
     Warns
     -----
@@ -87,6 +88,14 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
         Examples were sorted.
     """
     named = column_of(delay)
+    for what, clock, known in (
+        ("moment", moment, stream.moments),
+        ("delay", delay if _by_row(delay) else None, stream.delays),
+    ):
+        if known is not None and (callable(clock) or clock in stream.features):
+            raise ParameterError(
+                f"{stream.name} has {what}s of its own: leave {what} out, or give a stream without"
+            )
     if stream.moments is None and moment is not None:
         ask = moment if callable(moment) else _feature(stream, str(moment), "moment")
         stream = replace(stream, moments=_numbers(stream, "moment", (ask(x) for x, _ in stream)))
@@ -211,16 +220,10 @@ def _seconds(value: Any, *, spans: bool) -> float | None:
     if isinstance(value, dt.timedelta):
         return value.total_seconds() if spans else None
     if isinstance(value, dt.date):
-        return None if spans else _since_1970(value)
+        return None if spans else seconds_since_1970(value)
     if isinstance(value, str | bytes):
         return None
     try:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _since_1970(time: dt.date) -> float:
-    if not isinstance(time, dt.datetime):
-        time = dt.datetime.combine(time, dt.time())
-    return time.timestamp() if time.tzinfo else (time - _EPOCH).total_seconds()

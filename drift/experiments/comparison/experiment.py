@@ -39,7 +39,7 @@ from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import run_experiment
 from drift.experiments.terminal import compared
 from drift.models._template.probabilities import check_probabilities
-from drift.streams.tables import read_stream
+from drift.streams.tables import has_columns, read_stream
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -74,8 +74,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     *,
     target: str | None = None,
     time: str | None = None,
-    drop: Collection[str] = (),
-    calendar: Collection[str] = (),
+    drop: Collection[str] | str = (),
+    calendar: Collection[str] | str = (),
     encoding: str | None = None,
     separator: str | None = None,
     rows: int | None = None,
@@ -110,7 +110,8 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         a data frame, or a CSV, Parquet, ARFF, LIBSVM or JSON lines file; a dict of such, by name.
     target, time, drop
         Of data frames and files: the column of the labels, the one that orders the rows, and those
-        that are no features.
+        that are no features. Other data cannot use them: beside these in a dict, give streams that
+        `drift.streams.read_stream` has read.
     calendar, encoding, separator
         As for `drift.streams.read_stream`.
     rows
@@ -240,10 +241,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     known = _streams(
         stream,
         drifts,
+        {"moment": moment if isinstance(moment, str) else None, "delay": column_of(delay)},
         target=target,
         time=time,
-        moment=moment if isinstance(moment, str) else None,
-        delay=column_of(delay),
         drop=drop,
         calendar=calendar,
         encoding=encoding,
@@ -330,13 +330,15 @@ def _described(entrant: Contender, streams: Sequence[Stream], settings: Settings
     return "; ".join(f"on {', '.join(names)}: {what}" for what, names in by_model.items())
 
 
-def _streams(given: Any, drifts: Sequence[Any] | None, **how: Any) -> list[Stream]:
-    if how["rows"] is not None:
-        check_integer("rows", how["rows"])
-    named = given if isinstance(given, Mapping) else {None: given}
+def _streams(
+    given: Any, drifts: Sequence[Any] | None, clocks: Mapping[str, Any], **how: Any
+) -> list[Stream]:
+    """Read what is compared on; `clocks` may name features, too, where there are no columns."""
+    by_name = given if isinstance(given, Mapping) else {None: given}
     streams = []
-    for name, source in named.items():
-        stream = read_stream(source, name=None if name is None else str(name), **how)
+    for name, source in by_name.items():
+        named = clocks if has_columns(source) else {}
+        stream = read_stream(source, name=None if name is None else str(name), **named, **how)
         streams.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
     return streams
 

@@ -66,22 +66,15 @@ class Problem:
                 f"{self.documents.n_features}: they must be the same"
             )
         for part in (self.documents, self.test):
-            if (
-                self.target is None
-                and part is not None
-                and not (part.topics.sum(axis=1) == 1).all()
-            ):
-                raise ParameterError(
-                    f"{part.name} has documents with no topic or several, which are no classes: "
-                    "name one topic as the target"
-                )
+            if self.target is None and part is not None:
+                part.classes()
 
     def _labels(self, documents: Documents) -> NDArray[Any]:
         if self.target is not None:
             return documents.has(self.target)
         names = np.array(documents.topic_names)
         # Strings even of digits: the models take the labels 0 and 1 for a binary problem.
-        labels: NDArray[Any] = names[documents.topics.argmax(axis=1)]
+        labels: NDArray[Any] = names[documents.classes()]
         return labels
 
     @cached_property
