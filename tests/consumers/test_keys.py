@@ -14,7 +14,7 @@ from river import naive_bayes
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import stored_keys
-from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.checkpoints.stored_keys import KeyFacts, StoredKeys
