@@ -87,7 +87,7 @@ def test_an_order_that_lacks_something_is_refused(folder, lost):
 
 
 def test_a_file_ends_where_it_is_large_and_the_oldest_go(folder, monkeypatch):
-    monkeypatch.setattr(files, "_ORDER_BYTES", 100)
+    monkeypatch.setattr(files, "_ORDER_BYTES", 150)
     epoch, _ = folder.claim(KEY)
     previous = None
     for n in range(10):

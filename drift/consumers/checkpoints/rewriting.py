@@ -13,7 +13,7 @@ from drift.consumers.checkpoints.file_format import (
     seal,
 )
 from drift.consumers.checkpoints.files import stored
-from drift.consumers.checkpoints.journal import order_line
+from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError
 
@@ -127,7 +127,8 @@ def publish(  # noqa: PLR0913
     """
     header = header | {"epoch": epoch, "sequence": 1}
     if previous is not None:
-        line = order_line(id_of(header), previous, [], offsets_of=offsets_of)
+        models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
+        line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)
         partition.append_order(epoch, 1, line)
     partition.write(epoch, 1, seal(header, payload, secret))
     partition.look_again(epoch)
