@@ -14,7 +14,7 @@ from drift._options import declared, from_table, from_tables, option
 from drift.cli import _lazy
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
-from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec

@@ -18,9 +18,10 @@ from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
 from drift.cli._shadow import promotion_line, shadow_line
-from drift.consumers.checkpoints.adoption import adopt, newest, partitions, skip, stored
+from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
+from drift.consumers.checkpoints.files import newest, partitions, stored
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan, when
 from drift.consumers.records import Position, written_offsets

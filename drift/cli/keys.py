@@ -15,7 +15,7 @@ from drift._options import option
 from drift.cli import _lazy
 from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
-from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.stored_keys import StoredKeys
 from drift.errors import ParameterError

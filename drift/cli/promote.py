@@ -11,8 +11,8 @@ from drift._options import option
 from drift.cli import _lazy
 from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
-from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import advice
+from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.records import written_offsets
 from drift.errors import ParameterError

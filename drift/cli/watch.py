@@ -15,7 +15,7 @@ from drift.cli import _lazy
 from drift.cli._client import Client
 from drift.cli._settings import TABLES, load
 from drift.cli._shadow import shadow_line
-from drift.consumers.checkpoints.adoption import newest
+from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, ConsumerError
 

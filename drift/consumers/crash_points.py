@@ -42,12 +42,12 @@ CHECKPOINT_POINTS = (
     "checkpoint.pruned",
 )
 
-#: The steps of `drift.consumers.checkpoints.rollback.Rollback.write`, about those of a checkpoint.
+#: The steps of a rollback, about those of a checkpoint.
 ROLLBACK_POINTS = (
     "rollback.checked",
     "rollback.claimed",
     *CHECKPOINT_POINTS[2:8],
-    "rollback.written",
+    "rewrite.written",
 )
 
 #: The steps of `drift.consumers.checkpoints.keyed_store.ModelStore`: of a claim, of a write, of the

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers.checkpoints.journal import read_journal
+from drift.consumers.checkpoints.journal import read_journal, which_models
 from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.codec import JsonCodec
@@ -148,6 +148,11 @@ class _Course(FedLearner):
         topic, partition, offset = message.position
         place = topic, partition
         self.taken.note(self.learner.clocks[place].time, place, offset, self.learner.digest)
+
+    def models(self) -> int:
+        """Return which models it has now, as the journal has it."""
+        _, state = self.learner.shadow_state() or (None, None)
+        return which_models(self.learner.promotions, state)
 
     def fresh(self) -> float:
         """Return when all that there was had been learnt, as `time.monotonic` has it; or -inf."""
@@ -409,11 +414,13 @@ class Replica:
         """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
         try:
             folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
-            runs, digest = read_journal(folder, newest, since)
+            runs, digest, models = read_journal(folder, newest, since)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
             return False
         ends = {place: end for run in runs for place, end in run.items()}
-        if ends.keys() - course.ends.keys():  # a partition that was added
+        # A partition was added; or a shadow has begun or was promoted, by hand or on its own: maybe
+        # here, too, at the same message, but before or after this look.
+        if ends.keys() - course.ends.keys() or models != course.models():
             return False
         left, now = course.taken.match(runs), time.monotonic()
         if left is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers.checkpoints.files import files_in
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.late import learner_of
 from drift.consumers.learner import attempt
@@ -126,7 +127,9 @@ def warm(  # noqa: PLR0913
         _refuse(folder, options, checkpoint)
     learner.epoch, learner.identity = epoch, dict(identity or {})
     learner.start(first)
-    return folder.prepare(key, learner.snapshot(), join=learner.join_state())()
+    written = folder.prepare(key, learner.snapshot(), join=learner.join_state())()
+    files_in(folder.folder(key)).look_again(epoch)
+    return written
 
 
 def _learn(learner: Learner, codec: Codec, source: Example | bytes, number: int) -> bool:

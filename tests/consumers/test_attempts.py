@@ -6,15 +6,19 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder, WorkerOptions, attempts
+from drift.consumers import CheckpointFolder, WorkerOptions, attempts, crash_points
 from drift.consumers.attempts import Attempt, folder_of_notes
+from drift.consumers.checkpoints import adoption
+from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
-from drift.errors import CheckpointError, UnavailableError
+from drift.consumers.shadow import Shadow
+from drift.errors import CheckpointError, FencedError, UnavailableError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import produce
@@ -317,3 +321,26 @@ def test_what_cannot_be_left_out_is_refused(tmp_path, which, said):
     assert refused.exit_code == 2
     assert said in " ".join(refused.output.split())
     assert folder.newest(KEY).skips == []
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        lambda partition: adoption.skip(partition, message(5), None),
+        lambda partition: adoption.adopt(partition, 9, None),
+        lambda partition: promote(partition, None),
+    ],
+)
+def test_what_a_worker_may_not_have_seen_is_not_reported_as_done(tmp_path, rewrite):
+    folder = CheckpointFolder(tmp_path)
+    epoch, _ = folder.claim(KEY)
+    shadow = LBP(9), Shadow(None).state()
+    folder.save(KEY, epoch, LBP(5), {("t", 0): 3}, shadow=shadow)
+    partition = files_in(folder.folder(KEY))
+    # It has claimed, and loads the checkpoint before the new one is there.
+    crash_points.install("checkpoint.checked", lambda: partition.claim("a worker"))
+    try:
+        with pytest.raises(FencedError, match="a worker has the partition: drift checkpoint list"):
+            rewrite(partition)
+    finally:
+        crash_points.remove("checkpoint.checked")

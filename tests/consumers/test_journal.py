@@ -87,7 +87,7 @@ def test_an_order_that_lacks_something_is_refused(folder, lost):
 
 
 def test_a_file_ends_where_it_is_large_and_the_oldest_go(folder, monkeypatch):
-    monkeypatch.setattr(files, "_ORDER_BYTES", 100)
+    monkeypatch.setattr(files, "_ORDER_BYTES", 150)
     epoch, _ = folder.claim(KEY)
     previous = None
     for n in range(10):
@@ -103,7 +103,7 @@ def test_an_adopted_checkpoint_has_an_order_where_all_is_read_as_before(folder, 
     folder.configuration = {"codec": "JsonCodec"}
     epoch, _ = folder.claim(KEY)
     before = saved(folder, epoch, [{("f", 0): 1}], None)
-    [(partition, _)] = adoption.newest(folder.path)
+    [(partition, _)] = files.newest(folder.path)
     adoption.adopt(partition, offset, None, codec=codec)
     found, goes_on = folder.newest(KEY), offset is None and not codec
     assert (before, found.id, found.offsets) == ("1-1", "2-1", {("f", 0): offset or 1})

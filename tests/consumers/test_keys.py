@@ -14,8 +14,8 @@ from river import naive_bayes
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import stored_keys
-from drift.consumers.checkpoints.adoption import newest
-from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.checkpoints.files import newest
+from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.checkpoints.stored_keys import KeyFacts, StoredKeys
 from drift.consumers.codec import JsonCodec
@@ -375,6 +375,23 @@ def test_expired_keys_leave_memory_and_file(tmp_path):
     assert one.examples() == {"a": 5}
     one.save()
     assert (one.models.count, len(one.models)) == (1, 1)
+
+
+def test_a_key_that_comes_back_as_the_idle_ones_are_removed_stays(tmp_path, monkeypatch):
+    store = ModelStore(tmp_path, epoch=1)
+    store.write(store.version, {key: Row(b"old", "drift", time=1_000) for key in "abcd"})
+    store.advance()
+    begin, back = store._transaction, Row(b"new", "drift", time=99_000)
+
+    def transaction(version=0):  # the worker's own thread comes before that which removes them
+        monkeypatch.setattr(store, "_transaction", begin)
+        store.write(store.version, {"d": back})
+        return begin(version)
+
+    monkeypatch.setattr(store, "_transaction", transaction)
+    assert store.expire(5_000)
+    assert [store.load(key) for key in "abcd"] == [None, None, None, back]
+    store.close()
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from river.preprocessing import StandardScaler
 
 from drift.consumers import CheckpointFolder, relearn
 from drift.consumers import join as join_module
-from drift.consumers.checkpoints import adoption
+from drift.consumers.checkpoints import adoption, files
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
 from drift.consumers.codec import Example, JsonCodec
@@ -555,7 +555,7 @@ def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
     one.take(pair(0, {"a": 1.0})[0])
     epoch = folder.claim(("f", None)).epoch
     folder.save(("f", None), epoch, one.model, {("f", 0): 3}, join=one.join_state())
-    [(partition, _)] = adoption.newest(tmp_path)
+    [(partition, _)] = files.newest(tmp_path)
     with pytest.raises(CheckpointError, match="it has offsets of two logs"):
         adoption.adopt(partition, 5, None)
     adoption.adopt(partition, None, None)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder
-from drift.consumers.checkpoints import adoption, objects
+from drift.consumers.checkpoints import files, objects
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.crash_points import install, remove
 from drift.errors import CheckpointError, FencedError, MissingExtraError, ParameterError
@@ -207,7 +207,7 @@ def test_the_commands_look_into_a_store(bucket):
     assert "news:0 17" in said("show", file)
     assert said("verify", file) == f"{file}: sound\n"
     said("adopt", bucket, "--topic", "news", "--offset", "3")
-    assert [h["offsets"] for _, h in adoption.newest(place(bucket))] == [[["news", 0, 3]]]
+    assert [h["offsets"] for _, h in files.newest(place(bucket))] == [[["news", 0, 3]]]
 
 
 def test_partitions_of_a_store_come_in_the_order_of_their_names(bucket):
@@ -215,7 +215,7 @@ def test_partitions_of_a_store_come_in_the_order_of_their_names(bucket):
     for key in (("b", 0), ("a", 1), ("a", 0)):
         epoch, _ = folder.claim(key)
         folder.save(key, epoch, LBP(2), {key: 1})
-    found = [partition.path.name for partition, _ in adoption.newest(place(bucket))]
+    found = [partition.path.name for partition, _ in files.newest(place(bucket))]
     assert found == ["a-0", "a-1", "b-0"]
     assert sorted(map(place, ["s3://b/2", "s3://b/1", "s3://a/3"])) == [
         *map(place, ["s3://a/3", "s3://b/1", "s3://b/2"])

@@ -15,6 +15,9 @@ from river import preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers import join as join_module
+from drift.consumers.checkpoints.file_format import id_of
+from drift.consumers.checkpoints.files import files_in
+from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
@@ -560,6 +563,60 @@ def test_a_checkpoint_with_a_shadow_is_refused_beside_a_threshold(tmp_path):
     worker.save()
     settle(one)
     assert one.answer({"a": 1.0})[0] is not None
+
+
+@pytest.mark.parametrize("learns_on", [False, True])
+def test_a_model_that_was_promoted_by_hand_answers(tmp_path, learns_on):
+    """Nothing was learnt between the two checkpoints."""
+    worker, source, one = start_replica(tmp_path)
+    taken = in_time(plain_logs())
+    worker.learner.shadow = Shadow(MIRA())
+    worker.take(taken[:40])
+    worker.save()
+    source.ends = dict.fromkeys(source.ends, 20)
+    settle(one)
+    before = encode(worker.learner.model), encode(worker.learner.shadow.model)
+    made = promote(files_in(worker.folder.folder(KEY)), None)
+    settle(one)
+    assert one.version["checkpoint"] == id_of(made) == "2-1"
+    served = one._serving.learner
+    assert (encode(served.model), encode(served.shadow.model)) == before[::-1]
+    if learns_on:
+        worker = Worker(worker.folder, None, worker.options)
+        source.ends = dict.fromkeys(source.ends, 40)
+        settle(one)
+        worker.take(taken[40:])
+        worker.save()
+        starts = one.starts
+        settle(one)
+        assert (one.starts, one.trouble, one.differs) == (starts, None, None)
+        assert same(one, worker)
+
+
+def test_a_shadow_that_begins_later_is_followed_and_takes_the_models_place_here_too(tmp_path):
+    worker, source, one = start_replica(tmp_path, model=LBP(1), promote=2.0)
+    taken = in_time(plain_logs())
+    source.ends = dict.fromkeys(source.ends, 10)
+    settle(one)
+    worker.take(taken[:20])
+    worker.save()
+    settle(one)
+    assert one.starts == 1
+    worker.learner.shadow = Shadow(LBP(60), worker.learner.offsets)
+    worker.take(taken[20:22])
+    worker.save()
+    source.ends = dict.fromkeys(source.ends, 11)
+    settle(one)
+    assert (one.starts, one._serving.learner.shadow.since) == (2, {("f", 0): 10, ("f", 1): 10})
+    source.ends = dict.fromkeys(source.ends, 40)
+    settle(one)
+    worker.take(taken[22:])
+    assert worker.learner.promotions
+    assert same(one, worker)
+    worker.save()
+    settle(one)
+    assert (one.starts, one.trouble, one.differs) == (2, None, None)
+    assert same(one, worker)
 
 
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):

@@ -234,7 +234,7 @@ def test_a_worker_that_claims_meanwhile_is_seen(folder, point):
 def test_a_kill_leaves_the_old_or_the_new_one(folder, point):
     keep = len(point) % 2 == 1
     killed.kill_at(point, killed.roll_back, str(folder.folder(TP)), keep)
-    done = point in {"checkpoint.renamed", "rollback.written"}
+    done = point in {"checkpoint.renamed", "rewrite.written"}
     new = (10, 30) if keep else (10, 10)
     assert state(folder)[:2] == (new if done else (30, 30))
     epoch, checkpoint = folder.claim(TP)

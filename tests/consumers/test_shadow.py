@@ -13,10 +13,10 @@ from river import base
 from drift.cli import app
 from drift.consumers import CheckpointFolder, Example, relearn
 from drift.consumers.answers import Answer
-from drift.consumers.checkpoints.adoption import newest
 from drift.consumers.checkpoints.agreement import agree
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
+from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.checkpoints.rollback import plan

@@ -6,7 +6,7 @@ from drift.consumers import CheckpointFolder, Example, JsonCodec, WorkerOptions,
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.warm import warm
-from drift.errors import CheckpointError, ParameterError
+from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN
@@ -129,6 +129,15 @@ def test_a_worker_that_began_meanwhile_is_not_overwritten(folder):
     with pytest.raises(CheckpointError, match="has checkpoint 1-1"):
         warm(LBP(9), folder, OPTIONS, slowly(), FIRST, codec=CODEC)
     assert folder.newest(KEY).offsets == {("t", 0): 1}
+
+
+def test_a_history_that_a_worker_may_not_have_seen_is_not_reported_as_learnt(folder):
+    crash_points.install("checkpoint.checked", lambda: folder._files(KEY).claim("a worker"))
+    try:
+        with pytest.raises(FencedError, match="a worker has the partition: drift checkpoint list"):
+            warm(LBP(9), folder, OPTIONS, history(), FIRST, codec=CODEC)
+    finally:
+        crash_points.remove("checkpoint.checked")
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,19 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.checkpoints.file_format import written_at
+from drift.consumers.checkpoints.file_format import (
+    Description,
+    describe,
+    load,
+    naming,
+    written_at,
+)
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, FencedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.retention import Retention
@@ -41,7 +47,10 @@ __all__ = [
     "PartitionObjects",
     "files_in",
     "network_file_system",
+    "newest",
+    "partitions",
     "private",
+    "stored",
 ]
 
 log = logging.getLogger("drift.consumers")
@@ -154,6 +163,22 @@ class PartitionFolder:
             if name := text.partition("\n")[0]:
                 return name
         return "another worker"
+
+    def look_again(self, epoch: int) -> None:
+        """Refuse to call a checkpoint the newest that is written, where others may not have it.
+
+        Who claims from now on continues from it; who did before may have loaded another one.
+
+        Raises
+        ------
+        FencedError
+            If somebody did before.
+        """
+        try:
+            self.owned(epoch)
+        except FencedError as problem:
+            more = "drift checkpoint list shows what is the newest"
+            raise FencedError(f"{problem}: {more}") from None
 
     def owned(self, epoch: int) -> Listing:
         """List the files if an epoch is the newest; else FencedError."""
@@ -318,6 +343,70 @@ class PartitionObjects(PartitionFolder):
 def files_in(path: AnyPath) -> PartitionFolder:
     """Return the files of a partition, in a folder or a store."""
     return PartitionObjects(path) if isinstance(path, ObjectPath) else PartitionFolder(path)
+
+
+def newest(
+    folder: AnyPath, warn: Callable[[str], None] = lambda _: None
+) -> Iterator[tuple[PartitionFolder, dict[str, Any]]]:
+    """Yield the headers of the newest checkpoints, in a folder of one partition or of several.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    warn
+        Called with a line for each checkpoint that is skipped, as it cannot be used.
+
+    Raises
+    ------
+    CheckpointError
+        At the end, if there are partitions of which no checkpoint can be used, or no partitions.
+    """
+    damaged = []
+    for partition in partitions(folder):
+        found = next(stored(partition, warn), None)
+        if found is None:
+            damaged.append(f"{partition.path}: no checkpoint can be used")
+        else:
+            yield partition, found.header
+    if damaged:
+        raise CheckpointError("; ".join(damaged))
+
+
+def partitions(folder: AnyPath) -> list[PartitionFolder]:
+    """Return the files of each model that has checkpoints in a folder, of one or of several.
+
+    Raises
+    ------
+    CheckpointError
+        If there is none.
+    """
+    folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    known = [files for files in map(files_in, [folder, *folders]) if files.listing().checkpoints]
+    if not known:
+        raise CheckpointError(f"{folder} has no checkpoint: give the folder of --checkpoints")
+    return known
+
+
+def stored(
+    partition: PartitionFolder, warn: Callable[[str], None] = lambda _: None
+) -> Iterator[Description]:
+    """Yield the checkpoints of a partition that are whole, the newest first.
+
+    Parameters
+    ----------
+    partition
+        Its files.
+    warn
+        Called with a line for each that is skipped, as it cannot be used.
+    """
+    for which in reversed(partition.listing().checkpoints):
+        file = partition.file(*which)
+        try:
+            with suppress(FileNotFoundError), naming(file):
+                yield describe(load(file))
+        except CheckpointError as problem:
+            warn(str(problem))
 
 
 @contextmanager

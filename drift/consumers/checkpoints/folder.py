@@ -27,7 +27,7 @@ from drift.consumers.checkpoints.checkpoint import (
 )
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
-from drift.consumers.checkpoints.journal import order_line
+from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.crash_points import reached
@@ -448,7 +448,10 @@ class CheckpointFolder:
             encoded = [encode() for encode in encodings]
             check_readable(encoded)
             data = to_bytes(whole, secret=self.secret, encoded=encoded)
-            line = order_line(checkpoint.id, previous, runs, digest=checkpoint.digest)
+            _, state = checkpoint.shadow or (None, None)
+            which = which_models(checkpoint.promotions, state)
+            digest = checkpoint.digest
+            line = order_line(checkpoint.id, previous, runs, digest=digest, models=which)
             files.append_order(epoch, sequence, line, before.orders)
             written = [*files.write(epoch, sequence, data).checkpoints, (epoch, sequence)]
             reached("checkpoint.recorded")

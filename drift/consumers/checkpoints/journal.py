@@ -9,41 +9,45 @@ model comes from, and what was learnt between the two::
         "places": [["orders", 0], ["frauds", 0]],
         "runs": [[[0, 1200], [1, 310]], [[1, 312]]],
         "digest": 3190462561,
+        "models": 2891043077,
     }
 
 A run says up to which offset each partition was learnt, by its number in `places`; within a run
 messages are in the order of their times (`drift.consumers.order.sort_key`). The digest is that of
-all that the model has learnt, as `drift.consumers.learner.Learner` has it. A line is written
-before its checkpoint: one whose checkpoint was never completed is no other's predecessor. One that
-has the model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what
-lies between. The files may be deleted, whole and oldest first; a folder of 256 MB deletes them
-itself. An object store has none.
+all that the model has learnt, as `drift.consumers.learner.Learner` has it; `which_models` has the
+number of the models, which is another one once a shadow begins or takes the model's place. A line
+is written before its checkpoint: one whose checkpoint was never completed is no other's
+predecessor. One that has the model of `previous` with the offsets of another, as ``"offsets_of"``
+says, has left out what lies between. The files may be deleted, whole and oldest first; a folder of
+256 MB deletes them itself. An object store has none.
 """
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.order import Run
 
-__all__ = ["order_line", "read_journal", "read_order"]
+__all__ = ["Journal", "order_line", "read_journal", "read_order", "which_models"]
 
 
-def order_line(
+def order_line(  # noqa: PLR0913
     checkpoint: str,
     previous: str | None,
     runs: Sequence[Run],
     *,
     offsets_of: str | None = None,
     digest: int | None = None,
+    models: int | None = None,
 ) -> bytes:
     r"""Return the line of a checkpoint.
 
@@ -63,7 +67,28 @@ def order_line(
         line["offsets_of"] = offsets_of
     if digest is not None:
         line["digest"] = digest
+    if models is not None:
+        line["models"] = models
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def which_models(promotions: Sequence[Mapping[str, Any]], shadow: Mapping[str, Any] | None) -> int:
+    """Return a number of what learns and answers: the same as long as no model changes its place.
+
+    Parameters
+    ----------
+    promotions
+        Those of the checkpoint.
+    shadow
+        `drift.consumers.shadow.Shadow.state` of its shadow; None for none.
+
+    Examples
+    --------
+    >>> which_models([], None) == which_models([{"number": 1}], None)
+    False
+    """
+    number = promotions[-1]["number"] if promotions else 0
+    return crc32(json.dumps([number, shadow and shadow["since"]]).encode())
 
 
 def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> list[Run]:
@@ -84,15 +109,32 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> li
         If lines are missing, the model does not come from that one, or it has left out what it was
         rolled back over.
     """
-    return read_journal(folder, checkpoint, since)[0]
+    return read_journal(folder, checkpoint, since).runs
 
 
-def read_journal(
-    folder: AnyPath, checkpoint: str, since: str | None = None
-) -> tuple[list[Run], int | None]:
-    """Return what `read_order` does, and the digest of all that was learnt, if it is known."""
+class Journal(NamedTuple):
+    """What a replica compares with its own.
+
+    Attributes
+    ----------
+    runs
+        In which order it was learnt.
+    digest
+        Of all that was learnt; None where it is not known.
+    models
+        As `which_models` has it; None where it is not known.
+    """
+
+    runs: list[Run]
+    digest: int | None
+    models: int | None
+
+
+def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> Journal:
+    """Return what `read_order` does, and what else the checkpoint's line has."""
     found: list[list[Run]] = []
     digest: int | None = None
+    models: int | None = None
     at: str | None = checkpoint
     lines = _lines(folder)
     while at != since:
@@ -110,11 +152,11 @@ def read_journal(
                 "learnt, so that no order gives it back"
             )
         if at == checkpoint:
-            digest = line.get("digest")
+            digest, models = line.get("digest"), line.get("models")
         places = [(topic, number) for topic, number in line["places"]]
         found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
         at = line["previous"]
-    return [run for runs in reversed(found) for run in runs], digest
+    return Journal([run for runs in reversed(found) for run in runs], digest, models)
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:

@@ -342,10 +342,15 @@ class ModelStore:
         expired = "select key from models group by key having max(time) < ?"
         with self._lock, saying_why(self.path):
             keys = self._db.execute(expired, [before]).fetchall()
+        # One of them may have come back, and been written, before it is deleted.
+        delete = (
+            "delete from models where key = ?1 and not exists "
+            "(select 1 from models where key = ?1 and time >= ?2)"
+        )
         for first in range(0, len(keys), self.at_once):
             with self._transaction() as db:
-                some = keys[first : first + self.at_once]
-                db.executemany("delete from models where key = ?", some)
+                some = [(key, before) for (key,) in keys[first : first + self.at_once]]
+                db.executemany(delete, some)
         return bool(keys)
 
     def is_deleted(self, key: str, time: int) -> bool:

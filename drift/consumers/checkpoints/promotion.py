@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.checkpoints.adoption import rewrite
 from drift.consumers.checkpoints.agreement import swapped
 from drift.consumers.checkpoints.checkpoint import split
+from drift.consumers.checkpoints.rewriting import rewrite
 from drift.consumers.shadow import Shadow, promotion
 from drift.errors import CheckpointError
 

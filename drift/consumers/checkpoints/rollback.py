@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import moment
-from drift.consumers.checkpoints.adoption import check_secret, stored
-from drift.consumers.checkpoints.file_format import Description, id_of, seal
-from drift.consumers.checkpoints.journal import order_line
+from drift.consumers.checkpoints.file_format import Description, id_of
+from drift.consumers.checkpoints.files import stored
+from drift.consumers.checkpoints.rewriting import check_secret, publish
 from drift.consumers.crash_points import reached
-from drift.errors import CheckpointError, FencedError, ParameterError
+from drift.errors import CheckpointError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -211,8 +211,6 @@ class Rollback:
                 "drift checkpoint list shows what is left"
             )
         header = back.header | {
-            "epoch": epoch,
-            "sequence": 1,
             "time": clock.time(),
             "restores": wanted,
         }
@@ -225,19 +223,8 @@ class Rollback:
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        line = order_line(f"{epoch}-1", id_of(back.header), [], offsets_of=offsets_of)
-        partition.append_order(epoch, 1, line)
-        partition.write(epoch, 1, seal(header, [payload], secret))
-        try:
-            # A worker that claims from now on continues from it; one that did before may not have.
-            partition.owned(epoch)
-        except FencedError as problem:
-            raise FencedError(
-                f"{problem}: drift checkpoint list shows what is the newest"
-            ) from None
-        reached("rollback.written")
-        partition.clean(epoch)
-        return f"{epoch}-1"
+        given = partition, epoch, header, [payload], secret
+        return id_of(publish(*given, previous=wanted, offsets_of=offsets_of))
 
 
 def _models(description: Description) -> bytes:

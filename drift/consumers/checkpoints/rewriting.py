@@ -1,0 +1,137 @@
+"""Rewrite a partition's newest checkpoint, by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.checkpoints.agreement import part
+from drift.consumers.checkpoints.file_format import (
+    Description,
+    check_signature,
+    id_of,
+    naming,
+    seal,
+)
+from drift.consumers.checkpoints.files import stored
+from drift.consumers.checkpoints.journal import order_line, which_models
+from drift.consumers.crash_points import reached
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from drift.consumers.checkpoints.files import PartitionFolder
+
+__all__ = ["check_secret", "publish", "rewrite"]
+
+
+def check_secret(partition: PartitionFolder, found: Description, secret: bytes | None) -> None:
+    """Refuse to rewrite a checkpoint without the key that it is signed with.
+
+    Parameters
+    ----------
+    partition
+        The files that it is of.
+    found
+        What is in it.
+    secret
+        The key that there is; None for none.
+
+    Raises
+    ------
+    CheckpointError
+        If it is signed with another one.
+    """
+    with naming(partition.file(found.header["epoch"], found.header["sequence"])):
+        if secret is None and found.signature is not None:
+            raise CheckpointError("it is signed: give the file of its key, --key-file")
+        check_signature(found, secret)
+
+
+def _reads(header: dict[str, Any]) -> list[Any]:
+    """Return what says which messages are learnt next, and how they are read."""
+    return [header["offsets"], part(header["configuration"], "codec"), header.get("skips", [])]
+
+
+def rewrite(
+    partition: PartitionFolder,
+    secret: bytes | None,
+    changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
+    by: str,
+) -> dict[str, Any]:
+    """Rewrite the newest checkpoint of a partition, changed; return its header.
+
+    A worker that has the partition is fenced, and loads the new checkpoint.
+
+    Parameters
+    ----------
+    partition
+        Its folder.
+    secret
+        What it is signed with, if it is.
+    changed
+        Returns header and payload of the new one.
+    by
+        Who claims it, for the worker that is fenced by it.
+
+    Raises
+    ------
+    FencedError, CheckpointError
+        As `publish` does; or if it is signed with another key.
+    """
+    epoch = partition.claim(by)
+    old = next(stored(partition), None)
+    if old is None:
+        raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
+    check_secret(partition, old, secret)
+    with naming(partition.file(old.header["epoch"], old.header["sequence"])):
+        header, payload = changed(old)
+    header.pop("restores", None)
+    # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
+    is_ordered = _reads(header) == _reads(old.header)
+    previous = id_of(old.header) if is_ordered else None
+    return publish(partition, epoch, header, payload, secret, previous=previous)
+
+
+def publish(  # noqa: PLR0913
+    partition: PartitionFolder,
+    epoch: int,
+    header: dict[str, Any],
+    payload: Sequence[bytes],
+    secret: bytes | None,
+    *,
+    previous: str | None,
+    offsets_of: str | None = None,
+) -> dict[str, Any]:
+    """Write the only checkpoint of a claim, such that the next worker has it; return its header.
+
+    Parameters
+    ----------
+    partition, secret
+        As of `rewrite`.
+    epoch
+        Number of the claim.
+    header, payload
+        Its contents, without epoch and sequence.
+    previous
+        The checkpoint that it is to follow in the order of learning; None for none.
+    offsets_of
+        As of `drift.consumers.checkpoints.journal.order_line`.
+
+    Raises
+    ------
+    FencedError
+        If a worker has claimed the model meanwhile, which may go on from the checkpoint before.
+    CheckpointError
+        If it cannot be written.
+    """
+    header = header | {"epoch": epoch, "sequence": 1}
+    if previous is not None:
+        models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
+        line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)
+        partition.append_order(epoch, 1, line)
+    partition.write(epoch, 1, seal(header, payload, secret))
+    partition.look_again(epoch)
+    reached("rewrite.written")
+    partition.clean(epoch)
+    return header
