@@ -182,7 +182,7 @@ class Learner:
     clocks : dict
         Time by topic and partition; see `drift.consumers.order`.
     runs : Runs
-        In which order messages were taken since the last checkpoint.
+        In which order messages were taken since the last checkpoint, and which were left out.
     shadow : Shadow or None
         A second model that learns and predicts the same, and sends nothing.
     promotions : list
@@ -344,6 +344,8 @@ class Learner:
         self.offsets[place] = offset + 1
         self.clocks[place] = clock
         self.runs.note(sort_key(clock.time, place, self.options.labels), place, offset)
+        if why is not None:
+            self.runs.skips[message.position] = why
         self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += self.trial is None
         reached("message.taken")
