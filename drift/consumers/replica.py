@@ -457,6 +457,7 @@ class Replica:
     def _start(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""
         learner = learner_of(None, self.codec, self.options)
+        learner.sends = False
         learner.restore(checkpoint)
         if learner.shadow is not None:
             kind = type(learner.shadow.model).__name__

@@ -619,6 +619,14 @@ def test_a_shadow_that_begins_later_is_followed_and_takes_the_models_place_here_
     assert same(one, worker)
 
 
+def test_a_replica_does_not_say_that_it_sends_a_dead_letter(tmp_path, caplog):
+    given_logs = {("f", 0): [Message(Position("f", 0, 0), None, b"{", (), 1)]}
+    _, _, one = start_replica(tmp_path, given_logs)
+    settle(one)
+    [line] = [line for line in caplog.messages if line.startswith("f:0:0")]
+    assert line.startswith("f:0:0 is left out, as by the worker: value is no JSON")
+
+
 def test_a_message_that_its_worker_has_left_out_is_left_out_here(tmp_path):
     worker, source, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
