@@ -182,7 +182,7 @@ class Learner:
     clocks : dict
         Time by topic and partition; see `drift.consumers.order`.
     runs : Runs
-        In which order messages were taken since the last checkpoint.
+        In which order messages were taken since the last checkpoint, and which were left out.
     shadow : Shadow or None
         A second model that learns and predicts the same, and sends nothing.
     promotions : list
@@ -194,6 +194,8 @@ class Learner:
     trial : list or None
         Of a group that has learnt nothing: the messages so far that cannot be learnt, and why. They
         become dead letters, and there is something to save, once one can be. None from then on.
+    sends : bool
+        Whether what is to be sent is sent, for the log: a replica sends nothing.
     digest : int
         Of every eighth example that was learnt, and what the model predicted of it: models with
         another digest differ, though they learnt the same messages.
@@ -235,6 +237,7 @@ class Learner:
         self.digest = 0
         self.skips: dict[Position, str] = {}
         self.trial: list[tuple[Message, Exception]] | None = None
+        self.sends = True
         self._kinds: set[type] = set()  # of labels
         self._jump = 1000 * options.max_jump
         self._trouble = OncePerMinute()
@@ -344,6 +347,8 @@ class Learner:
         self.offsets[place] = offset + 1
         self.clocks[place] = clock
         self.runs.note(sort_key(clock.time, place, self.options.labels), place, offset)
+        if why is not None:
+            self.runs.skips[message.position] = why
         self.leader_epochs[place] = message.leader_epoch
         self.since_checkpoint += self.trial is None
         reached("message.taken")
@@ -648,7 +653,9 @@ class Learner:
             return []
         self.metrics.dead_letters += 1
         level, what = logging.WARNING, f"goes to {self.options.dead_letters}"
-        if self.options.dead_letters is None:
+        if not self.sends:
+            what = "is left out, as by the worker"
+        elif self.options.dead_letters is None:
             level, what = logging.ERROR, "is left out, without a topic for it"
         kind = type(error), getattr(error, "field", "").partition("[")[0]
         self._say(level, kind, f"{message.position} {what}: {error}")

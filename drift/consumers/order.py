@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from drift.consumers.records import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from drift.consumers.records import Message
+    from drift.consumers.records import Message, Position
 
-__all__ = ["Clock", "Order", "Run", "Runs", "sort_key"]
+__all__ = ["Clock", "LearntRuns", "Order", "Run", "Runs", "sort_key"]
 
 #: How far each partition was when the order next fell back in time; those that moved.
 Run: TypeAlias = dict[TopicPartition, int]
@@ -220,6 +220,16 @@ class Order:
         put(self._heads, (sort_key(clock.time, place, self._labels), place))
 
 
+class LearntRuns(list[Run]):
+    """Runs, and why messages among them were left out, by their positions."""
+
+    def __init__(
+        self, runs: Iterable[Run] = (), skips: Mapping[Position, str] | None = None
+    ) -> None:
+        super().__init__(runs)
+        self.skips = dict(skips or {})
+
+
 class Runs:
     """Where the order in which records are taken falls back in time.
 
@@ -239,6 +249,7 @@ class Runs:
         self._runs: list[Run] = []
         self._run: Run = {}
         self._last: tuple[int, bool, str, int] = (-1, False, "", -1)
+        self.skips: dict[Position, str] = {}  # messages that were left out, and why
 
     def note(self, key: tuple[int, bool, str, int], place: TopicPartition, offset: int) -> None:
         """Note that a record was taken."""
@@ -252,8 +263,9 @@ class Runs:
         """Return these runs, and then others."""
         both = Runs()
         both._runs, both._run, both._last = self.all() + other._runs, other._run, other._last
+        both.skips = self.skips | other.skips
         return both
 
-    def all(self) -> list[Run]:
+    def all(self) -> LearntRuns:
         """Return the runs, the last one as far as it is."""
-        return [*self._runs, self._run] if self._run else self._runs
+        return LearntRuns([*self._runs, self._run] if self._run else self._runs, self.skips)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import learner_of
 from drift.consumers.options import refuse_keyed, refuse_shadow
-from drift.consumers.order import Clock, sort_key
+from drift.consumers.order import Clock, LearntRuns, sort_key
 from drift.consumers.shadow import Shadow
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def relearn(  # noqa: PLR0913
     logs
         The messages by topic and partition, from the worker's first offsets on.
     runs
-        In which order they were learnt, as `drift.consumers.checkpoints.journal.read_order` has it.
+        In which order they were learnt, and which were left out, as
+        `drift.consumers.checkpoints.journal.read_order` has it.
     options
         The worker's.
     codec
@@ -111,5 +112,7 @@ def relearn(  # noqa: PLR0913
         refuse_shadow(options)
     learner = learner_of(model, codec, options)
     learner.shadow = None if shadow is None else Shadow(shadow)
+    if isinstance(runs, LearntRuns):
+        learner.skips = dict(runs.skips)
     sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
     return learner, sent

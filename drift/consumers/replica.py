@@ -418,9 +418,10 @@ class Replica:
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
             return False
         ends = {place: end for run in runs for place, end in run.items()}
-        # A partition was added; or a shadow has begun or was promoted, by hand or on its own: maybe
-        # here, too, at the same message, but before or after this look.
-        if ends.keys() - course.ends.keys() or models != course.models():
+        # A partition was added; a message was left out; or a shadow has begun or was promoted, by
+        # hand or on its own: maybe here, too, at the same message, but before or after this look.
+        left_out = runs.skips.keys() - course.learner.runs.skips.keys()
+        if ends.keys() - course.ends.keys() or left_out or models != course.models():
             return False
         left, now = course.taken.match(runs), time.monotonic()
         if left is None:
@@ -456,6 +457,7 @@ class Replica:
     def _start(self, checkpoint: Checkpoint) -> None:
         """Learn what comes after a checkpoint."""
         learner = learner_of(None, self.codec, self.options)
+        learner.sends = False
         learner.restore(checkpoint)
         if learner.shadow is not None:
             kind = type(learner.shadow.model).__name__

@@ -17,6 +17,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
+from drift.consumers.relearning import relearn
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, FencedError, UnavailableError
 from drift.models import LBP
@@ -180,9 +181,14 @@ def test_a_message_that_ends_the_process_three_times_is_left_out(broker, tmp_pat
     close(one)
     newest = CheckpointFolder(tmp_path).newest(KEY)
     assert encode(newest.model) == encode(loop([n for n in range(20) if n != 7]))
+    log = [Message(message(n), None, value(n)) for n in range(20)]
+    order = read_order(tmp_path / "t-all", newest.id)
+    again, sent = relearn(LBP(budget=5), {("t", 0): log}, order, one.options)
+    assert encode(again.model) == encode(newest.model)
+    [relearnt] = (out for out in sent if out.topic == "dead")
     [letter] = everything(broker, "dead")
-    headers = dict(letter.headers())
-    assert headers["drift.error"] == b"message has ended the worker 3 times"
+    for headers in (dict(letter.headers()), dict(relearnt.headers)):
+        assert headers["drift.error"] == b"message has ended the worker 3 times"
     assert headers["drift.offset"] == b"7"
     command = f"drift checkpoint skip {tmp_path / 't-all'} t:0:7"
     ends = f"t:0:7 ends the worker: MemoryError('one message'). {command} leaves it out"
@@ -299,6 +305,7 @@ def test_an_operator_leaves_a_message_out(tmp_path):
     one.restore(found)
     letters = [one.take(Message(message(n), None, value(n))) for n in range(3, 9)]
     assert [len(of) for of in letters] == [0, 0, 1, 0, 0, 0]
+    assert one.runs.all().skips == {message(5): "was left out by drift checkpoint skip"}
     headers = dict(letters[2][0].headers)
     assert headers["drift.error"] == b"message was left out by drift checkpoint skip"
     assert encode(one.model) == encode(loop([3, 4, 6, 7, 8]))

@@ -20,6 +20,7 @@ from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
 from drift.consumers.checkpoints import files
+from drift.consumers.checkpoints import folder as folder_module
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes
 from drift.consumers.checkpoints.file_format import load, naming
 from drift.consumers.checkpoints.files import PartitionFolder
@@ -381,6 +382,16 @@ def test_what_was_saved_just_before_a_claim_counts(folder):
     save(folder, old, 10)
     with at("claim.checked", lambda: save(folder, old, 20)):
         assert folder.claim(TP).checkpoint.offsets == {TP: 20}
+
+
+def test_a_claim_reads_the_checkpoint_once_where_nothing_came_between(folder, monkeypatch):
+    epoch, _ = folder.claim(TP)
+    save(folder, epoch, 10)
+    read = []
+    load = folder_module.load
+    monkeypatch.setattr(folder_module, "load", lambda file: (read.append(file), load(file))[1])
+    assert folder.claim(TP).checkpoint.offsets == {TP: 10}
+    assert len(read) == 1
 
 
 def test_who_is_fenced_is_told_by_whom(root):

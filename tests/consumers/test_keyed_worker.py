@@ -412,6 +412,7 @@ def test_a_partition_that_is_added_is_learnt_from_its_first_message(topics, tmp_
 def test_how_many_partitions_a_topic_had_at_first_is_noted_once(tmp_path):
     folder = CheckpointFolder(tmp_path)
     assert [folder.first_partitions("t", n) for n in (2, 5)] == [2, 2]
+    assert (tmp_path / "t-partitions").stat().st_mode & 0o777 == 0o600
     epoch, _ = folder.claim(("t", 3))
     folder.save(("t", 3), epoch, LBP(2), {("t", 3): 1})
     (tmp_path / "t-partitions").unlink()

@@ -350,7 +350,9 @@ def test_runs_of_a_checkpoint_that_failed_come_before_those_since():
     for runs, stamps in ((first, (5, 3, 4)), (since, (7, 6))):
         for offset, stamp in enumerate(stamps, 3 * (runs is since)):
             runs.note(sort_key(stamp, ("f", 0), None), ("f", 0), offset)
+    first.skips[Position("f", 0, 1)] = since.skips[Position("f", 0, 4)] = "died"
     both = first + since
+    assert both.all().skips == {Position("f", 0, 1): "died", Position("f", 0, 4): "died"}
     assert both.all() == [{("f", 0): 1}, {("f", 0): 3}, {("f", 0): 4}, {("f", 0): 5}]
     both.note(sort_key(6, ("f", 0), None), ("f", 0), 5)
     assert both.all()[3:] == [{("f", 0): 6}]

@@ -619,6 +619,37 @@ def test_a_shadow_that_begins_later_is_followed_and_takes_the_models_place_here_
     assert same(one, worker)
 
 
+def test_a_replica_does_not_say_that_it_sends_a_dead_letter(tmp_path, caplog):
+    given_logs = {("f", 0): [Message(Position("f", 0, 0), None, b"{", (), 1)]}
+    _, _, one = start_replica(tmp_path, given_logs)
+    settle(one)
+    [line] = [line for line in caplog.messages if line.startswith("f:0:0")]
+    assert line.startswith("f:0:0 is left out, as by the worker: value is no JSON")
+
+
+def test_a_message_that_its_worker_has_left_out_is_left_out_here(tmp_path):
+    worker, source, one = start_replica(tmp_path)
+    taken = in_time(plain_logs())
+    source.ends = dict.fromkeys(source.ends, 20)
+    settle(one)
+    poison = taken[24].position  # of which the digest knows nothing, as of most
+    worker.learner.skips[poison] = "has ended the worker 3 times"
+    worker.take(taken[:40])
+    worker.save()
+    settle(one)
+    assert (one.starts, one.trouble, one.differs) == (2, None, None)
+    assert same(one, worker)
+    assert worker.learner.metrics.examples == 39
+    for upto, last in ((30, 60), (40, 80)):
+        source.ends = dict.fromkeys(source.ends, upto)
+        settle(one)
+        worker.take(taken[:last])
+        worker.save()
+        settle(one)
+    assert one.starts == 2  # what was left out before is known
+    assert same(one, worker)
+
+
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):
     worker, _, one = start_replica(tmp_path)
     settle(one)

@@ -26,7 +26,7 @@ from drift.consumers.checkpoints.checkpoint import (
     to_bytes,
 )
 from drift.consumers.checkpoints.file_format import load, naming
-from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in
+from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
@@ -68,6 +68,14 @@ class Claim(NamedTuple):
 
     epoch: int
     checkpoint: Checkpoint | None
+
+
+class _Found(NamedTuple):
+    """The newest checkpoint, a line for each damaged one after it, and all that were there."""
+
+    checkpoint: Checkpoint | None
+    damages: list[str]
+    there: list[tuple[int, int]]
 
 
 class CheckpointFolder:
@@ -195,12 +203,15 @@ class CheckpointFolder:
         ConfigurationError
             If it was written under another configuration.
         """
-        checkpoint, damages = self._look(claim_id, identity)
-        for damage in damages:
+        return self._told(self._look(claim_id, identity))
+
+    def _told(self, found: _Found) -> Checkpoint | None:
+        """Say which checkpoints are damaged; return the one that is not."""
+        for damage in found.damages:
             _LOG.error(damage)
             if self.warn is not None:
                 self.warn(damage)
-        return checkpoint
+        return found.checkpoint
 
     def newest_id(self, claim_id: ClaimId) -> str | None:
         """Return the id of a claim's newest file without reading it, or None.
@@ -213,20 +224,18 @@ class CheckpointFolder:
         checkpoints = self._files(claim_id).listing().checkpoints
         return "{}-{}".format(*checkpoints[-1]) if checkpoints else None
 
-    def _look(
-        self, claim_id: ClaimId, identity: Mapping[str, str] | None
-    ) -> tuple[Checkpoint | None, list[str]]:
+    def _look(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
         for _ in range(ATTEMPTS):
             checkpoints = self._files(claim_id).listing().checkpoints
             if not checkpoints:
                 self._refuse_parts(claim_id)
-                return None, []
+                return _Found(None, [], checkpoints)
             try:
                 checkpoint, damages = self._newest(claim_id, checkpoints)
             except FileNotFoundError:  # another process has just thrown it away for newer ones
                 continue
             self.check_identity(claim_id, checkpoint.identity, identity or {})
-            return checkpoint, damages
+            return _Found(checkpoint, damages, checkpoints)
         raise CheckpointError(f"{self.folder(claim_id)}: checkpoints vanish while they are read")
 
     def _refuse_parts(self, claim_id: ClaimId) -> None:
@@ -272,7 +281,8 @@ class CheckpointFolder:
             return int(file.read_bytes())
         first = max(self._parts(topic), default=count - 1) + 1
         try:
-            cast("Path", file).write_bytes(b"%d\n" % first)
+            with open(cast("Path", file), "wb", opener=private) as noted:
+                noted.write(b"%d\n" % first)
         except OSError as problem:
             raise CheckpointError(f"{file}: cannot be written: {problem.strerror}") from problem
         return first
@@ -358,11 +368,13 @@ class CheckpointFolder:
             As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
         """
         files = self._files(claim_id)
-        self._look(claim_id, identity)
+        found = self._look(claim_id, identity)
         reached("claim.checked")
         epoch = files.claim(self.owner)
         reached("claim.created")
-        checkpoint = self.newest(claim_id, identity)
+        if files.listing().checkpoints != found.there:  # one was written, or removed, meanwhile
+            found = self._look(claim_id, identity)
+        checkpoint = self._told(found)
         reached("claim.loaded")
         files.clean(epoch)
         reached("claim.cleaned")

@@ -18,8 +18,10 @@ all that the model has learnt, as `drift.consumers.learner.Learner` has it; `whi
 number of the models, which is another one once a shadow begins or takes the model's place. A line
 is written before its checkpoint: one whose checkpoint was never completed is no other's
 predecessor. One that has the model of `previous` with the offsets of another, as ``"offsets_of"``
-says, has left out what lies between. The files may be deleted, whole and oldest first; a folder of
-256 MB deletes them itself. An object store has none.
+says, has left out what lies between. Single messages that were left out, as they had ended the
+worker or by `drift checkpoint skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. The files
+may be deleted, whole and oldest first; a folder of 256 MB deletes them itself. An object store has
+none.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
+from drift.consumers.order import LearntRuns
+from drift.consumers.records import Position
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -69,6 +73,8 @@ def order_line(  # noqa: PLR0913
         line["digest"] = digest
     if models is not None:
         line["models"] = models
+    if isinstance(runs, LearntRuns) and runs.skips:
+        line["skips"] = [[*position, why] for position, why in runs.skips.items()]
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
@@ -91,8 +97,8 @@ def which_models(promotions: Sequence[Mapping[str, Any]], shadow: Mapping[str, A
     return crc32(json.dumps([number, shadow and shadow["since"]]).encode())
 
 
-def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> list[Run]:
-    """Return the order of all that a checkpoint's model has learnt.
+def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> LearntRuns:
+    """Return the order of all that a checkpoint's model has learnt, and which messages it has not.
 
     Parameters
     ----------
@@ -118,14 +124,14 @@ class Journal(NamedTuple):
     Attributes
     ----------
     runs
-        In which order it was learnt.
+        In which order it was learnt, and which messages were left out.
     digest
         Of all that was learnt; None where it is not known.
     models
         As `which_models` has it; None where it is not known.
     """
 
-    runs: list[Run]
+    runs: LearntRuns
     digest: int | None
     models: int | None
 
@@ -133,6 +139,7 @@ class Journal(NamedTuple):
 def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> Journal:
     """Return what `read_order` does, and what else the checkpoint's line has."""
     found: list[list[Run]] = []
+    skips: dict[Position, str] = {}
     digest: int | None = None
     models: int | None = None
     at: str | None = checkpoint
@@ -155,8 +162,10 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
             digest, models = line.get("digest"), line.get("models")
         places = [(topic, number) for topic, number in line["places"]]
         found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
+        skips |= {Position(*position): why for *position, why in line.get("skips", ())}
         at = line["previous"]
-    return Journal([run for runs in reversed(found) for run in runs], digest, models)
+    runs = LearntRuns((run for runs in reversed(found) for run in runs), skips)
+    return Journal(runs, digest, models)
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
