@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST",
+    "as_json",
     "check_kind",
     "diagnosis",
     "found_at",
@@ -43,6 +44,7 @@ __all__ = [
     "quoted",
     "refuse_repeated",
     "stated",
+    "text_of",
 ]
 
 _NO_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[^"\[\]{}]+', re.DOTALL)
@@ -102,7 +104,43 @@ def _loads(value: bytes) -> Any:
 
 
 def _dumps(tree: Any) -> bytes:
-    return _ENCODER.encode(tree).encode()
+    """Write JSON with Python's library as orjson does."""
+    try:
+        return _ENCODER.encode(tree).encode()
+    except ValueError:  # NaN or Infinity
+        return _ENCODER.encode(_known(tree)).encode()
+
+
+_, _write = library()
+
+
+def as_json(body: dict[str, Any]) -> bytes:
+    """Return an answer as JSON, whatever it holds.
+
+    numpy's values become Python's, NaN and Infinity null, what else JSON does not know its text.
+
+    >>> import numpy as np
+    >>> as_json({"predicted": np.bool_(True), "score": {np.int64(3): np.float32(0.5)}})
+    b'{"predicted":true,"score":{"3":0.5}}'
+    """
+    try:
+        return _write(body)
+    except (TypeError, ValueError):
+        return json.dumps(_known(body), separators=(",", ":")).encode()
+
+
+def _known(value: Any) -> Any:
+    """Return a value in the types that JSON has."""
+    if isinstance(value, dict):
+        return {text_of(name): _known(part) for name, part in value.items()}
+    if getattr(value, "ndim", 0):  # an array
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_known(part) for part in value]
+    value = plain(value)
+    if is_not_finite(value):
+        return None
+    return value if type(value) in _PLAIN or type(value) is int else str(value)
 
 
 def diagnosis(value: bytes, problem: ValueError) -> str:
@@ -207,17 +245,28 @@ def plain(value: Any) -> Any:
     """
     if type(value) in _PLAIN:
         return value
-    if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
-        # The item of a moment or a span in nanoseconds is an integer.
-        value = value if getattr(value.dtype, "kind", None) in {"m", "M"} else value.item()
-    elif type(value) is not int and isinstance(value, Decimal | Real):
-        value = number(value)
+    if type(value) is not int:
+        if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
+            # The item of a moment or a span in nanoseconds is an integer.
+            value = value if getattr(value.dtype, "kind", None) in {"m", "M"} else value.item()
+        elif isinstance(value, Decimal | Real):
+            value = number(value)
     if type(value) is int and not -(2**63) <= value < 2**64:
         try:
             return float(value)
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     return value
+
+
+def text_of(label: Any) -> str:
+    """Return a label as a prediction names it in its probabilities.
+
+    >>> text_of(True), text_of(1), text_of("spam")
+    ('true', '1', 'spam')
+    """
+    label = plain(label)
+    return "true" if label is True else "false" if label is False else str(label)
 
 
 # --- values, in the words of JSON -----------------------------------------------------------------

@@ -199,7 +199,7 @@ class LateLearner(Learner):
         chances = self.join.classes.pack(answer.chances)
         early = self.join.features(
             example.id,
-            Waiting(place, offset, time, plain(answer.predicted), *kept, chances, shadowed),
+            Waiting(place, offset, time, answer.predicted, *kept, chances, shadowed),
         )
         if early is not None:
             given = example.features, early.label, early.weight, answer, 0.0
