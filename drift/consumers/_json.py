@@ -297,10 +297,14 @@ def found_at(tree: Any, path: str | None) -> Any:
 
 
 def put_at(tree: dict[str, Any], path: str | None, value: Any) -> None:
-    """Set what is at a path of names between dots."""
+    """Set what is at a path of names between dots; refuse it within what is no object."""
     *names, last = (path or "").split(".")
     for name in names:
         tree = tree.setdefault(name, {})
+        if type(tree) is not dict:
+            raise MessageError(
+                f"features[{quoted(name)}]", f"is where {path} is: rename or drop it"
+            )
     if path is None:
         tree |= value
     elif type(value) is dict:

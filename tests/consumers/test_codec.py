@@ -598,6 +598,28 @@ def test_what_has_no_place_is_not_encoded(make):
         make(label="y").encode(Example({}, id="a7"))
 
 
+@pytest.mark.parametrize(
+    ("options", "name", "message"),
+    [
+        ({"label": "y"}, "y", r"features\['y'\] is where a message has its label"),
+        ({"label": "y", "id": "who.id"}, "who.id", r"features\['who.id'\] .* its id"),
+        ({"label": "y", "weight": "w"}, "w", r"features\['w'\] .* its weight"),
+        ({"label": "y", "timestamp": "t"}, "t", r"features\['t'\] .* its timestamp"),
+        ({"label": "y", "key": "header:k"}, "header:k", r"features\['header:k'\] .* its key"),
+        ({"features": "x", "label": "x.y"}, "y", r"features\['y'\] .* its label"),
+        ({"label": "y.is"}, "y", r"features\['y'\] is where y.is is: rename or drop it"),
+        ({"features": "x", "label": "x.y.z"}, "y", r"features\['y'\] is where x.y.z is"),
+    ],
+)
+def test_a_feature_that_would_be_read_as_something_else_is_refused(make, options, name, message):
+    made = make(**options)
+    for value in (1.0, 1, True):
+        with pytest.raises(MessageError, match=message):
+            made.encode(Example({name: value, "a": 2.0}, False))
+    other = Example({f"{name}s": 1.0, "a": 2.0}, False)
+    assert made.decode(made.encode(other)) == other
+
+
 def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():
     codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", classes=[True, False])
     value = b'{"payload": {"id": 7, "fraud": true, "sum": "much"}, "w": 2}'
