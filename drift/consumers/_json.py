@@ -286,14 +286,19 @@ def kind_of(value: Any) -> str:
 def found_at(tree: Any, path: str | None) -> Any:
     """Return what is at a path of names between dots; None where there is nothing, or no path.
 
-    >>> found_at({"a": {"b": 1}, "a.c": 2}, "a.b"), found_at({"a": {"b": 1}, "a.c": 2}, "a.c")
-    (1, 2)
+    >>> tree = {"a": {"b": 1}, "a.c": 2, "a.d": {"e": 3}}
+    >>> [found_at(tree, path) for path in ("a.b", "a.c", "a.d.e", "a.e")]
+    [1, 2, 3, None]
     """
     if path is None or path in tree:
         return tree.get(path)
-    name, _, rest = path.partition(".")
-    inner = tree.get(name)
-    return found_at(inner, rest) if rest and type(inner) is dict else None
+    dot = path.find(".")
+    while dot >= 0:
+        inner = tree.get(path[:dot])
+        if type(inner) is dict and (found := found_at(inner, path[dot + 1 :])) is not None:
+            return found
+        dot = path.find(".", dot + 1)
+    return None
 
 
 def put_at(tree: dict[str, Any], path: str | None, value: Any) -> None:

@@ -620,6 +620,12 @@ def test_a_feature_that_would_be_read_as_something_else_is_refused(make, options
     assert made.decode(made.encode(other)) == other
 
 
+def test_a_path_goes_through_names_that_have_dots(make):
+    made = make(label="a.b.c", id="d.e.f.g", drop=["a.b.x"])
+    value = b'{"a.b": {"c": true, "x": 5}, "a": {"z": 1}, "d": {"e.f": {"g": 7, "h": 2}}}'
+    assert made.decode(value) == Example({"a.z": 1, "d.e.f.h": 2}, True, 7)
+
+
 def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():
     codec = JsonCodec(label="payload.fraud", id="payload.id", weight="w", classes=[True, False])
     value = b'{"payload": {"id": 7, "fraud": true, "sum": "much"}, "w": 2}'
