@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from drift.consumers.answers import Answer, text_of
+from drift.consumers._json import text_of
+from drift.consumers.answers import Answer
 from drift.consumers.measures import Measures
 
 if TYPE_CHECKING:

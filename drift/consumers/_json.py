@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST",
+    "as_json",
     "check_kind",
     "diagnosis",
     "found_at",
@@ -43,6 +44,7 @@ __all__ = [
     "quoted",
     "refuse_repeated",
     "stated",
+    "text_of",
 ]
 
 _NO_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[^"\[\]{}]+', re.DOTALL)
@@ -102,7 +104,43 @@ def _loads(value: bytes) -> Any:
 
 
 def _dumps(tree: Any) -> bytes:
-    return _ENCODER.encode(tree).encode()
+    """Write JSON with Python's library as orjson does."""
+    try:
+        return _ENCODER.encode(tree).encode()
+    except ValueError:  # NaN or Infinity
+        return _ENCODER.encode(_known(tree)).encode()
+
+
+_, _write = library()
+
+
+def as_json(body: dict[str, Any]) -> bytes:
+    """Return an answer as JSON, whatever it holds.
+
+    numpy's values become Python's, NaN and Infinity null, what else JSON does not know its text.
+
+    >>> import numpy as np
+    >>> as_json({"predicted": np.bool_(True), "score": {np.int64(3): np.float32(0.5)}})
+    b'{"predicted":true,"score":{"3":0.5}}'
+    """
+    try:
+        return _write(body)
+    except (TypeError, ValueError):
+        return json.dumps(_known(body), separators=(",", ":")).encode()
+
+
+def _known(value: Any) -> Any:
+    """Return a value in the types that JSON has."""
+    if isinstance(value, dict):
+        return {text_of(name): _known(part) for name, part in value.items()}
+    if getattr(value, "ndim", 0):  # an array
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_known(part) for part in value]
+    value = plain(value)
+    if is_not_finite(value):
+        return None
+    return value if type(value) in _PLAIN or type(value) is int else str(value)
 
 
 def diagnosis(value: bytes, problem: ValueError) -> str:
@@ -207,17 +245,28 @@ def plain(value: Any) -> Any:
     """
     if type(value) in _PLAIN:
         return value
-    if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
-        # The item of a moment or a span in nanoseconds is an integer.
-        value = value if getattr(value.dtype, "kind", None) in {"m", "M"} else value.item()
-    elif type(value) is not int and isinstance(value, Decimal | Real):
-        value = number(value)
+    if type(value) is not int:
+        if hasattr(value, "dtype") and not getattr(value, "ndim", 0):
+            # The item of a moment or a span in nanoseconds is an integer.
+            value = value if getattr(value.dtype, "kind", None) in {"m", "M"} else value.item()
+        elif isinstance(value, Decimal | Real):
+            value = number(value)
     if type(value) is int and not -(2**63) <= value < 2**64:
         try:
             return float(value)
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     return value
+
+
+def text_of(label: Any) -> str:
+    """Return a label as a prediction names it in its probabilities.
+
+    >>> text_of(True), text_of(1), text_of("spam")
+    ('true', '1', 'spam')
+    """
+    label = plain(label)
+    return "true" if label is True else "false" if label is False else str(label)
 
 
 # --- values, in the words of JSON -----------------------------------------------------------------
@@ -237,21 +286,30 @@ def kind_of(value: Any) -> str:
 def found_at(tree: Any, path: str | None) -> Any:
     """Return what is at a path of names between dots; None where there is nothing, or no path.
 
-    >>> found_at({"a": {"b": 1}, "a.c": 2}, "a.b"), found_at({"a": {"b": 1}, "a.c": 2}, "a.c")
-    (1, 2)
+    >>> tree = {"a": {"b": 1}, "a.c": 2, "a.d": {"e": 3}}
+    >>> [found_at(tree, path) for path in ("a.b", "a.c", "a.d.e", "a.e")]
+    [1, 2, 3, None]
     """
     if path is None or path in tree:
         return tree.get(path)
-    name, _, rest = path.partition(".")
-    inner = tree.get(name)
-    return found_at(inner, rest) if rest and type(inner) is dict else None
+    dot = path.find(".")
+    while dot >= 0:
+        inner = tree.get(path[:dot])
+        if type(inner) is dict and (found := found_at(inner, path[dot + 1 :])) is not None:
+            return found
+        dot = path.find(".", dot + 1)
+    return None
 
 
 def put_at(tree: dict[str, Any], path: str | None, value: Any) -> None:
-    """Set what is at a path of names between dots."""
+    """Set what is at a path of names between dots; refuse it within what is no object."""
     *names, last = (path or "").split(".")
     for name in names:
         tree = tree.setdefault(name, {})
+        if type(tree) is not dict:
+            raise MessageError(
+                f"features[{quoted(name)}]", f"is where {path} is: rename or drop it"
+            )
     if path is None:
         tree |= value
     elif type(value) is dict:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from heapq import nlargest
+from operator import itemgetter
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers._json import plain
+from drift._late import ticket_for
+from drift.consumers._json import plain, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
-    from drift.types import Label
+    from drift.types import Features, Label
 
-__all__ = ["UNSEEN", "Answer", "Classes", "text_of"]
+__all__ = ["UNSEEN", "Answer", "Classes", "answer_of", "by_text", "largest"]
 
 #: Classes whose probabilities are kept: four bytes each, of every example that waits.
 _MOST = 32
@@ -35,13 +38,51 @@ class Answer(NamedTuple):
     ticket: Hashable = True
 
 
-def text_of(label: Label) -> str:
-    """Return a label as a prediction names it in its probabilities.
+def answer_of(
+    model: Any, features: Features, *, ticket: Hashable = True
+) -> tuple[Any, Any, dict[Any, float] | None]:
+    """Return label, score and probabilities; None for what a model does not know.
 
-    >>> text_of(True), text_of(1), text_of("spam")
-    ('true', '1', 'spam')
+    `ticket` is that of `drift.models.Tracker.answer_one`; without, the model stays as it was.
     """
-    return "true" if label is True else "false" if label is False else str(label)
+    at_once = getattr(model, "answer_one", None)
+    if at_once is not None:
+        return at_once(features, ticket=ticket)  # type: ignore[no-any-return]
+    more = ticket_for(model, ticket)
+    predicted = model.predict_one(features, **more)
+    score = getattr(model, "decision_function_one", lambda _: None)(features)
+    try:
+        chances = model.predict_proba_one(features, **more)
+    except NotImplementedError:  # as River has it for those that know none
+        chances = None
+    return predicted, score, chances
+
+
+def by_text(
+    chances: Mapping[Any, float] | None, most: int | None = None
+) -> dict[str, float] | None:
+    """Return probabilities as JSON has them, by the text of the label; the largest `most`.
+
+    Labels of one text, as 1 and "1", share an entry.
+
+    >>> by_text({1: 0.25, "1": 0.5, "no": 0.25}, most=1)
+    {'1': 0.75}
+    """
+    if chances is None:
+        return None
+    named: dict[str, float] = {text_of(label): share for label, share in chances.items()}
+    if len(named) < len(chances):
+        named = dict.fromkeys(named, 0.0)
+        for label, share in chances.items():
+            named[text_of(label)] += share
+    return named if most is None else largest(named, most)
+
+
+def largest(values: Any, most: int) -> Any:
+    """Return the largest values of a dict; anything else as it is."""
+    if isinstance(values, dict) and len(values) > most:
+        return dict(nlargest(most, values.items(), key=itemgetter(1)))
+    return values
 
 
 class Classes:

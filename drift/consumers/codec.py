@@ -438,16 +438,23 @@ class JsonCodec:
         """Return an example as JSON; `decode` inverts it.
 
         NaN is left out, as drift's models take it for absent, and None without `raw`. numpy's
-        scalars become Python's, other names strings, integers beyond 64 bits floats.
+        scalars become Python's, other names strings, integers beyond 64 bits floats. What `drop`
+        names is no feature here either.
 
         Raises
         ------
         MessageError
-            Where `decode` would refuse it, and where two names have the same text.
+            Where `decode` would refuse it, where two names have the same text, and where a feature
+            is called as the path of the label, id, timestamp, weight or key is.
         """
         features: Any = example.features
         if not is_plain(features):
             features = self._usable(made_plain(features))
+        parts = {path: name for name, path in self._at.items() if name != "features"}
+        for name in features:
+            if (part := parts.get(self._prefix + name)) is not None:
+                problem = f"is where a message has its {part}, as [codec] says: rename or drop it"
+                raise MessageError(f"features[{quoted(name)}]", problem)
         tree: dict[str, Any] = {}
         values = [features, *map(plain, example[1:])]
         for (name, path), value in zip(self._at.items(), values, strict=True):

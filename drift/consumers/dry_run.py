@@ -14,8 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
-from drift.consumers._json import found_at
-from drift.consumers.answers import text_of
+from drift.consumers._json import found_at, text_of
 from drift.consumers.codec import Example, JsonCodec, schema_id
 from drift.consumers.keyed import key_of
 from drift.consumers.late import identified, labelled

@@ -34,6 +34,7 @@ from drift._options import check_options, option
 from drift.consumers.answers import Classes
 from drift.consumers.records import (
     Message,
+    Position,
     headers_as_json,
     headers_from_json,
     message_as_json,
@@ -133,8 +134,8 @@ class Waiting(NamedTuple):
 
     `time` is that of their partition, in milliseconds; `predicted` what was sent, `chances` the
     probabilities, as the join's `classes` has packed them, `shadowed` what a shadow predicted.
-    `value` and `headers` are as they came, which takes a tenth of the memory of what they are
-    decoded to; `size` is its bytes.
+    `value`, `headers`, `key` and `timestamp` are as they came, which takes a tenth of the memory of
+    what they are decoded to; `size` is its bytes.
     """
 
     place: TopicPartition
@@ -146,6 +147,14 @@ class Waiting(NamedTuple):
     headers: Headers = ()
     chances: bytes = b""
     shadowed: Label = None
+    key: bytes | None = None
+    timestamp: int | None = None
+
+    @property
+    def message(self) -> Message:
+        """The message of the features."""
+        at = Position(*self.place, self.offset)
+        return Message(at, self.key, self.value, self.headers, self.timestamp)
 
 
 class Early(NamedTuple):
@@ -429,17 +438,21 @@ class Join:
         )
         places = [(topic, number) for topic, number in state["places"]]
         _check_positions(places, zip(state["place"], state["offsets"], strict=True), offsets)
-        end, stored = 0, zip(state["lengths"], state["headers"], strict=True)
+        # Those of an earlier version had neither.
+        absent = [None] * len(state["lengths"])
+        own = state.get("keys", absent), state.get("timestamps", absent)
+        end, stored = 0, zip(state["lengths"], state["headers"], *own, strict=True)
         chances, width = b64decode(state["chances"]), 4 * len(state["classes"])
         columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
         shadowed = state.get("shadowed", [None] * len(state["ids"]))
         rows = zip(*(state[column] for column in columns), shadowed, strict=True)
         for i, (name, place, offset, time, predicted, size, second) in enumerate(rows):
-            length, headers = next(stored, (0, ()))
+            length, headers, key, timestamp = next(stored, (0, (), None, None))
             value = values[end : end + length]
             end += length
             packed = chances[i * width : (i + 1) * width]
-            kept = size, value, headers_from_json(headers), packed, second
+            key = None if key is None else key.encode("latin-1")
+            kept = size, value, headers_from_json(headers), packed, second, key, timestamp
             waiting = Waiting(places[place], offset, time, predicted, *kept)
             (join._silent if i < state["silent"] else join._waiting)[name] = waiting
             join._bytes += size
@@ -460,8 +473,12 @@ class Join:
         name = self._missing.pop(((topic, partition), offset), None)
         if name is not None:
             table = self._silent if name in self._silent else self._waiting
-            value, headers = message.value or b"", message.headers
-            table[name] = table[name]._replace(value=value, headers=headers)
+            table[name] = table[name]._replace(
+                value=message.value or b"",
+                headers=message.headers,
+                key=message.key,
+                timestamp=message.timestamp,
+            )
 
     def drop(self, place: TopicPartition, before: int) -> None:
         """Drop features that the log no longer has."""
@@ -482,7 +499,7 @@ def _stored(
 ) -> tuple[dict[str, Any], bytes]:
     # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
     columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
-    places, offsets, times, predicted, sizes, values, headers, chances, shadowed = columns
+    places, offsets, times, predicted, sizes, values, headers, chances, shadowed, *own = columns
     shadow = {"shadowed": shadowed} if any(value is not None for value in shadowed) else {}
     width = 4 * len(state["classes"])  # classes that came later have 0
     number = {place: i for i, place in enumerate(dict.fromkeys(places))}
@@ -502,6 +519,8 @@ def _stored(
         "sizes": sizes,
         "lengths": [*map(len, values[:stored])],
         "headers": [packed and headers_as_json(packed) for packed in headers[:stored]],
+        "keys": [key if key is None else key.decode("latin-1") for key in own[0][:stored]],
+        "timestamps": own[1][:stored],
         "chances": b64encode(b"".join(packed.ljust(width, b"\0") for packed in chances)).decode(),
     }, b"".join(values[:stored])
 
@@ -528,6 +547,10 @@ def _check_state(state: Mapping[str, Any], values: bytes) -> None:
         raise ValueError("more or less probabilities than there are")
     if {*map(type, state.get("shadowed", ()))} - {str, int, float, bool, NoneType}:
         raise ValueError("what a shadow predicted is no label")
+    if {*map(type, state.get("keys", ()))} - {str, NoneType}:
+        raise ValueError("a key is no text")
+    if {*map(type, state.get("timestamps", ()))} - {int, NoneType}:
+        raise ValueError("a timestamp is no number")
     names = [*ids, *state["done"][0], *(name for name, *_ in state["early"])]
     if {*map(type, names)} - {str, int}:
         raise ValueError("an id is neither a string nor an integer")

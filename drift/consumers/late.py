@@ -16,7 +16,7 @@ from drift.consumers.dead_letters import dead_letter
 from drift.consumers.join import Early, Join, Waiting
 from drift.consumers.learner import NO_FAULT_OF_IT, Learner, attempt, decoded
 from drift.consumers.metrics import Metrics
-from drift.consumers.records import Gap, Message, Outgoing, Position
+from drift.consumers.records import Gap, Message, Outgoing
 from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class LateLearner(Learner):
     >>> from drift.models import LBP
     >>> options = WorkerOptions(topic="orders", group="g", labels="frauds")
     >>> learner = LateLearner(LBP(budget=9), JsonCodec(), Metrics("orders", 0), options)
+    >>> from drift.consumers.records import Position
     >>> label = Message(Position("frauds", 3, 0), None, b'{"id": 7, "label": true}', timestamp=5)
     >>> learner.take(label), learner.metrics.examples
     ([], 0)
@@ -169,9 +170,7 @@ class LateLearner(Learner):
             return self._orphans(time)
         answer = []
         for waiting in self.join.silent(time):
-            at = Position(*waiting.place, waiting.offset)
-            of = Message(at, None, waiting.value, waiting.headers)
-            answer += self._learn_waiting(waiting, self.options.silence, None, of)
+            answer += self._learn_waiting(waiting, self.options.silence, None, waiting.message)
         return answer
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:
@@ -195,11 +194,12 @@ class LateLearner(Learner):
         self._first.setdefault(self.options.topic, (example.id, time))
         answer = self._shadowed(answer, example.features)
         shadowed = None if self.shadow is None else answer.shadowed
-        kept = message.size, message.value or b"", message.headers
+        kept = message.whole_size, message.value or b"", message.headers
+        own = message.key, message.timestamp
         chances = self.join.classes.pack(answer.chances)
         early = self.join.features(
             example.id,
-            Waiting(place, offset, time, plain(answer.predicted), *kept, chances, shadowed),
+            Waiting(place, offset, time, answer.predicted, *kept, chances, shadowed, *own),
         )
         if early is not None:
             given = example.features, early.label, early.weight, answer, 0.0

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import marshal
 from functools import partial
-from heapq import nlargest
 from itertools import islice
-from operator import itemgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from drift._late import ticket_for
-from drift.consumers._json import check_kind, library, plain
-from drift.consumers.answers import UNSEEN, Answer, text_of
+from drift.consumers._json import as_json, check_kind, plain
+from drift.consumers.answers import UNSEEN, Answer, answer_of, by_text, largest
 from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
@@ -47,11 +44,9 @@ if TYPE_CHECKING:
     from drift.consumers.records import Logs, Position, TopicPartition
     from drift.types import Features, Label
 
-__all__ = ["NO_FAULT_OF_IT", "Learner", "answer_of", "as_json", "attempt", "by_text", "decoded"]
+__all__ = ["NO_FAULT_OF_IT", "Learner", "attempt", "decoded"]
 
 log = logging.getLogger("drift.consumers")
-
-_, _dumps = library()
 
 #: Errors that no message is given up for.
 NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
@@ -94,61 +89,6 @@ def _as_label(predicted: Any) -> Label | None:
         kinds = (bool, int, float, str)
         check_kind(predicted, "prediction", kinds, "a string, true, false or a number")
     return predicted
-
-
-def answer_of(
-    model: Any, features: Features, *, ticket: Hashable = True
-) -> tuple[Any, Any, dict[Any, float] | None]:
-    """Return label, score and probabilities; None for what a model does not know.
-
-    `ticket` is that of `drift.models.Tracker.answer_one`; without, the model stays as it was.
-    """
-    at_once = getattr(model, "answer_one", None)
-    if at_once is not None:
-        return at_once(features, ticket=ticket)  # type: ignore[no-any-return]
-    more = ticket_for(model, ticket)
-    predicted = model.predict_one(features, **more)
-    score = getattr(model, "decision_function_one", lambda _: None)(features)
-    try:
-        chances = model.predict_proba_one(features, **more)
-    except NotImplementedError:  # as River has it for those that know none
-        chances = None
-    return predicted, score, chances
-
-
-def by_text(
-    chances: Mapping[Any, float] | None, most: int | None = None
-) -> dict[str, float] | None:
-    """Return probabilities as JSON has them, by the text of the label; the largest `most`.
-
-    Labels of one text, as 1 and "1", share an entry.
-
-    >>> by_text({1: 0.25, "1": 0.5, "no": 0.25}, most=1)
-    {'1': 0.75}
-    """
-    if chances is None:
-        return None
-    named: dict[str, float] = {text_of(label): share for label, share in chances.items()}
-    if len(named) < len(chances):
-        named = dict.fromkeys(named, 0.0)
-        for label, share in chances.items():
-            named[text_of(label)] += share
-    return named if most is None else largest(named, most)
-
-
-def largest(values: Any, most: int) -> Any:
-    """Return the largest values of a dict; anything else as it is."""
-    if isinstance(values, dict) and len(values) > most:
-        return dict(nlargest(most, values.items(), key=itemgetter(1)))
-    return values
-
-
-def as_json(body: dict[str, Any]) -> bytes:
-    """Return the JSON of an example's prediction."""
-    try:
-        return _dumps(body)
-    except TypeError:  # a label that JSON does not know, as numpy's
-        return json.dumps(body, default=str).encode()
 
 
 class Learner:
@@ -440,7 +380,7 @@ class Learner:
             self._note_kind(label)
         learns = self._update(features, label, weight, answer.ticket)
         if self.metrics.examples % _DIGESTED == 0:
-            self._note_learnt(features, label, weight, plain(answer.predicted))
+            self._note_learnt(features, label, weight, answer.predicted)
         self.metrics.learnt(label, answer, features, delay)
         awaited = self.metrics.awaited
         if awaited is not None and (absent := awaited.learn(label)):
@@ -535,10 +475,9 @@ class Learner:
         plainly = metrics.decision is None and metrics.baseline is None
         if options.predictions is None and not options.probabilities and plainly:
             predicted = model.predict_one(features, **ticket_for(model, ticket))
-            return Answer(predicted, ticket=ticket), None
-        predicted, score, chances = answer_of(model, features, ticket=ticket)
-        if plainly:
-            return Answer(predicted, chances, ticket=ticket), score
+            score = chances = None
+        else:
+            predicted, score, chances = answer_of(model, features, ticket=ticket)
         predicted = metrics.decided(predicted, chances)
         reasons = self.reasons(model, features, predicted)
         if metrics.baseline is not None:

@@ -6,6 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers._json import plain
 from drift.consumers.alarms import MEASURES, Alarms
 from drift.consumers.measures import Measures
 from drift.consumers.options import final_step
@@ -186,10 +187,10 @@ class Metrics:
         )
 
     def decided(self, predicted: Label, chances: Mapping[Label, float] | None) -> Label:
-        """Return what is predicted by the threshold, if there is one."""
-        if self.decision is None or not chances:
-            return predicted
-        return self.decision.choose(self.measures.singled_out, chances)
+        """Return what is predicted, by the threshold if there is one, as one of Python's types."""
+        if self.decision is not None and chances:
+            predicted = self.decision.choose(self.measures.singled_out, chances)
+        return plain(predicted)
 
     def __repr__(self) -> str:
         return f"<Metrics {self.line()}>"

@@ -20,12 +20,12 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from drift.consumers.answers import answer_of
 from drift.consumers.checkpoints.journal import read_journal, which_models
 from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import learner_of
-from drift.consumers.learner import answer_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.order import sort_key
 from drift.consumers.records import ClaimName, Gap, written_offsets

@@ -46,8 +46,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from drift.consumers._json import library
-from drift.consumers.learner import as_json, by_text
+from drift.consumers._json import as_json
+from drift.consumers.answers import by_text
 from drift.consumers.openapi import openapi
 from drift.errors import (
     DriftError,
@@ -85,8 +85,6 @@ if TYPE_CHECKING:
 __all__ = ["Service"]
 
 log = logging.getLogger("drift.consumers")
-
-_, _dumps = library()
 
 _JSON = "application/json"
 
@@ -145,7 +143,7 @@ class Service:
             codec, "decode_questions", lambda body: ([codec.decode(body)], False)
         )
         self._max_bytes: int = getattr(codec, "max_bytes", 1 << 20)
-        self._api = _dumps(openapi(replica.options.topic, options))
+        self._api = as_json(openapi(replica.options.topic, options))
         self._stopping = False
         self._asked = 0  # predictions that are being answered
         self._turned = time.monotonic()  # when the follower last waited for records

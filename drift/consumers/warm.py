@@ -116,12 +116,14 @@ def warm(  # noqa: PLR0913
     learner = learner_of(model.clone(), codec, options)
     learner.configuration = dict(folder.configuration or {})
     learner.shadow = None if shadow is None else Shadow(shadow.clone())
+    why: Exception | str = "no example of the history has a label"
     for number, example in enumerate(history, 1):
         is_learnt, problem = attempt(_learn, learner, codec, example, number)
         if not is_learnt:
             left_out(number, problem)
+            why = problem or why
     if not learner.metrics.examples:
-        raise CheckpointError("nothing was learnt: no example of the history has a label")
+        raise CheckpointError(f"nothing was learnt: {why}")
     epoch, checkpoint = folder.claim(key, identity)
     if checkpoint is not None:
         _refuse(folder, options, checkpoint)

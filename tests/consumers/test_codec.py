@@ -325,9 +325,10 @@ def test_numbers_of_numpy_become_numbers(make):
     )
 
 
-def test_pythons_library_writes_no_number_that_is_none():
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        _json._dumps({"score": math.nan})
+@pytest.mark.parametrize("write", [_json.library()[1], _json._dumps])
+def test_what_is_no_number_is_written_as_null(write):
+    tree = {"a": [math.nan, 1.5, {"b": math.inf}], "c": -math.inf, "d": "NaN"}
+    assert write(tree) == b'{"a":[null,1.5,{"b":null}],"c":null,"d":"NaN"}'
 
 
 def test_what_is_absent_is_left_out(make):
@@ -595,6 +596,34 @@ def test_what_has_no_place_is_not_encoded(make):
         make().encode(Example({}, weight=2.0))
     with pytest.raises(MessageError, match="id has no place in a message"):
         make(label="y").encode(Example({}, id="a7"))
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "message"),
+    [
+        ({"label": "y"}, "y", r"features\['y'\] is where a message has its label"),
+        ({"label": "y", "id": "who.id"}, "who.id", r"features\['who.id'\] .* its id"),
+        ({"label": "y", "weight": "w"}, "w", r"features\['w'\] .* its weight"),
+        ({"label": "y", "timestamp": "t"}, "t", r"features\['t'\] .* its timestamp"),
+        ({"label": "y", "key": "header:k"}, "header:k", r"features\['header:k'\] .* its key"),
+        ({"features": "x", "label": "x.y"}, "y", r"features\['y'\] .* its label"),
+        ({"label": "y.is"}, "y", r"features\['y'\] is where y.is is: rename or drop it"),
+        ({"features": "x", "label": "x.y.z"}, "y", r"features\['y'\] is where x.y.z is"),
+    ],
+)
+def test_a_feature_that_would_be_read_as_something_else_is_refused(make, options, name, message):
+    made = make(**options)
+    for value in (1.0, 1, True):
+        with pytest.raises(MessageError, match=message):
+            made.encode(Example({name: value, "a": 2.0}, False))
+    other = Example({f"{name}s": 1.0, "a": 2.0}, False)
+    assert made.decode(made.encode(other)) == other
+
+
+def test_a_path_goes_through_names_that_have_dots(make):
+    made = make(label="a.b.c", id="d.e.f.g", drop=["a.b.x"])
+    value = b'{"a.b": {"c": true, "x": 5}, "a": {"z": 1}, "d": {"e.f": {"g": 7, "h": 2}}}'
+    assert made.decode(value) == Example({"a.z": 1, "d.e.f.h": 2}, True, 7)
 
 
 def test_labels_of_a_topic_of_their_own_are_where_those_of_examples_are():

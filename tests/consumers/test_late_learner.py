@@ -291,11 +291,14 @@ def test_what_a_model_cannot_learn_is_a_dead_letter_of_its_label_and_done(label_
 
 def test_what_cannot_be_learnt_by_its_silence_is_a_dead_letter_of_its_features():
     one = learner(model=Failing(9), silence=False, after=1)
-    one.take(pair(0, {"bad": 1.0})[0]._replace(timestamp=0, headers=[("trace", b"7")]))
+    own = {"key": b"c7", "timestamp": 20, "headers": [("trace", b"7")]}
+    one.take(pair(0, {"bad": 1.0})[0]._replace(**own))
     [letter] = one.take(pair(1, {}, timestamp=5000)[1]._replace(position=Position("l", 0, 0)))
     headers = dict(letter.headers)
-    assert (letter.topic, letter.value) == ("dead", pair(0, {"bad": 1.0})[0].value)
+    assert (letter.topic, letter.key) == ("dead", b"c7")
+    assert letter.value == pair(0, {"bad": 1.0})[0].value
     assert (headers["drift.topic"], headers["drift.offset"], headers["trace"]) == (b"f", b"0", b"7")
+    assert headers["drift.timestamp"] == b"20"
 
 
 @pytest.mark.parametrize("which", [0, 1])

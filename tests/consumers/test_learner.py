@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
-from drift.consumers import Example, JsonCodec, trouble_log
+from drift._decision import Goal
+from drift.consumers import Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
@@ -186,6 +187,47 @@ def test_a_prediction_has_the_most_probable_classes_and_fits_its_topic():
 def test_probabilities_are_null_where_a_model_knows_none():
     [sent] = learner(Noting()).take(message(b'{"features": {"a": 1}, "label": 3}'))
     assert json.loads(sent.value)["probabilities"] is None
+
+
+class Numpy(Noting):
+    """Answers in numpy's types, as a model of scikit-learn does."""
+
+    def __init__(self, *labels, score):
+        super().__init__()
+        self.labels, self.score = labels, score
+
+    def predict_one(self, x):
+        return self.labels[0]
+
+    def predict_proba_one(self, x):
+        return dict.fromkeys(self.labels, np.float64(1 / len(self.labels)))
+
+    def decision_function_one(self, x):
+        return self.score
+
+
+@pytest.mark.parametrize("library", ["orjson", "json"])
+@pytest.mark.parametrize("rate", [None, 1.0], ids=["likeliest", "threshold"])
+def test_what_numpy_predicts_is_sent_as_json_has_it(monkeypatch, library, rate):
+    if library == "json":
+        monkeypatch.setattr(_json, "_write", _json._dumps)
+    for labels, score, expected in (
+        ([np.bool_(True), np.bool_(False)], np.float32(0.5), (True, 0.5, {"true", "false"})),
+        ([np.int64(3), np.int64(4)], np.array([0.5, 2.0]), (3, [0.5, 2.0], {"3", "4"})),
+        ([np.str_("spam")], float("nan"), ("spam", None, {"spam"})),
+        ([2.5, "2"], {1: float("-inf"), np.int8(2): 1}, (2.5, {"1": None, "2": 1}, {"2.5", "2"})),
+    ):
+        one = learner(Numpy(*labels, score=score))
+        if rate is not None:  # a threshold chooses of the labels with probabilities
+            goal = Goal("rate", rate)
+            one.metrics = Metrics("t", 0, positive=_json.plain(labels[0]), goal=goal)
+        [sent] = one.take(message(b'{"features": {"a": 1}, "label": true}'))
+        body = json.loads(sent.value, parse_constant=pytest.fail)
+        predicted, scored, names = expected
+        assert (body["predicted"], body["score"]) == (predicted, scored)
+        assert type(body["predicted"]) is type(predicted)
+        assert body["probabilities"] == dict.fromkeys(names, 1 / len(names))
+        assert one.metrics.mistakes == (predicted is not True)
 
 
 @pytest.mark.parametrize("dead_letters", ["dead", None])

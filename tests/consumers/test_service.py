@@ -10,13 +10,14 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from urllib.request import urlopen
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from drift.consumers import JsonCodec, WorkerOptions
-from drift.consumers.learner import answer_of
+from drift.consumers.answers import answer_of
 from drift.consumers.openapi import openapi
 from drift.consumers.options import ServiceOptions
 from drift.errors import ParameterError, UnavailableError
@@ -159,6 +160,17 @@ def test_labels_and_probabilities_of_several_classes_and_of_none():
     output = asked.post("/predict", content=GOOD).json()
     assert set(output["probabilities"]) == {"new", "old", "3"}
     assert not len(model._core.tickets)
+
+
+def test_what_numpy_predicts_is_answered_as_json_has_it():
+    model = SimpleNamespace(
+        predict_one=lambda x: np.bool_(x["a"] > 1),
+        decision_function_one=lambda x: np.float32(x["a"]),
+        predict_proba_one=lambda x: {np.bool_(True): np.float64(0.75), np.bool_(False): 0.25},
+    )
+    output = client(Replica(model)).post("/predict", content=GOOD).json()
+    assert (output["predicted"], output["score"]) == (True, 1.5)
+    assert output["probabilities"] == {"true": 0.75, "false": 0.25}
 
 
 def test_a_codec_of_another_kind_reads_the_body_as_a_message():

@@ -1,6 +1,7 @@
 """Topics from their outside: partitions that come later, reading to an end, whole messages."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,6 +72,23 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
         assert [m.position.offset for m in mine] == list(offsets)
         assert [m.value for m in mine] == [b"%d" % number for number in offsets]
     assert [m.position.offset for m in again] == [0, 1]
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(4, 4), (5, None), (6, 6), (8, None)])
+def test_where_an_offset_has_no_message_there_is_none(monkeypatch, offset, expected):
+    """Offset 5 was compacted away, 7 and 8 are the ends of transactions."""
+    reader = object.__new__(Reader)
+    reader.topic = "t"
+    reader._consumer = SimpleNamespace(
+        beginning_offsets=lambda places: dict.fromkeys(places, 4),
+        assign=lambda places: None,
+        seek=lambda place, at: None,
+        position=lambda place: 9,
+    )
+    left = [Message(Position("t", 0, at), None, b"") for at in (4, 6) if at >= offset]
+    monkeypatch.setattr(Reader, "poll", lambda self, seconds: iter(left))
+    message = reader.at(0, offset)
+    assert (message and message.position.offset) == expected
 
 
 def test_a_message_is_sent_with_its_key_and_headers(broker):

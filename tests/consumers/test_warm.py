@@ -109,7 +109,10 @@ def test_what_cannot_be_learnt_is_omitted_and_reported(tmp_path):
 
 def test_nothing_is_written_where_nothing_was_learnt(folder):
     with pytest.raises(CheckpointError, match="nothing was learnt: no example"):
-        warm(LBP(9), folder, OPTIONS, [b"{}"], FIRST)
+        warm(LBP(9), folder, OPTIONS, [b'{"features": {"a": 1}}'], FIRST)
+    column = Example({"fraud": 1.0, "sum": 2.0}, False)  # would be read as the label, and be lost
+    with pytest.raises(CheckpointError, match=r"nothing was learnt: features\['fraud'\] is where"):
+        warm(LBP(9), folder, OPTIONS, [column], FIRST, codec=JsonCodec(label="fraud"))
     assert not any(folder._files(KEY).listing())
 
 

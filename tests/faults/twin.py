@@ -320,7 +320,8 @@ class Twin:
         name, x = tree.get("id"), tree["features"]
         if name is None:
             return
-        size = len(record.value) + sum(len(k) + len(v) for k, v in record.headers)
+        size = len(record.value) + len(record.key or b"")
+        size += sum(len(k) + len(v) for k, v in record.headers)
         place = record.topic, record.partition
         kept = _Kept(place, record.offset, time, x, predicted, size, None)
         kept = kept._replace(guess=self._guess(x, kept.ticket))

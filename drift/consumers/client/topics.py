@@ -312,7 +312,7 @@ class Reader:
             width *= 4  # many offsets have no message: of transactions, or of what was compacted
 
     def at(self, partition: int, offset: int, seconds: float = 10.0) -> Message | None:
-        """Return the message at an offset; None where it is no longer there.
+        """Return the message at an offset; None where there is none, or no longer.
 
         Raises
         ------
@@ -325,7 +325,9 @@ class Reader:
         self._consumer.assign([place])
         self._consumer.seek(place, offset)
         for message in self.poll(seconds):
-            return message
+            return message if message.position.offset == offset else None
+        if self._consumer.position(place) > offset:  # a transaction's end
+            return None
         raise ConsumerError(f"{self.topic}:{partition}:{offset} cannot be read: try again")
 
     def _place(self, partition: int) -> Any:
