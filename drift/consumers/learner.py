@@ -390,7 +390,7 @@ class Learner:
         wins = self.shadow.compare(label, answer if learns else answer._replace(shadowed=None))
         at = self.options.promote
         if at is not None and wins and self.shadow.test.second_is_better >= at:
-            self._promote(f"e >= {at:g}")
+            self.promote(f"e >= {at:g}")
 
     def _note_kind(self, label: Label) -> None:
         """Warn once where labels are texts and something else."""
@@ -446,7 +446,7 @@ class Learner:
         self._say(logging.WARNING, ("shadow", type(error)), line)
         return False
 
-    def _promote(self, by: str) -> None:
+    def promote(self, by: str) -> None:
         """Have the shadow answer from the next example on, and the model be its shadow."""
         assert self.shadow is not None  # noqa: S101 - it has been compared
         self.promotions = promotion(

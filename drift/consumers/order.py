@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.records import Message, Position
 
-__all__ = ["Clock", "LearntRuns", "Order", "Run", "Runs", "sort_key"]
+__all__ = ["Clock", "Learnt", "LearntRuns", "Order", "Run", "Runs", "sort_key"]
 
 #: How far each partition was when the order next fell back in time; those that moved.
 Run: TypeAlias = dict[TopicPartition, int]
@@ -220,14 +220,33 @@ class Order:
         put(self._heads, (sort_key(clock.time, place, self._labels), place))
 
 
+class Learnt(NamedTuple):
+    """What was learnt between two checkpoints, and which models the second one has.
+
+    `promotions` and `shadow` are as of `drift.consumers.checkpoints.journal.which_models`.
+    """
+
+    checkpoint: str
+    runs: list[Run]
+    promotions: int
+    shadow: int | None
+
+
 class LearntRuns(list[Run]):
-    """Runs, and why messages among them were left out, by their positions."""
+    """Runs, and why messages among them were left out, by their positions.
+
+    Those of a journal are in `parts`, too, by checkpoint.
+    """
 
     def __init__(
-        self, runs: Iterable[Run] = (), skips: Mapping[Position, str] | None = None
+        self,
+        runs: Iterable[Run] = (),
+        skips: Mapping[Position, str] | None = None,
+        parts: Iterable[Learnt] = (),
     ) -> None:
         super().__init__(runs)
         self.skips = dict(skips or {})
+        self.parts = [*parts]
 
 
 class Runs:

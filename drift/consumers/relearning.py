@@ -10,6 +10,7 @@ from drift.consumers.late import learner_of
 from drift.consumers.options import refuse_keyed, refuse_shadow
 from drift.consumers.order import Clock, LearntRuns, sort_key
 from drift.consumers.shadow import Shadow
+from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Run
+    from drift.consumers.order import Learnt, Run
     from drift.consumers.records import Message, Outgoing, TopicPartition
 
 __all__ = ["in_order", "relearn"]
@@ -84,8 +85,9 @@ def relearn(  # noqa: PLR0913
     codec
         The worker's; None for `JsonCodec`.
     shadow
-        A second model that the worker had beside it from the beginning, as it was then. Other
-        shadows, and promotions by `drift promote`, are not known here.
+        A second model that the worker had beside it, as it was when it began; None for none. Where
+        it began, and was promoted by `drift promote`, is in the runs. Without one a shadow that
+        never took the model's place changes nothing.
 
     Returns
     -------
@@ -93,6 +95,11 @@ def relearn(  # noqa: PLR0913
         With the model, and what is counted.
     sent
         What was to be sent.
+
+    Raises
+    ------
+    CheckpointError
+        If a shadow took the model's place that is not given here, or a second one has begun.
 
     Examples
     --------
@@ -114,5 +121,45 @@ def relearn(  # noqa: PLR0913
     learner.shadow = None if shadow is None else Shadow(shadow)
     if isinstance(runs, LearntRuns):
         learner.skips = dict(runs.skips)
+        if runs.parts:
+            runs = _with_shadow(learner, runs.parts, shadow)
     sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
     return learner, sent
+
+
+def _with_shadow(learner: Learner, parts: list[Learnt], shadow: Any) -> Iterator[Run]:
+    """Yield the runs, each to be learnt before the next; between them do what became of a shadow.
+
+    A worker's shadow begins, is dropped or is promoted by hand between the runs of two checkpoints.
+    """
+    # The first checkpoint has no runs where its model comes from a history, or has learnt nothing.
+    first = 0 if parts[0].runs else parts[0].promotions
+    has_begun, before = False, None
+
+    def made() -> int:
+        return first + (learner.promotions[-1]["number"] if learner.promotions else 0)
+
+    for part in parts:
+        is_other = part.shadow != before and part.promotions == made()
+        before = part.shadow
+        if part.shadow is None:
+            learner.shadow = None
+        elif shadow is not None and (learner.shadow is None or is_other):
+            if has_begun and learner.offsets:
+                raise CheckpointError(
+                    f"another shadow had begun by checkpoint {part.checkpoint}, and relearn takes "
+                    "one: relearn up to a checkpoint before it; or, if no shadow was promoted, "
+                    "without any"
+                )
+            learner.shadow, has_begun = Shadow(shadow, learner.offsets), True
+        by_hand = not part.runs and part.promotions > made()
+        if by_hand and learner.shadow is not None:
+            learner.promote("hand")
+        yield from part.runs
+        if part.promotions != made():
+            raise CheckpointError(
+                f"by checkpoint {part.checkpoint} a shadow has taken the model's place, "
+                f"{'by drift promote, ' * by_hand}promotion {part.promotions}; relearn has made "
+                f"{made()}: give it the worker's second model, as it was when it began, for "
+                "shadow, and the worker's options"
+            )

@@ -149,7 +149,7 @@ class _Course(FedLearner):
         place = topic, partition
         self.taken.note(self.learner.clocks[place].time, place, offset, self.learner.digest)
 
-    def models(self) -> int:
+    def models(self) -> list[int | None]:
         """Return which models it has now, as the journal has it."""
         _, state = self.learner.shadow_state() or (None, None)
         return which_models(self.learner.promotions, state)

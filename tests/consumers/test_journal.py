@@ -127,4 +127,5 @@ def test_a_line_is_json_whatever_the_topic():
         "previous": None,
         "places": [["a\nb", 0], ["a\nb", 1]],
         "runs": [[[0, 1]], [[1, 2], [0, 3]]],
+        "models": [0, None],
     }

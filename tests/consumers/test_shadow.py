@@ -504,6 +504,12 @@ def test_a_promotion_by_hand_is_that_of_a_loop(tmp_path):
     folder_of_it = folder.folder(KEY)
     runs = read_order(folder_of_it, folder.newest(KEY).id)
     assert max(run["t", 0] for run in runs) == len(log)  # the order is whole
+    again, sent_again = relearn(LBP(2), {("t", 0): log}, runs, one.options, shadow=LBP(30))
+    assert_is(again, sent_again, expected)
+    assert again.shadow.since == {("t", 0): HAND}
+    refused = r"by checkpoint 2-1 a shadow has .* by drift promote, promotion 1; relearn has made 0"
+    with pytest.raises(CheckpointError, match=refused):
+        relearn(LBP(2), {("t", 0): log}, runs, one.options)
     [line] = CliRunner().invoke(app, ["checkpoint", "show", str(tmp_path)]).output.splitlines()
     assert "shadow LBP  promotions 1" in line
     file = max(folder_of_it.glob("checkpoint-*"))
@@ -511,6 +517,54 @@ def test_a_promotion_by_hand_is_that_of_a_loop(tmp_path):
     assert "by hand, e " in described
     assert "compared, error" in described
     assert CliRunner().invoke(app, ["checkpoint", "verify", str(file)]).exit_code == 0
+
+
+def saved_with(path, shadow, log, at=None):
+    """Learn a log into a folder, from where that is, beside a shadow that begins there."""
+    folder = CheckpointFolder(path, CONFIGURATION)
+    epoch, checkpoint = folder.claim(KEY)
+    one = learner(promote=at)
+    one.shadow = None
+    if checkpoint is not None:
+        one.restore(checkpoint)
+    one.shadow = None if shadow is None else Shadow(shadow, one.offsets)
+    for message in log:
+        one.take(message)
+    save(folder, one, epoch)
+    return one, read_order(folder.folder(KEY), one.checkpoint)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_relearning_begins_and_drops_a_shadow_where_the_worker_did(tmp_path, by_hand):
+    log, first, second = list(messages(120)), LBP(2), LBP(30)
+    saved_with(tmp_path, None, log[:40])
+    saved_with(tmp_path, LBP(30), log[40:80])
+    [(partition, _)] = newest(tmp_path)
+    if by_hand:
+        promote(partition, None)
+    _, runs = saved_with(tmp_path, None, log[80:])
+    again, _ = relearn(LBP(2), {("t", 0): log}, runs, options(), shadow=LBP(30))
+    loop(log[:40], model=first, shadow=LBP(9))
+    loop(log[40:80], model=first, shadow=second)
+    last = second if by_hand else first
+    loop(log[80:], model=last, shadow=LBP(9))
+    assert (encode(again.model), again.shadow) == (encode(last), None)
+    assert len(again.promotions) == by_hand
+
+
+def test_relearning_without_what_was_promoted_is_refused_and_without_another_shadow_not(tmp_path):
+    log = list(messages())
+    one, runs = saved_with(tmp_path / "a", LBP(30), log, at=AT)
+    assert one.promotions
+    for more in ({}, {"shadow": LBP(30)}):  # the second one without `promote`
+        with pytest.raises(CheckpointError, match=r"by checkpoint 1-1 .*, promotion 1; .* made 0"):
+            relearn(LBP(2), {("t", 0): log}, runs, options(), **more)
+    saved_with(tmp_path / "b", LBP(30), log[:40])
+    one, runs = saved_with(tmp_path / "b", LBP(9), log[40:])
+    again, _ = relearn(LBP(2), {("t", 0): log}, runs, options())
+    assert encode(again.model) == encode(one.model) == loop(log)[1]
+    with pytest.raises(CheckpointError, match="another shadow had begun by checkpoint 2-1"):
+        relearn(LBP(2), {("t", 0): log}, runs, options(), shadow=LBP(30))
 
 
 @pytest.mark.parametrize("point", ["checkpoint.order-half-written", *CHECKPOINT_POINTS[3:8]])

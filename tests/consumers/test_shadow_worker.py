@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from drift.cli import _settings, app
 from drift.cli._log import Secrets
-from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import CheckpointFolder, WorkerOptions, relearn
+from drift.consumers.checkpoints.journal import read_order
 from drift.errors import ConfigurationError, ParameterError
 from drift.models import LBP
 from drift.models._state.codec import encode
@@ -122,6 +123,9 @@ def test_drift_promote_has_a_running_worker_continue_with_the_other_model(topics
     assert "continues with the model that was promoted, not with that of [model]" in caplog.text
     assert 'write [model] class = "LBP", budget = 30; [models.shadow] class' in caplog.text
     close(one)
+    runs = read_order(one.folder.folder(KEY), one.folder.newest(KEY).id)
+    again, _ = relearn(LBP(2), {PLACE: LOG}, runs, one.options, shadow=LBP(30))
+    assert [encode(again.model), encode(again.shadow.model)] == models
     # The file is mended, and the old model left out.
     other = worker(topics, tmp_path, model=30, shadow=None)
     reach(other, 240)

@@ -9,19 +9,19 @@ model comes from, and what was learnt between the two::
         "places": [["orders", 0], ["frauds", 0]],
         "runs": [[[0, 1200], [1, 310]], [[1, 312]]],
         "digest": 3190462561,
-        "models": 2891043077,
+        "models": [1, 2891043077],
     }
 
 A run says up to which offset each partition was learnt, by its number in `places`; within a run
 messages are in the order of their times (`drift.consumers.order.sort_key`). The digest is that of
 all that the model has learnt, as `drift.consumers.learner.Learner` has it; `which_models` has the
-number of the models, which is another one once a shadow begins or takes the model's place. A line
-is written before its checkpoint: one whose checkpoint was never completed is no other's
-predecessor. One that has the model of `previous` with the offsets of another, as ``"offsets_of"``
-says, has left out what lies between. Single messages that were left out, as they had ended the
-worker or by `drift checkpoint skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. The files
-may be deleted, whole and oldest first; a folder of 256 MB deletes them itself. An object store has
-none.
+numbers of the models, which are others once a shadow begins or takes the model's place. A line
+without runs and with one promotion more is of `drift promote`. A line is written before its
+checkpoint: one whose checkpoint was never completed is no other's predecessor. One that has the
+model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what lies
+between. Single messages that were left out, as they had ended the worker or by `drift checkpoint
+skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. The files may be deleted, whole and
+oldest first; a folder of 256 MB deletes them itself. An object store has none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from drift.consumers.order import LearntRuns
+from drift.consumers.order import Learnt, LearntRuns
 from drift.consumers.records import Position
 from drift.errors import CheckpointError
 
@@ -51,14 +51,14 @@ def order_line(  # noqa: PLR0913
     *,
     offsets_of: str | None = None,
     digest: int | None = None,
-    models: int | None = None,
+    models: Sequence[int | None] = (0, None),
 ) -> bytes:
     r"""Return the line of a checkpoint.
 
     Examples
     --------
     >>> order_line("3-17", "3-16", [{("orders", 0): 1200}])
-    b'{"checkpoint":"3-17","previous":"3-16","places":[["orders",0]],"runs":[[[0,1200]]]}\n'
+    b'{"checkpoint":"3-17",...,"places":[["orders",0]],"runs":[[[0,1200]]],"models":[0,null]}\n'
     """
     number = {place: i for i, place in enumerate(dict.fromkeys(p for run in runs for p in run))}
     line: dict[str, Any] = {
@@ -66,20 +66,24 @@ def order_line(  # noqa: PLR0913
         "previous": previous,
         "places": [*number],
         "runs": [[[number[place], upto] for place, upto in run.items()] for run in runs],
+        "models": models,
     }
     if offsets_of is not None:
         line["offsets_of"] = offsets_of
     if digest is not None:
         line["digest"] = digest
-    if models is not None:
-        line["models"] = models
     if isinstance(runs, LearntRuns) and runs.skips:
         line["skips"] = [[*position, why] for position, why in runs.skips.items()]
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-def which_models(promotions: Sequence[Mapping[str, Any]], shadow: Mapping[str, Any] | None) -> int:
-    """Return a number of what learns and answers: the same as long as no model changes its place.
+def which_models(
+    promotions: Sequence[Mapping[str, Any]], shadow: Mapping[str, Any] | None
+) -> list[int | None]:
+    """Return what tells models from each other: the same as long as none changes its place.
+
+    The first number counts the promotions; the second is that of where the shadow began, None
+    without one.
 
     Parameters
     ----------
@@ -90,11 +94,11 @@ def which_models(promotions: Sequence[Mapping[str, Any]], shadow: Mapping[str, A
 
     Examples
     --------
-    >>> which_models([], None) == which_models([{"number": 1}], None)
-    False
+    >>> which_models([], None), which_models([{"number": 1}], {"since": [["orders", 0, 7]]})
+    ([0, None], [1, 4012759626])
     """
     number = promotions[-1]["number"] if promotions else 0
-    return crc32(json.dumps([number, shadow and shadow["since"]]).encode())
+    return [number, None if shadow is None else crc32(json.dumps(shadow["since"]).encode())]
 
 
 def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> LearntRuns:
@@ -128,20 +132,20 @@ class Journal(NamedTuple):
     digest
         Of all that was learnt; None where it is not known.
     models
-        As `which_models` has it; None where it is not known.
+        As `which_models` has it; None where there is no line.
     """
 
     runs: LearntRuns
     digest: int | None
-    models: int | None
+    models: list[int | None] | None
 
 
 def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> Journal:
     """Return what `read_order` does, and what else the checkpoint's line has."""
-    found: list[list[Run]] = []
+    found: list[Learnt] = []
     skips: dict[Position, str] = {}
     digest: int | None = None
-    models: int | None = None
+    models: list[int | None] | None = None
     at: str | None = checkpoint
     lines = _lines(folder)
     while at != since:
@@ -159,13 +163,15 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
                 "learnt, so that no order gives it back"
             )
         if at == checkpoint:
-            digest, models = line.get("digest"), line.get("models")
+            digest, models = line.get("digest"), line["models"]
         places = [(topic, number) for topic, number in line["places"]]
-        found.append([{places[i]: upto for i, upto in run} for run in line["runs"]])
+        runs = [{places[i]: upto for i, upto in run} for run in line["runs"]]
+        found.append(Learnt(line["checkpoint"], runs, *line["models"]))
         skips |= {Position(*position): why for *position, why in line.get("skips", ())}
         at = line["previous"]
-    runs = LearntRuns((run for runs in reversed(found) for run in runs), skips)
-    return Journal(runs, digest, models)
+    found.reverse()
+    whole = LearntRuns((run for part in found for run in part.runs), skips, found)
+    return Journal(whole, digest, models)
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
