@@ -4,8 +4,11 @@ import hashlib
 import json
 import math
 import pickle
+import random
+import re
 import struct
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,13 +20,17 @@ from streams import drifting_stream
 from drift import __version__
 from drift._format import FORMAT
 from drift.cli import app
-from drift.consumers import CheckpointFolder
+from drift.consumers import CheckpointFolder, JsonCodec, WorkerOptions
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes, verify
 from drift.consumers.checkpoints.file_format import describe, seal
+from drift.consumers.learner import Learner
+from drift.consumers.metrics import Metrics
 from drift.consumers.order import Clock
+from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, DamagedCheckpointError
-from drift.models import LBP, RBP
+from drift.models import LBP, RBP, Tracker
 
+PAGE = Path(__file__).parents[2] / "docs" / "one_model.md"
 KEY = b"a key"
 
 
@@ -389,3 +396,22 @@ def test_verify_checks_all_of_a_folder(tmp_path):
     assert [line.partition(": ")[0] for line in lines] == [*map(str, files)]
     assert "cut short or damaged" in lines[1]
     assert (damaged.exit_code, damaged.stderr) == (2, "error: 1 of 4 checkpoints cannot be used\n")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("model", [Tracker(300), RBP(500, seed=1)], ids=["Tracker", "RBP"])
+def test_the_page_has_the_size_of_a_checkpoint(model):
+    rows = dict(
+        re.findall(r"^\| `?([\w ()]+)`? \| (\d.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    )
+    sizes = rows[f"{type(model).__name__}({model.budget})"].replace(",", "").split(" | ")
+    rng = random.Random(1)
+    options = WorkerOptions(topic="t", group="g")
+    for width, size in zip(rows["dense features"].split(" | "), sizes, strict=True):
+        learner = Learner(model.clone(), JsonCodec(), Metrics.of(options), options)
+        for offset in range(3_000):
+            features = {f"f{i}": rng.gauss(0, 1) for i in range(int(width))}
+            value = json.dumps({"features": features, "label": rng.random() < 0.5}).encode()
+            learner.take(Message(Position("t", 0, offset), None, value, (), offset))
+        taken = len(to_bytes(learner.snapshot())) / 1000
+        assert taken == pytest.approx(float(size), rel=0.05), width
