@@ -333,7 +333,9 @@ def test_losses_on_held_out_streams_come_first():
     assert "**Labels at once**, half a point or more: `steel` (1.00 points behind PA)." in flowing
     assert "| steel | 100 rows late | - | 25.00 | 5.00 | PA | 20.00 |" in lost
     assert "| steel | at once" not in lost  # which the table above has
+    assert "One mistake" not in lost
     assert "steel" not in rest
+    assert "count. One mistake in 9 is 11.1 points." in " ".join(rest.split())
     assert "| a9a | real | at once | 9 | 30.00 | 10.00 | PA | 20.00 |" in rest
 
 
@@ -351,7 +353,7 @@ def test_rivals_that_ran_late_too_by_hand():
     assert "| all | 2 | 2-3 | 0 | 0 | 0 | 2 | -5.50 |" in first
     assert "| at once | 2 | 1-2 | 2 | 2 | 0 | 0 | 20.00 |" in second
     assert "| 100 rows late | 2 | 1-2 | 0 | 0 | 2 | 0 | 0.00 |" in second
-    assert "With late labels these did not run: ARF. So" in second
+    assert "On held-out streams with late labels these did not run: ARF. So" in second
     assert "come late" not in page_of(Standings(rows(at_once)))
 
 
@@ -403,10 +405,11 @@ def test_strong_rivals_by_hand():
     assert "| ARF | 6 | 12.50 | 17.00 | -4.50 | 6 | 0 | 0.031 | 0.031 | 30 |" in section
     assert "The Tracker is significantly better than ARF. The same test of the 1 other" in flowing
     assert "better than 1 of them, worse than none, and the test leaves 0 open." in flowing
-    # Three p-values: 2 of 2^7, 2 of 2^6, 2 of 2^3; the second, doubled, is above 0.05.
-    flowing = " ".join(
-        page_of(Standings(records + rows({"SRP": dict.fromkeys(names[:3], 0.2)}))).split()
-    )
+    # Four p-values: 2 of 2^7, 2 of 2^6, 2 of 2^3, 2 of 2^2; the second, tripled, is above 0.05.
+    few = {"SRP": dict.fromkeys(names[:3], 0.2), "Tracker 100": dict.fromkeys(names[:2], 0.2)}
+    flowing = " ".join(page_of(Standings(records + rows(few))).split())
+    assert "corrected for 4 models" in flowing
+    assert "The same test of the 1 other" in flowing  # Tracker 100 is no rival
     assert "The test leaves open, with the number of streams: ARF (6) and SRP (3)." in flowing
     assert f"SRP ran on {names[0]}, {names[1]} and {names[2]} alone." in flowing
     assert "| SRP | 3 | 11.00 | 20.00 | -9.00 | 3 | 0 | 0.25 | - | 1 |" in flowing
@@ -467,9 +470,12 @@ def test_the_page_says_on_how_many_streams_models_ran():
 )
 def test_a_verdict_names_what_is_significant(medians, said):
     pairs = [
-        {"other": name, "n": 6, "holm": 0.5 if m is None else 0.04, "median_difference": m or 0.1}
+        {"other": name, "n": 7, "ties": 1, "holm": 0.5 if m is None else 0.04}
+        | {"median_difference": m or 0.1}
         for name, m in zip("abc", medians, strict=True)
     ]
+    tied = {**pairs[0], "other": "d", "ties": 2, "holm": 0.04}  # 2 / 2^5 at least
+    pairs.append(tied)
     assert verdict(pairs).endswith(said)
 
 

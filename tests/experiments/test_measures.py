@@ -364,6 +364,15 @@ def test_tests_by_hand():
     assert [row["holm"] for row in actual.values()] == pytest.approx(naive_holm(pvalues))
 
 
+def test_a_tie_leaves_the_test_exact():
+    ours = [0.1 + 0.001 * i for i in range(16)]
+    theirs = [error + 0.01 + 0.001 * i for i, error in enumerate(ours)]
+    (row,) = pairs_of(runs_of({"ours": [*ours, 0.3], "theirs": [*theirs, 0.3]}))
+    assert (row["n"], row["wins"], row["losses"], row["ties"]) == (17, 16, 0, 1)
+    # The tie has no sign: 2 of 2^16 ways to draw the others are so far out.
+    assert row["wilcoxon"] == pytest.approx(2 / 2**16)
+
+
 def naive_holm(pvalues):
     order = sorted(pvalues)
     steps = [min(1.0, (len(order) - i) * p) for i, p in enumerate(order)]

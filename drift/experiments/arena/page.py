@@ -99,15 +99,17 @@ rivals. *MOA*: how many of MOA's three ensembles of 100 trees, SGBT, ARF and SRP
 the errors of more models, on all streams and with late labels, and [which models ran
 where](arena-errors.md#which-models-ran-where)."""
 _ABOUT_LATE = f"""\
-With labels {FIRST:,} rows late none is known in the first {FIRST:,} rows, where a model can only
-guess. So these rows do not count. Nor do they with labels 100 rows late: thus the two delays can be
-compared. Errors are kept for fiftieths of a stream, and those count that begin at row {FIRST:,} or
-later. Of 20,000 rows these are the last 18,800, of 1,066 the last 64.
+The same held-out streams. With labels {FIRST:,} rows late none is known in the first {FIRST:,}
+rows, where a model can only guess. So these rows do not count. Nor do they with labels 100 rows
+late: thus the two delays can be compared. Errors are kept for fiftieths of a stream, and those
+count that begin at row {FIRST:,} or later. Of 20,000 rows these are the last 18,800, of 1,066 the
+last 64.
 
 *Rivals* are all models that ran with that delay. For comparison the first row has labels at once
 and, on each stream, only those rivals that ran with both delays, too."""
 _ABSENT = """\
-With late labels these did not run: {}. So do not compare this table with the first one."""
+On held-out streams with late labels these did not run: {}. So do not compare this table with the
+first one."""
 _ABOUT_DEVELOPMENT = f"""\
 The {OWN} was developed on them: expect less on your data."""
 _ABOUT_STRONG = f"""\
@@ -117,9 +119,9 @@ are means over the streams on which both ended, so compare them within a row alo
 - *Median*: of the differences of the errors, in points; negative if the {OWN} is better.
 - *Least p*: the least p-value that [Wilcoxon's signed-rank test](arena-errors.md#pairs) can have
   with so many streams: 0.031 with six, 0.0078 with eight.
-- *Holm*: its p-value, corrected for the number of models. A dash: it cannot be below 0.05. With six
-  or eight streams it hardly can, even if one model is better on each. So a large one does not say
-  that two are equal.
+- *Holm*: its p-value, corrected for {{}} models, those of [all pairs](arena-errors.md#pairs). A
+  dash: it cannot be below 0.05. With six to eight streams it hardly can, even if one model is
+  better on each. So a large one does not say that two are equal.
 - *Time*: of an example, as a multiple of the {OWN}'s; the geometric mean over the streams on
   which both were timed on one machine. To say how much slower a rival is, take this."""
 _OTHERS = f"""\
@@ -134,19 +136,25 @@ _LOSSES_AT_ONCE = """\
 above](#held-out-streams)."""
 _ABOUT_LOSSES = """\
 Each case in which the best other errs less by a tenth of a point or more. Errors are in percent,
-*behind by* in points; below half a point the stream counts as *level*. *Rows*: how many count. One
-mistake in 64 is 1.6 points."""
+*behind by* in points; below half a point the stream counts as *level*. *Rows*: how many
+count.{few}"""
+_FEW_ROWS = " One mistake in {} is {:.1f} points."
 _ABOUT_TUNED = """\
 The same for *tuned* models, whose settings are chosen on each stream, in hindsight, too:"""
 _NO_LOSSES = "On none by a tenth of a point."
 _ABOUT_ERRORS = f"""\
-The errors behind [the arena](arena.md), which explains the words: by stream, in the mean, and for
-pairs of models. They are in percent. Streams are in the order of their lists. *Rows*: how many
-count. *Of*: among how many models the best other was chosen; it is [not the same
-everywhere](#which-models-ran-where). The other columns are models that stand for their kind:
-*logistic* is logistic regression, *boosting* retrained boosting. A dash: not run, which says
-nothing of the model. *Limit*: out of time. *Failed*: ended by an error. Bold: of the {OWN} and the
-best other the lower error, if by a point or more."""
+The errors behind [the arena](arena.md), which explains the words, in percent: [by
+stream](#streams), in the order of their lists, [in the mean](#means), and for [pairs of
+models](#pairs).
+
+- *Rows*: how many count.
+- *Of*: among how many models the best other was chosen; it is [not the same
+  everywhere](#which-models-ran-where).
+- The other columns are models that stand for their kind: *logistic* is logistic regression,
+  *boosting* retrained boosting.
+- A dash: not run, which says nothing of the model. *Limit*: out of time; *failed*: ended by an
+  error ([a list](#runs-that-did-not-end)).
+- Bold: of the {OWN} and the best other the lower error, if by a point or more."""
 _RUNS = "All runs are in [one table](runs.csv)."
 _RUNS_KEPT = """\
 [One table](arena-runs.parquet) has the runs of all models, those without a column here, too. Errors
@@ -163,7 +171,7 @@ print(errors[["Tracker", "ARF", "logistic regression"]].round(2).to_string())
 ```
 
 With late labels take `runs["delay"] == "1000"` instead of `isna()`, and `"error_after_delay"`
-instead of `"error"`."""
+instead of `"error"`: it leaves out [the first 1,000 rows](arena.md#labels-that-come-late)."""
 _ABOUT_MEANS = """\
 Mean errors in percent. A table has the models that ran on at least half of the streams with each
 delay. Its means are over the streams on which all of these models ran; they are named above it.
@@ -172,22 +180,24 @@ _ABOUT_COVERAGE = """\
 On how many streams of a list each model ended, by the delay of labels. Those that ended on as many
 stand in one row."""
 _ABOUT_PAIRS = """\
-The {own} and each other model, labels at once. Real streams of one source count once, generated
-ones each, though some share a generator. Errors in percent are means over the streams that both
-have run on. *Median*: of the differences of errors, in points, negative if the {own} is better.
-*Wins*: on how many streams it is better. *Tracker 100* is shown, but is no rival."""
+The {own} and each other model, labels at once. Real streams of one source, the two of RCV1 and the
+two of Reuters, count once, with their mean error. Generated ones count each, though some share a
+generator. Errors in percent are means over the streams that both have run on. *Median*: of the
+differences of errors, in points, negative if the {own} is better. *Wins*: on how many streams it is
+better; a tie is neither a win nor a loss. *Tracker 100* is shown, but is no rival."""
 _ABOUT_TEST = """\
-*Holm*: the p-value of Wilcoxon's signed-rank test, two-sided, corrected by Holm's method for the
-number of models in the table. *Least p*: the least that the test can have with n streams before
-that, 2 / 2^n. A dash: so few streams cannot bring it below 0.05. Streams that share a generator are
-not independent, which makes it too low. Development streams have no p-values, as these would prove
+*Holm*: the p-value of Wilcoxon's signed-rank test, two-sided, exact where no two differences are
+equally large, corrected by Holm's method for the number of models in the table. Ties are left out
+of the test. *Least p*: the least that it can have with n streams that do not tie before that,
+2 / 2^n. A dash: so few streams cannot bring it below 0.05. Streams that share a generator are not
+independent, which makes it too low. Development streams have no p-values, as these would prove
 nothing."""
 _ABOUT_COSTS = """\
 What a lower error costs, labels at once: mean errors in percent, geometric means of processor time
-and memory. A table is over the streams on which all of its models were timed on one machine. Of the
-held-out ones these are few, and mostly short or generated. So errors and ratios of times differ
-from those [of single rivals](#against-forests-bagging-and-boosting), which are over more streams:
-cite those. Models that were timed on fewer than half of the streams are left out."""
+and memory. A table is over the streams on which all of its models were timed on one machine. These
+are few, so errors and ratios of times differ from those [of single
+rivals](#against-forests-bagging-and-boosting), which are over more streams: cite those. Models that
+were timed on fewer than half of the streams are left out."""
 _ABOUT_PUBLISHED = f"""\
 The lowest prequential error in percent, labels at once, on whole streams in [River's
 benchmarks]({SOURCE}).
@@ -360,7 +370,9 @@ def losses(standings: Standings, kinds: Sequence[str] = KINDS, *, late: bool = F
             for row in lost
             if STREAMS[row["stream"]].kind in kinds and not (late and row["delay"] is None)
         ]
-        parts += [about, _lost(standings, some, kinds)] if some else []
+        if some:
+            text = filled(about.format(few=_few_rows(standings, some)))
+            parts += [text, _lost(standings, some, kinds)]
     return "\n\n".join(parts or [_NO_LOSSES])
 
 
@@ -560,10 +572,11 @@ def _strong(standings: Standings) -> Iterator[str]:
     """Yield what strong rivals have come to on held-out streams, if there are any."""
     pairs = standings.pairs(KINDS[0])
     rows = [row for row in pairs if row["other"] in STRONG]
-    others = [row for row in pairs if row["other"] not in STRONG]
+    weak = (row for row in pairs if row["other"] not in STRONG)
+    others = [row for row in weak if not row["other"].startswith(OWN)]
     if rows:
         cells = [[*_pair(row), *_p_values(row), _times(standings, row["other"])] for row in rows]
-        yield f"## Against forests, bagging and boosting\n\n{_ABOUT_STRONG}"
+        yield f"## Against forests, bagging and boosting\n\n{_ABOUT_STRONG.format(len(pairs))}"
         yield _table([*_PAIR, *_P_VALUES, "time"], cells)
         yield filled(_verdicts(rows))
         few: dict[str, list[str]] = {}
@@ -641,6 +654,13 @@ def _lost(standings: Standings, losses: Iterable[Record], kinds: Sequence[str]) 
     ]
     headings = ["stream", *(["kind"] if several else []), "labels", "rows", OWN, "best other"]
     return _table([*headings, "its name", "behind by"], rows, [1, 2, 6] if several else [1, 5])
+
+
+def _few_rows(standings: Standings, losses: Iterable[Record]) -> str:
+    """Say what one mistake is on the shortest stream, if it is half a point or more."""
+    counted = (standings.counted(row["stream"], row["delay"]) for row in losses)
+    fewest = min(filter(None, counted), default=0)
+    return _FEW_ROWS.format(fewest, 100 / fewest) if 0 < fewest <= 200 else ""
 
 
 def _rows(standings: Standings, stream: str, delay: str | None) -> str:
@@ -739,8 +759,8 @@ def _pair(row: Record) -> list[Any]:
 
 
 def _least_p(row: Record) -> float:
-    """Return the smallest p-value of the test of n differences."""
-    return float(2.0 ** (1 - row["n"]))
+    """Return the smallest p-value of the test of n differences, which leaves out ties."""
+    return float(2.0 ** (1 + row["ties"] - row["n"]))
 
 
 def _is_tested(row: Record) -> bool:
@@ -764,7 +784,10 @@ def _costs(standings: Standings) -> Iterator[str]:
             for row in rows
         ]
         if cells:
-            about = f"Over {len(streams)} {_TITLES[kind].lower()}: {', '.join(streams)}."
+            real = [standings.length(stream) for stream in streams if STREAMS[stream].source]
+            mixed = kind == KINDS[0] and 0 < len(real) < len(streams)
+            parts = f" ({len(real)} real ones of {max(real):,} rows at most)" if mixed else ""
+            about = f"Over {len(streams)} {_TITLES[kind].lower()}{parts}: {', '.join(streams)}."
             yield f"{about}\n\n{_table(['model', 'error %', 'µs an example', 'MB'], cells)}"
 
 
