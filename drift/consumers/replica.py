@@ -145,6 +145,7 @@ class _Course(FedLearner):
     def learn(self, message: Message) -> None:
         """Learn a message."""
         self.learner.take(message)
+        self.learner.runs.forget()  # as `taken` has the order, and not for ever
         topic, partition, offset = message.position
         place = topic, partition
         self.taken.note(self.learner.clocks[place].time, place, offset, self.learner.digest)

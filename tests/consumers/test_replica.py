@@ -276,6 +276,22 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
     assert same(one, worker)
 
 
+def test_a_replica_does_not_keep_the_runs_that_its_worker_saves(tmp_path):
+    worker, source, one = start_replica(tmp_path)
+    source.ends = dict.fromkeys(source.ends, 0)
+    for i in range(20):  # the earlier of two comes later
+        for place in (("f", 1), ("f", 0)):
+            source.ends[place] = i + 1
+            settle(one)
+            worker.take([source.logs[place][i]])
+    assert len(worker.learner.runs.all()) > 10
+    assert len(one._course.learner.runs.all()) == 1
+    worker.save()
+    settle(one)
+    assert (one.starts, one.version["checkpoint"]) == (1, "1-2")
+    assert same(one, worker)
+
+
 def test_a_replica_that_reads_messages_otherwise_than_its_worker_says_so(tmp_path, caplog):
     """Though its codec has the class and the settings of the worker's."""
     worker, source, one = start_replica(tmp_path)
