@@ -25,11 +25,11 @@ class Serve(Learning):
     """
 
     shared = _settings.ServeOptions
-    #: Options that `Replica` does not use: it sends and saves nothing, and has one model.
+    #: Options that `Replica` does not use: it sends, saves and promotes nothing, and has one model.
     unused = frozenset(
         {
             *("start", "predictions", "headers", "orphans", "events", "alarm_level"),
-            *("checkpoint_every", "checkpoint_seconds"),
+            *("checkpoint_every", "checkpoint_seconds", "promote"),
             *("keep", "keep_ten_minutes", "keep_hourly", "keep_daily"),
             *("metrics_port", "metrics_address"),
             *("max_models", "prior", "expire"),

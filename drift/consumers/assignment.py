@@ -1,9 +1,8 @@
-"""The partitions assigned to a worker, their states, and the offsets where they start."""
+"""The partitions assigned to a worker, and the offsets where they start."""
 
 from __future__ import annotations
 
 import logging
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from drift.errors import ConsumerError
@@ -14,38 +13,24 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import Logs, Source, TopicPartition
 
-__all__ = ["Assignment", "State", "first_offset", "offset_behind_gap"]
+__all__ = ["Assignment", "first_offset", "offset_behind_gap"]
 
 log = logging.getLogger("drift.consumers")
 
 
-class State(Enum):
-    """The state of an assigned partition."""
-
-    ASSIGNED = "by the group; not started"
-    TAKEN_OVER = "its model is being claimed and loaded"
-    HELD = "paused: the model was dropped, or could not be loaded or saved"
-    STARTED = "its messages are processed"
-
-
 class Assignment:
-    """The states of a worker's partitions.
+    """The partitions that the group has assigned to a worker, and which of them have started.
 
-    ::
-
-                     assign            take_over               start
-        unassigned  ────────► ASSIGNED ─────────► TAKEN_OVER ─────────► STARTED
-             ▲                                     │      ▲                │
-             │                                hold ▼      │ take_over      │
-             │                                     HELD ──┘  ◄─────────────┘
-             │                                                    hold
-             └──────────── revoke, from each of these
-
-    Where the model is here, assigned and held partitions start at once. Only what has started
-    delivers anything.
+    Only what has started delivers anything. The others wait until their model is taken over, at
+    first or after it was dropped.
 
     kafka-python assigns and revokes while the worker waits in its poll, so no two threads are here
     at once.
+
+    Attributes
+    ----------
+    places : dict
+        Whether it has started, by topic and partition.
 
     Examples
     --------
@@ -55,43 +40,39 @@ class Assignment:
     >>> assignment.waiting()
     [('news', 1)]
     >>> assignment.revoke([("news", 1)])
-    >>> assignment.states
-    {('news', 0): <State.STARTED: 'its messages are processed'>}
+    >>> assignment.places
+    {('news', 0): True}
     """
 
     def __init__(self) -> None:
-        self.states: dict[TopicPartition, State] = {}
+        self.places: dict[TopicPartition, bool] = {}
 
     def started(self) -> list[TopicPartition]:
         """Return the partitions that are processed."""
-        return [place for place, state in self.states.items() if state is State.STARTED]
+        return [place for place, has_started in self.places.items() if has_started]
 
     def waiting(self) -> list[TopicPartition]:
         """Return the partitions that have to start."""
-        return [place for place, state in self.states.items() if state is not State.STARTED]
+        return [place for place, has_started in self.places.items() if not has_started]
 
     def assign(self, places: Iterable[TopicPartition]) -> None:
         """Add partitions that the group has assigned."""
-        self.states |= dict.fromkeys(places, State.ASSIGNED)
-
-    def take_over(self, places: Iterable[TopicPartition]) -> None:
-        """Note that the model of partitions is being taken over."""
-        self.states |= dict.fromkeys(places, State.TAKEN_OVER)
+        self.places |= dict.fromkeys(places, False)
 
     def start(self, place: TopicPartition) -> None:
         """Start a partition."""
-        self.states[place] = State.STARTED
+        self.places[place] = True
 
     def hold(self, places: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Pause partitions until they start again; return those still assigned."""
-        ours = [place for place in places if place in self.states]
-        self.states |= dict.fromkeys(ours, State.HELD)
+        ours = [place for place in places if place in self.places]
+        self.places |= dict.fromkeys(ours, False)
         return ours
 
     def revoke(self, places: Iterable[TopicPartition]) -> None:
         """Remove partitions that the group has revoked."""
         for place in places:
-            self.states.pop(place, None)
+            self.places.pop(place, None)
 
 
 def first_offset(

@@ -278,6 +278,10 @@ class Runs:
         self._last = key
         self._run[place] = offset + 1
 
+    def forget(self) -> None:
+        """Forget the runs that have ended, but not what was left out."""
+        self._runs.clear()
+
     def __add__(self, other: Runs) -> Runs:
         """Return these runs, and then others."""
         both = Runs()

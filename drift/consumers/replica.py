@@ -145,6 +145,7 @@ class _Course(FedLearner):
     def learn(self, message: Message) -> None:
         """Learn a message."""
         self.learner.take(message)
+        self.learner.runs.forget()  # as `taken` has the order, and not for ever
         topic, partition, offset = message.position
         place = topic, partition
         self.taken.note(self.learner.clocks[place].time, place, offset, self.learner.digest)
@@ -223,7 +224,8 @@ class Replica:
         prepare_folder(folder, options, self.codec)
         folder.follows = True
         self.folder = folder
-        self.options = replace(options, predictions=None, orphans=None, alarm_level=0)
+        # Whether a shadow is promoted, the worker decides: its next checkpoint says so.
+        self.options = replace(options, predictions=None, orphans=None, alarm_level=0, promote=None)
         self.claim_id = ClaimName(options.topic, options.partition)
         self.starts = 0
         self.trouble: str | None = None
@@ -418,8 +420,7 @@ class Replica:
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
             return False
         ends = {place: end for run in runs for place, end in run.items()}
-        # A partition was added; a message was left out; or a shadow has begun or was promoted, by
-        # hand or on its own: maybe here, too, at the same message, but before or after this look.
+        # A partition was added; a message was left out; or a shadow has begun or was promoted.
         left_out = runs.skips.keys() - course.learner.runs.skips.keys()
         if ends.keys() - course.ends.keys() or left_out or models != course.models():
             return False

@@ -220,7 +220,7 @@ class Worker:
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
             # Or closing, which gives the partitions up, saves the models.
-            self._lose([*self.assignment.states])
+            self._lose([*self.assignment.places])
             self._close()
 
     def _save_what_is_left(self) -> None:
@@ -294,11 +294,11 @@ class Worker:
         self.metrics.poll_seconds += now - started
         self.metrics.polled = now
         waited = now - self._empty
-        if self.assignment.states:
+        if self.assignment.places:
             if waited > _LONG:
                 log.warning(
                     "partitions of %s: %d, after %.0f s without any, in which the group rebalanced",
-                    *(self.options.topic, len(self.assignment.states), waited),
+                    *(self.options.topic, len(self.assignment.places), waited),
                 )
             self._empty, self._complained = now, False
         elif waited > _PATIENCE and not self._complained:
@@ -435,7 +435,7 @@ class Worker:
         for claim_id in claim_ids:
             ready = [place for place in places if self._claim_id(place) == claim_id]
             try:
-                if self._take_over(claim_id, ready, until):
+                if self._take_over(claim_id, until):
                     self._start_all(self._claims[claim_id], ready)
             except UnsentError:
                 raise
@@ -447,7 +447,7 @@ class Worker:
                 self._consumer.hold(ready)
         waiting = set(map(self._claim_id, self.assignment.waiting()))
         self._refused = {name: since for name, since in self._refused.items() if name in waiting}
-        ours = set(map(self._claim_id, self.assignment.states))
+        ours = set(map(self._claim_id, self.assignment.places))
         trouble = self.metrics.trouble
         self.metrics.trouble = {name: why for name, why in trouble.items() if name in ours}
         learners = [claim.learner for claim in self._claims.values()]
@@ -516,14 +516,13 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, claim_id: ClaimId, places: list[TopicPartition], until: float) -> bool:
+    def _take_over(self, claim_id: ClaimId, until: float) -> bool:
         """Claim a model on another thread; say whether it is here, at the latest at a time."""
         if claim_id in self._claims:
             return True
         taking = self._taking.get(claim_id)
         if taking is None:
             taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
-            self.assignment.take_over(places)
             taking.begin(self._taker, partial(self._taken_over, self._identity()))
         wait([taking.learner], max(0.0, until - time.monotonic()))
         if not taking.learner.done():
@@ -622,7 +621,7 @@ class Worker:
             claim.end()
             self._forced += claim.order.forced
         self._consumer.hold(
-            [place for place in self.assignment.states if self._claim_id(place) == claim_id]
+            [place for place in self.assignment.places if self._claim_id(place) == claim_id]
         )
 
     def _drop_all(self) -> None:

@@ -1,4 +1,4 @@
-"""The states of a worker's partitions, and who of a group has them."""
+"""Which of a worker's partitions have started, and who of a group has them."""
 
 import random
 import uuid
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.consumers.assignment import Assignment, State, first_offset
+from drift.consumers.assignment import Assignment, first_offset
 from drift.errors import ConsumerError
 
 pytest.importorskip("kafka")
@@ -32,7 +32,7 @@ def assigned(n):
 def test_only_assigned_partitions_are_paused():
     assignment = assigned(1)
     assert assignment.hold(PLACES) == PLACES[:1]
-    assert assignment.states == {("t", 0): State.HELD}
+    assert assignment.places == {("t", 0): False}
     assert (assignment.waiting(), assignment.started()) == ([("t", 0)], [])
 
 
@@ -47,7 +47,7 @@ def test_what_is_assigned_waits_until_it_is_started():
 def test_a_partition_that_is_lost_is_no_more_the_workers():
     assignment = assigned(2)
     assignment.revoke([("t", 0), ("t", 2)])
-    assert assignment.states == {("t", 1): State.STARTED}
+    assert assignment.places == {("t", 1): True}
 
 
 def test_where_a_partition_starts(caplog):

@@ -52,7 +52,7 @@ def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):
 
     poll_until(client.assignment.waiting)
     first = client.assignment.waiting()
-    client.assignment.states.clear()
+    client.assignment.places.clear()
     coordinator._assignment_snapshot = "what the leader knew before"
     poll_until(lambda: coordinator.rejoining)
     poll_until(lambda: not coordinator.rejoining)

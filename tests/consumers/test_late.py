@@ -8,7 +8,6 @@ import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
 from drift.consumers import join as join_module
-from drift.consumers.assignment import State
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import JsonCodec
 from drift.consumers.crash_points import CHECKPOINT_POINTS
@@ -324,7 +323,8 @@ def test_a_worker_polls_while_a_model_is_taken_over(slow, tmp_path, monkeypatch,
         before = one.metrics.polled
         assert one.step(0.01) == 0
         assert one.metrics.polled > before
-    assert {*one.assignment.states.values()} == {State.TAKEN_OVER}
+    assert [*one._taking] == [KEY]
+    assert one.assignment.started() == []
     assert one.metrics.partitions == 0
     assert one.metrics.is_alive()
     [problem] = one.metrics.problems()
@@ -341,7 +341,7 @@ def test_a_worker_polls_while_a_model_is_taken_over(slow, tmp_path, monkeypatch,
 
 def test_a_takeover_is_abandoned_where_the_partitions_go(slow, tmp_path):
     one, go = slow
-    places = [*one.assignment.states]
+    places = [*one.assignment.places]
     one._lose(places)
     [thread] = one._taker._threads
     go.set()

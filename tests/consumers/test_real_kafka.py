@@ -287,7 +287,7 @@ def test_a_member_whose_name_is_taken_gets_an_error(kafka_address, kafka_topic, 
     first, second = (member(options, kafka_topic) for _ in range(2))
     end = time.monotonic() + 60
     for one in (first, second):
-        while not one.assignment.states:
+        while not one.assignment.places:
             assert time.monotonic() < end
             list(one.poll(0.2))
 
@@ -403,7 +403,7 @@ def test_who_is_in_a_group_is_known(kafka_address, kafka_topic, member):
     given = {**options, "group_id": kafka_topic, "group_instance_id": "worker-1"}
     one = member(given, kafka_topic)
     end = time.monotonic() + 60
-    while not one.assignment.states:
+    while not one.assignment.places:
         assert time.monotonic() < end
         list(one.poll(0.2))
     [actual] = members(kafka_topic, options)

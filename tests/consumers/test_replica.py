@@ -276,6 +276,22 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
     assert same(one, worker)
 
 
+def test_a_replica_does_not_keep_the_runs_that_its_worker_saves(tmp_path):
+    worker, source, one = start_replica(tmp_path)
+    source.ends = dict.fromkeys(source.ends, 0)
+    for i in range(20):  # the earlier of two comes later
+        for place in (("f", 1), ("f", 0)):
+            source.ends[place] = i + 1
+            settle(one)
+            worker.take([source.logs[place][i]])
+    assert len(worker.learner.runs.all()) > 10
+    assert len(one._course.learner.runs.all()) == 1
+    worker.save()
+    settle(one)
+    assert (one.starts, one.version["checkpoint"]) == (1, "1-2")
+    assert same(one, worker)
+
+
 def test_a_replica_that_reads_messages_otherwise_than_its_worker_says_so(tmp_path, caplog):
     """Though its codec has the class and the settings of the worker's."""
     worker, source, one = start_replica(tmp_path)
@@ -593,8 +609,13 @@ def test_a_model_that_was_promoted_by_hand_answers(tmp_path, learns_on):
         assert same(one, worker)
 
 
-def test_a_shadow_that_begins_later_is_followed_and_takes_the_models_place_here_too(tmp_path):
-    worker, source, one = start_replica(tmp_path, model=LBP(1), promote=2.0)
+@pytest.mark.parametrize("promote_here", [None, 2.0])
+@pytest.mark.parametrize("promote", [None, 2.0])
+def test_a_shadow_that_begins_later_is_followed_and_promoted_by_the_worker_alone(
+    tmp_path, caplog, promote, promote_here
+):
+    worker, source, one = start_replica(tmp_path, model=LBP(1), promote=promote)
+    one = replica(worker.folder, source, worker_options(promote=promote_here))
     taken = in_time(plain_logs())
     source.ends = dict.fromkeys(source.ends, 10)
     settle(one)
@@ -610,13 +631,20 @@ def test_a_shadow_that_begins_later_is_followed_and_takes_the_models_place_here_
     assert (one.starts, one._serving.learner.shadow.since) == (2, {("f", 0): 10, ("f", 1): 10})
     source.ends = dict.fromkeys(source.ends, 40)
     settle(one)
-    worker.take(taken[22:])
-    assert worker.learner.promotions
+    worker.take(taken[22:70])
+    assert bool(worker.learner.promotions) is (promote is not None)
+    worker.save()
+    settle(one)
+    starts = 2 + len(worker.learner.promotions)
+    assert one.starts == starts
+    worker.take(taken[70:])
     assert same(one, worker)
     worker.save()
     settle(one)
-    assert (one.starts, one.trouble, one.differs) == (2, None, None)
+    assert (one.starts, one.trouble, one.differs) == (starts, None, None)
     assert same(one, worker)
+    promoted = [line for line in caplog.messages if line.startswith("f: promoted")]
+    assert len(promoted) == len(worker.learner.promotions)  # as the worker says
 
 
 def test_a_replica_does_not_say_that_it_sends_a_dead_letter(tmp_path, caplog):

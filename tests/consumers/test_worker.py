@@ -752,7 +752,7 @@ def test_a_worker_goes_on_that_was_fenced_by_a_zombie(topics, tmp_path, point, c
 
 
 def lose_partitions(one):
-    one._lose(list(one.assignment.states))
+    one._lose(list(one.assignment.places))
     kill(one)
 
 
@@ -815,7 +815,7 @@ def test_a_checkpoint_that_fails_is_a_trouble_until_there_is_one(topics, tmp_pat
     assert one.metrics.problems() == []
     one._refuse_save(claim_of(one), CheckpointError("again"))
     one._drop_all()
-    one.assignment.revoke(list(one.assignment.states))
+    one.assignment.revoke(list(one.assignment.places))
     one.step(0.1)
     assert "no checkpoint" not in "; ".join(one.metrics.problems())
     kill(one)
@@ -966,7 +966,7 @@ def test_partitions_that_are_lost_are_not_saved_and_those_that_go_are(topics, tm
     one.assignment.assign([("t", 0)])
     work(one, 400)  # all of them once more, by a model that has not learnt them
     listener.on_partitions_revoked([("t", 0), ("t", 1)])
-    assert (learner_of(one), one.assignment.states) == (None, {})
+    assert (learner_of(one), one.assignment.places) == (None, {})
     assert_exact(tmp_path)
     kill(one)
 
