@@ -142,12 +142,16 @@ def test_the_operators_prometheus_finds_each_pod_by_one_port():
         assert notes["prometheus.io/port"] == str(port["containerPort"])
 
 
-def test_the_rule_that_the_page_makes_of_the_alerts_has_all_of_them():
+def test_what_the_page_makes_of_the_alerts_has_all_of_them(tmp_path):
     yaml = pytest.importorskip("yaml")
     page = (DEPLOY.parent / "docs/monitoring.md").read_text("utf-8")
-    [script] = re.findall(r"^```sh\n(kubectl apply.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    applied = "kubectl() { echo ---; cat ${@: -1}; }\n" + script
-    monitor, rule = yaml.safe_load_all(run("bash", "-euc", f"cd {DEPLOY.parent}\n{applied}"))
+    _, script, chart = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    shown = "{ echo ---; cat ${@: -1}; }"
+    made = run(
+        *("bash", "-euc", f"cd {tmp_path}\nkubectl() {shown}\nhelm() {shown}\n{script}\n{chart}")
+    )
+    monitor, rule, values = yaml.safe_load_all(made)
     assert monitor == load("podmonitor.yaml")
     assert (rule["apiVersion"], rule["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
     assert rule["metadata"]["labels"] == monitor["metadata"]["labels"]
@@ -155,6 +159,7 @@ def test_the_rule_that_the_page_makes_of_the_alerts_has_all_of_them():
     assert rule["spec"] == json.loads(
         alerts.replace("https://example.org/drift/docs", "https://docs.example.com/drift")
     )
+    assert values == {"serverFiles": {"alerting_rules.yml": rule["spec"]}}
 
 
 def test_everything_that_is_mounted_is_there():
