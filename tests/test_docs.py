@@ -202,6 +202,7 @@ def arena_errors(delay):
     pytest.importorskip("pyarrow")
     runs = pytest.importorskip("pandas").read_parquet(ROOT / "docs" / "arena-runs.parquet")
     runs = runs[(runs["status"] == "ok") & ~runs["model"].str.contains(" @ ")]
+    assert not runs["unpredicted"].any()  # else an error is of fewer rows than another
     runs = runs[runs["delay"].isna() if delay is None else runs["delay"] == delay]
     column = "error" if delay is None else "error_after_delay"
     errors = 100 * runs.groupby(["stream", "model"])[column].mean().dropna()
