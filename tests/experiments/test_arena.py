@@ -573,6 +573,8 @@ def test_costs_are_of_three_streams_and_more_that_all_have_ended_on():
     times = {row["model"]: row["microseconds"] for row in actual}
     assert times["Tracker"] == pytest.approx(4.0)  # the geometric mean of 16, 2 and 2
     assert standings.costs("generated") == ([], [])  # of two streams
+    two = Standings([row for row in records if row["model"] in {"Tracker", "LBP"}])
+    assert two.costs("real") == ([], [])  # with one other model alone
     own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
     figure = Results(own, records, {}, {}, 1.0).plot("img/arena-cost")
     (panel,) = figure.axes

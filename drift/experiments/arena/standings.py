@@ -287,7 +287,7 @@ class Standings:
         those on which at least half of the remaining models have run, the models those that have
         run on at least half of these, over the streams on which all of them have; see
         `drift.experiments.comparison.tables.costs`. There are none if these streams are fewer than
-        three, or if no other models than `OWN` are left.
+        three, or if of other models than `OWN` fewer than two are left.
 
         Parameters
         ----------
@@ -307,8 +307,8 @@ class Standings:
         streams_of = _gathered((row for row in rows if row["stream"] in streams), "model", "stream")
         timed = {m: where for m, where in streams_of.items() if 2 * len(where) >= len(streams)}
         common = streams.intersection(*timed.values())
-        if len(common) < _FEW or all(model.startswith(OWN) for model in timed):
-            return [], []  # nothing to compare
+        if len(common) < _FEW or sum(not model.startswith(OWN) for model in timed) < 2:
+            return [], []  # too little to compare
         return sorted(common), costs([row for row in rows if row["model"] in timed], common)
 
 
