@@ -313,6 +313,16 @@ def test_an_operator_leaves_a_message_out(tmp_path):
     assert one.snapshot().skips == [message(9)]
 
 
+@pytest.mark.parametrize(("offset", "left"), [((), [5]), (("--offset", 0), [])])
+def test_of_another_log_no_message_is_left_out(tmp_path, offset, left):
+    folder = CheckpointFolder(tmp_path)
+    folder.save(KEY, folder.claim(KEY).epoch, LBP(5), {("t", 0): 3})
+    assert skip(tmp_path, "t:0:5").exit_code == 0
+    given = ["checkpoint", "adopt", tmp_path, "--topic", "t", *offset]
+    assert CliRunner().invoke(app, [*map(str, given)]).exit_code == 0
+    assert folder.newest(KEY).skips == [message(n) for n in left]
+
+
 @pytest.mark.parametrize("keep_offsets", [False, True])
 def test_a_rollback_leaves_out_what_still_is_to_be(tmp_path, keep_offsets):
     folder = CheckpointFolder(tmp_path)
