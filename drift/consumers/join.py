@@ -467,27 +467,33 @@ class Join:
             first[place] = min(offset, first.get(place, offset))
         return first
 
-    def supply(self, message: Message) -> None:
-        """Fill in the value of waiting features from a message that was read again."""
-        topic, partition, offset = message.position
-        name = self._missing.pop(((topic, partition), offset), None)
-        if name is not None:
-            table = self._silent if name in self._silent else self._waiting
-            table[name] = table[name]._replace(
-                value=message.value or b"",
-                headers=message.headers,
-                key=message.key,
-                timestamp=message.timestamp,
-            )
+    def supply(self, message: Message, id_of: Callable[[Message], Id | None] | None = None) -> None:
+        """Fill in the value of waiting features from a message that was read again.
 
-    def drop(self, place: TopicPartition, before: int) -> None:
-        """Drop features that the log no longer has."""
-        for (of, offset), name in list(self._missing.items()):
-            if of == place and offset < before:
-                del self._missing[of, offset]
-                table = self._silent if name in self._silent else self._waiting
-                self._bytes -= table.pop(name).size
-                self.counts["evicted"] += table is self._waiting
+        Where `id_of` gives it another id they are still missing: the log was made anew.
+        """
+        topic, partition, offset = message.position
+        name = self._missing.get(((topic, partition), offset))
+        if name is None or (id_of is not None and id_of(message) != name):
+            return
+        del self._missing[(topic, partition), offset]
+        table = self._silent if name in self._silent else self._waiting
+        table[name] = table[name]._replace(
+            value=message.value or b"",
+            headers=message.headers,
+            key=message.key,
+            timestamp=message.timestamp,
+        )
+
+    def drop(self, place: TopicPartition, before: int) -> int:
+        """Drop features that the log no longer has; return how many."""
+        gone = [at for at in self._missing if at[0] == place and at[1] < before]
+        for at in gone:
+            name = self._missing.pop(at)
+            table = self._silent if name in self._silent else self._waiting
+            self._bytes -= table.pop(name).size
+            self.counts["evicted"] += table is self._waiting
+        return len(gone)
 
 
 def _stored(

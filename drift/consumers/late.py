@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
+    from drift.consumers.join import Id
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Logs, TopicPartition
     from drift.types import Label
@@ -149,8 +150,19 @@ class LateLearner(Learner):
                     self.since_checkpoint += 1
                 else:
                     for message in messages:
-                        self.join.supply(message)
-            self.join.drop(place, end)
+                        self.join.supply(message, self._id_of)
+            if lost := self.join.drop(place, end):
+                log.warning(
+                    "%s:%d no longer has %d of the features that wait, or has others at their "
+                    "offsets: their labels will find none",
+                    *(*place, lost),
+                )
+                self.since_checkpoint += 1
+
+    def _id_of(self, message: Message) -> Id | None:
+        """Return the id of features; None for a message without."""
+        example, _ = attempt(identified, self.codec.decode, message)
+        return example and example.id  # type: ignore[no-any-return]
 
     # --- messages ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.promotion import promote
+from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
@@ -310,6 +311,36 @@ def test_an_operator_leaves_a_message_out(tmp_path):
     assert headers["drift.error"] == b"message was left out by drift checkpoint skip"
     assert encode(one.model) == encode(loop([3, 4, 6, 7, 8]))
     assert one.snapshot().skips == [message(9)]
+
+
+@pytest.mark.parametrize(("offset", "left"), [((), [5]), (("--offset", 0), [])])
+def test_of_another_log_no_message_is_left_out(tmp_path, offset, left):
+    folder = CheckpointFolder(tmp_path)
+    folder.save(KEY, folder.claim(KEY).epoch, LBP(5), {("t", 0): 3})
+    assert skip(tmp_path, "t:0:5").exit_code == 0
+    given = ["checkpoint", "adopt", tmp_path, "--topic", "t", *offset]
+    assert CliRunner().invoke(app, [*map(str, given)]).exit_code == 0
+    assert folder.newest(KEY).skips == [message(n) for n in left]
+
+
+@pytest.mark.parametrize("keep_offsets", [False, True])
+def test_a_rollback_leaves_out_what_still_is_to_be(tmp_path, keep_offsets):
+    folder = CheckpointFolder(tmp_path)
+    epoch, _ = folder.claim(KEY)
+    for n in (2, 4):
+        folder.save(KEY, epoch, LBP(5), {("t", 0): n}, runs=[{("t", 0): n}])
+    assert skip(tmp_path, "t:0:5").exit_code == 0
+    files = files_in(folder.folder(KEY))
+    made = plan(files, "1-1", keep_offsets=keep_offsets, warn=print).write(None)
+    found = folder.newest(KEY)
+    assert (found.id, found.skips, found.offsets[KEY[0], 0]) == (
+        made,
+        [message(5)],
+        4 if keep_offsets else 2,
+    )
+    if not keep_offsets:
+        with pytest.raises(CheckpointError, match=f"no order of what checkpoint {made} learnt"):
+            read_order(folder.folder(KEY), made)
 
 
 @pytest.mark.parametrize(

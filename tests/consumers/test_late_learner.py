@@ -463,6 +463,23 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
     assert other.join.counts["evicted"] == 1
 
 
+def test_of_a_log_that_was_made_anew_no_other_features_get_the_labels(monkeypatch, caplog):
+    """As after drift checkpoint adopt, of a truncated topic that has grown since."""
+    monkeypatch.setattr(join_module, "STORED", 0)
+    features = [pair(n, {"a": 1.0})[0] for n in range(5)]
+    one = learner()
+    for message in features:
+        one.take(message)
+    other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
+    other.restore(from_bytes(saved(one)))
+    anew = [pair(n if n < 3 else 10 + n, {"a": -1.0})[0] for n in range(5)]
+    anew = [new._replace(position=old.position) for new, old in zip(anew, features, strict=True)]
+    anew[1] = anew[1]._replace(value=b"{")
+    other.read_again(Logs({("f", 0): anew}), "folder")
+    assert ([*other.join._waiting], other.join.missing()) == ([0, 2], {})
+    assert "f:0 no longer has 3 of the features that wait, or has others" in caplog.text
+
+
 def test_times_of_producers_are_refused_before_anything_is_taken():
     one = learner(timestamps="log")
     message = pair(0, {})[0]

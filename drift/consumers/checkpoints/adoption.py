@@ -44,6 +44,8 @@ def adopt(
             ]
         offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
         new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
+        if offset is not None:  # what was to be left out is another message now
+            new["skips"] = []
         return old.header | new, [old.payload]
 
     rewrite(partition, secret, changed, "drift checkpoint adopt")

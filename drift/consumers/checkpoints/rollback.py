@@ -215,16 +215,22 @@ class Rollback:
             "restores": wanted,
         }
         payload, offsets_of = back.payload, None
+        skips = back.header.get("skips", [])
+        added = [position for position in now.get("skips", []) if position not in skips]
+        if added:  # it would end the worker again
+            header["skips"] = [*skips, *added]
         if self.keep_offsets:
             header.pop("blank", None)  # it has what waits
-            header |= {name: now[name] for name in (*_WHERE, "join", "skips") if name in now}
+            header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
         given = partition, epoch, header, [payload], secret
-        return id_of(publish(*given, previous=wanted, offsets_of=offsets_of))
+        # Else not all is learnt again, as `rewrite` says.
+        previous = wanted if self.keep_offsets or not added else None
+        return id_of(publish(*given, previous=previous, offsets_of=offsets_of))
 
 
 def _models(description: Description) -> bytes:
