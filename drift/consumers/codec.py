@@ -100,7 +100,7 @@ def schema_id(value: bytes) -> int | None:
 
 
 def _twice(names: Iterable[str], where: str) -> MessageError:
-    """Return the refusal of features of which two have the same name."""
+    """Return the refusal of two features with the same name."""
     [(name, _)] = Counter(names).most_common(1)
     return MessageError(f"features[{quoted(name)}]", f"comes twice, {where}: rename one")
 

@@ -214,7 +214,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
 
 
 def has_columns(source: Any) -> bool:
-    """Whether a source is a file or a data frame, of which columns can be named."""
+    """Whether a source is a file or a data frame, so that columns can be named."""
     return isinstance(source, str | PathLike) or sources.frame_source(source) is not None
 
 

@@ -450,15 +450,13 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
     one = learner()
     for message in features:
         one.take(message)
-    other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
-    other.restore(from_bytes(saved(one)))
 
     class Sparse(Logs):
         def reread(self, place, offset):
             actual, end = super().reread(place, offset)
             return [message for message in actual if message.position.offset != 3], end
 
-    other.read_again(Sparse({("f", 0): features}), "folder")
+    other = restarted(one, Sparse({("f", 0): features}))
     assert ([*other.join._waiting], other.join.missing()) == ([0, 1, 2, 4], {})
     assert other.join.counts["evicted"] == 1
 
@@ -470,12 +468,10 @@ def test_of_a_log_that_was_made_anew_no_other_features_get_the_labels(monkeypatc
     one = learner()
     for message in features:
         one.take(message)
-    other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
-    other.restore(from_bytes(saved(one)))
     anew = [pair(n if n < 3 else 10 + n, {"a": -1.0})[0] for n in range(5)]
     anew = [new._replace(position=old.position) for new, old in zip(anew, features, strict=True)]
     anew[1] = anew[1]._replace(value=b"{")
-    other.read_again(Logs({("f", 0): anew}), "folder")
+    other = restarted(one, Logs({("f", 0): anew}))
     assert ([*other.join._waiting], other.join.missing()) == ([0, 2], {})
     assert "f:0 no longer has 3 of the features that wait, or has others" in caplog.text
 

@@ -660,7 +660,7 @@ def test_a_message_that_its_worker_has_left_out_is_left_out_here(tmp_path):
     taken = in_time(plain_logs())
     source.ends = dict.fromkeys(source.ends, 20)
     settle(one)
-    poison = taken[24].position  # of which the digest knows nothing, as of most
+    poison = taken[24].position  # the digest has one example in eight, not this one
     worker.learner.skips[poison] = "has ended the worker 3 times"
     worker.take(taken[:40])
     worker.save()

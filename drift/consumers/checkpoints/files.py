@@ -360,7 +360,7 @@ def newest(
     Raises
     ------
     CheckpointError
-        At the end, if there are partitions of which no checkpoint can be used, or no partitions.
+        At the end, if a partition has no checkpoint that can be used, or if there is no partition.
     """
     damaged = []
     for partition in partitions(folder):
