@@ -133,6 +133,18 @@ def test_commands_install_extras_that_there_are():
     assert re.findall(r"git clone (\S+)", pages) == [project["urls"]["Repository"]]
 
 
+@pytest.mark.sources
+def test_no_file_installs_the_strangers_distribution():
+    """Before extras pip takes the package's name for another distribution, not for ours."""
+    folders = ("benchmarks", "datasets", "deploy", "docs", "drift", "notebooks", "tests", "tools")
+    files = [*ROOT.iterdir(), *(path for name in folders for path in (ROOT / name).rglob("*"))]
+    written = {"", ".cff", ".ipynb", ".md", ".py", ".pyi", ".service", ".toml", ".yaml", ".yml"}
+    files = [path for path in files if path.suffix in written and path.is_file()]
+    texts = {path: path.read_text("utf-8") for path in files if path.name != ".git"}
+    assert len(texts) > 400
+    assert [path for path, text in texts.items() if re.search(r"\bdrift\[[a-z]", text)] == []
+
+
 @pytest.mark.parametrize("engine", ["quix", "spark"])
 def test_the_page_on_engines_has_a_program_for_each(engine):
     code = program(engine, "broker:1", "LBP(budget=2)")
