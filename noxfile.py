@@ -1,3 +1,5 @@
+"""What CI runs: `nox -l` lists it, `nox -s lint` runs one. `.ci/run` runs these, too."""
+
 from pathlib import Path
 
 import nox
@@ -10,6 +12,7 @@ PYTHONS = nox.project.python_versions(nox.project.load_toml("pyproject.toml"))
 
 @nox.session
 def lint(session: nox.Session) -> None:
+    """Style and format; workflows by their schema."""
     session.install("ruff>=0.12", "check-jsonschema")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
@@ -19,33 +22,23 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def typing(session: nox.Session) -> None:
+    """Types, strictly."""
     session.install("-e", ".[dev]")
     session.run("mypy")
 
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
+    """Tests and doctests, on every supported Python that is found."""
     # Editable: doctests import from the source folder, where the extension must then be.
     session.install("-e", ".[test]")
     session.run("pytest", *session.posargs)
 
 
 @nox.session
-def docs_tests(session: nox.Session) -> None:
-    session.install("-e", ".[test,notebooks]")
-    session.run(
-        "pytest",
-        "tests/test_docs.py",
-        "tests/test_contributing.py",
-        "tests/test_notebooks.py",
-        *session.posargs,
-    )
-
-
-@nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site, where a warning is an error, and look for requests to other hosts."""
+    """The site, into `site/`, and the prose of its pages: a warning is an error."""
     session.install(".[docs]")
-    session.env["NO_MKDOCS_2_WARNING"] = "1"  # mkdocs is below 2 here
-    session.run("mkdocs", "build")  # quiet, it would not count warnings
+    session.env |= {"NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore"}  # mkdocs is below 2
+    session.run("mkdocs", "build", silent=True)  # its own --quiet would not count warnings
     session.run("python", "tools/prose.py")

@@ -54,8 +54,7 @@ class Experiment(Command):
             console.width = max(120, console.width)
         console.print(results)
         files = sorted(self.folder.iterdir())
-        looked_at = [path.name for path in files if path.suffix in {".html", ".md", ".png", ".svg"}]
-        say(
-            f"{results.seconds:.0f} s; in {self.folder}: {', '.join(looked_at)}, "
-            f"and {len(files) - len(looked_at)} files of tables and runs"
-        )
+        looked_at = [path.name for path in files if path.suffix in {".html", ".png", ".svg"}]
+        rest = f"{len(files) - len(looked_at)} files of tables and runs"
+        names = ", and ".join([", ".join(looked_at), rest] if looked_at else [rest])
+        say(f"{results.seconds:.0f} s; in {self.folder}: {names}")

@@ -29,10 +29,7 @@ class Arena(Experiment):
         "Rows by which labels are late, 0: at once; default: 0, 100 and 1,000.", None, least=0
     )
     quick: bool = option("A few of them, 1,000 rows each: about a minute.", default=False)
-    tables: bool = option("Run nothing: tables and page of what the folder has.", default=False)
-    page: Path | None = option(
-        "Page to add the runs to: docs/arena.md, with arena-runs.parquet and img beside it.", None
-    )
+    tables: bool = option("Run nothing: tables of what the folder has.", default=False)
     time_limit: float = option(
         "Seconds of processor time after which a run ends.", 600.0, least=0.0, duration=True
     )

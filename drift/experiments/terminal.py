@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     _Row = Mapping[str, Any]
 
-__all__ = ["compared", "reproduced", "reproductions", "tracked"]
+__all__ = ["compared", "contested", "reproduced", "reproductions", "tracked"]
 
 
 class _Column(NamedTuple):
@@ -185,6 +185,46 @@ def compared(results: Results) -> RenderableType:
 
 def _measured(measure: Measure, name: str, row: _Row) -> str:
     return measure.text(row[name])
+
+
+def _percents(name: str, heading: str) -> _Column:
+    return _Column(name, heading, lambda row: f"{100 * row[name]:.2f}")
+
+
+_LABELS = _Column(
+    "delay",
+    "labels",
+    lambda row: "at once" if row["delay"] is None else f"{int(row['delay']):,} rows late",
+    is_text=True,
+)
+_STANDINGS = (
+    *(_text("kind"), _LABELS, _number("number", "streams"), _number("ahead", "ahead")),
+    *(_number("by_a_point", "by a point"), _number("level", "level"), _number("behind", "behind")),
+    _percents("lead", "lead"),
+)
+_LOSSES = (
+    *(_text("stream"), _LABELS, _percents("error", "Tracker"), _percents("theirs", "best other")),
+    *(_text("rival", "its name"), _percents("gap", "behind by")),
+)
+
+
+def contested(results: Results) -> RenderableType:
+    """On how many streams of the arena the Tracker is ahead of the best other model, and losses.
+
+    Parameters
+    ----------
+    results
+        Of the arena.
+    """
+    title = "The Tracker and the best other model: half a point apart or more"
+    parts = [_table(title, _STANDINGS, results.rows("standings"), group="kind")]
+    for name, title in (
+        ("losses", "Where the best other errs less by a tenth of a point or more, in percent"),
+        ("losses_tuned", "The same for models tuned on each stream, in hindsight"),
+    ):
+        if rows := results.rows(name):
+            parts.append(_table(title, _LOSSES, rows))
+    return Group(*parts)
 
 
 #: Columns of a paper's tables, as far as there are such numbers.

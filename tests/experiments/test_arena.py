@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ from drift.experiments import Results, RunFolder
 from drift.experiments.arena import ARENA as KIND
 from drift.experiments.arena import arena, experiment
 from drift.experiments.arena import streams as arena_streams
-from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.page import errors_of, page_of, verdict
 from drift.experiments.arena.retrained import Retrained
 from drift.experiments.arena.standings import (
     Standings,
@@ -36,6 +33,7 @@ from drift.experiments.arena.standings import (
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
 from drift.streams import Documents, Stream
+from tests.experiments.arena_rows import rows
 
 #: Tables without times and memory.
 TIMELESS = ("errors.csv", "pairs_real.csv", "pairs_held-out.csv", "losses.csv")
@@ -241,7 +239,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
 
 
-def test_tables_and_page(tmp_path):
+def test_tables(tmp_path):
     results = arena(tmp_path, quick=True, **ARENA)
     standings = results.cached(Standings.of)
     assert {row["delay"] for row in results.rows("table")} == {None, "20", "100"}
@@ -267,25 +265,9 @@ def test_tables_and_page(tmp_path):
     pairs = {row["other"]: row for row in results.rows("pairs_real")}
     assert pairs["no change"]["n"] == 2
     assert pairs["no change"]["wins"] == 2
-    text = (tmp_path / "arena.md").read_text()
-    headings = re.findall("^## (.*)", text, re.MULTILINE)
-    assert headings == ["Development streams"]  # which are too few for costs
-    assert "| real | at once | 2 |" in text
-    text = (tmp_path / "arena-errors.md").read_text()
-    for stream in ("phishing", "segments"):
-        error = f"{100 * standings.error(stream, 'Tracker'):.2f}"
-        assert re.search(rf"^\| {stream} \| \d+ \| \**{error}\** \|", text, re.MULTILINE)
-
-
-def rows(errors, delay=None):
-    """Records as the arena's, from errors by model and stream."""
-    return [
-        {"stream": stream, "model": model, "delay": delay, "status": "ok", "message": "", "rows": 9}
-        | {"unpredicted": 0, "error": error, "kappa": None, "log_loss": None}
-        | {"microseconds": 2.0, "memory": 10, "error_after_delay": None if delay is None else 0.25}
-        for model, values in errors.items()
-        for stream, error in values.items()
-    ]
+    [at_once, *_] = results.rows("standings")
+    assert [at_once[name] for name in ("kind", "delay", "number")] == ["real", None, 2]
+    assert not results.figures  # two streams are too few for costs
 
 
 def test_models_are_in_the_arenas_order_wherever_they_ran():
@@ -309,7 +291,6 @@ def test_losses_by_hand():
     tuned = Standings(rows(errors)).losses(tuned=True)
     assert {row["rival"] for row in tuned} == {"PA, tuned"}
     assert [row["gap"] for row in tuned] == pytest.approx([0.29, 0.19, 0.09])
-    assert "| real | at once | 3 | 2 | 0 | 0 | 1 | 2 | -5.00 |" in page_of(Standings(rows(errors)))
 
 
 def test_losses_on_held_out_streams_come_first():
@@ -322,39 +303,24 @@ def test_losses_on_held_out_streams_come_first():
         ("steel", "100"),
         ("a9a", None),
     ]
-    text = page_of(Standings(rows(errors) + late))
-    half, rest = text.split("## Development streams\n")
-    standing, lost = half.split("## Where drift loses\n")
-    standing, late = standing.split("## Labels that come late\n")
-    assert "| 100 rows late | 1 | 1 | 0 | 0 | 0 | 1 | -20.00 |" in late
-    assert "| steel | 10 | 20.00 | **19.00** | PA | 1 | 0 | -1.00 |" in standing
-    flowing = " ".join(lost.split())
-    assert "greatest of all is on `a9a`, by 20 points behind *PA*, with labels at once." in flowing
-    assert "**Labels at once**, half a point or more: `steel` (1.00 points behind PA)." in flowing
-    assert "| steel | 100 rows late | - | 25.00 | 5.00 | PA | 20.00 |" in lost
-    assert "| steel | at once" not in lost  # which the table above has
-    assert "One mistake" not in lost
-    assert "steel" not in rest
-    assert "count. One mistake in 9 is 11.1 points." in " ".join(rest.split())
-    assert "| a9a | real | at once | 9 | 30.00 | 10.00 | PA | 20.00 |" in rest
 
 
-def test_rivals_that_ran_late_too_by_hand():
-    """ARF has beaten the Tracker at once, and not run late; PA has on one of two streams."""
-    at_once = {
-        "Tracker": {"steel": 0.2, "sms": 0.2},
-        "PA": {"steel": 0.3, "sms": 0.19},
-        "majority": {"steel": 0.5, "sms": 0.5},
-        "ARF": {"steel": 0.1},
+def test_where_the_tracker_stands_by_hand():
+    """Of three real streams it is level on one and behind on two; of a held-out one, ahead."""
+    errors = {
+        "Tracker": {"a9a": 0.2, "spam": 0.1, "weather": 0.3, "steel": 0.2},
+        "PA": {"a9a": 0.196, "spam": 0.05, "weather": 0.29, "steel": 0.21},
+        "ARF": {"a9a": 0.5, "spam": 0.09, "weather": 0.1},
+        "LBP": {"ijcnn1": 0.1},
     }
-    late = {"Tracker": at_once["Tracker"], "PA": {"steel": 0.3}, "majority": at_once["majority"]}
-    text = page_of(Standings(rows(at_once) + rows(late, "100")))
-    first, second = text.split("## Labels that come late\n")
-    assert "| all | 2 | 2-3 | 0 | 0 | 0 | 2 | -5.50 |" in first
-    assert "| at once | 2 | 1-2 | 2 | 2 | 0 | 0 | 20.00 |" in second
-    assert "| 100 rows late | 2 | 1-2 | 0 | 0 | 2 | 0 | 0.00 |" in second
-    assert "On held-out streams with late labels these did not run: ARF. So" in second
-    assert "come late" not in page_of(Standings(rows(at_once)))
+    names = ("kind", "delay", "number", "fewest", "most", "ahead", "by_a_point", "level", "behind")
+    late = rows({"Tracker": {"steel": 0.0}, "PA": {"steel": 0.0}}, "100")
+    held_out, held_out_late, real = Standings(rows(errors) + late).tallies()
+    assert [held_out[name] for name in names] == ["held-out", None, 1, 1, 1, 1, 1, 0, 0]
+    assert [held_out_late[name] for name in names] == ["held-out", "100", 1, 1, 1, 0, 0, 1, 0]
+    assert [real[name] for name in names] == ["real", None, 3, 2, 2, 0, 0, 1, 2]
+    assert real["lead"] == pytest.approx(-0.05)
+    assert Standings([]).tallies() == []
 
 
 def test_rows_that_count_with_late_labels_by_hand():
@@ -384,101 +350,6 @@ def test_of_models_that_tie_the_baseline_is_named():
     assert lost["rival"] == "majority"
 
 
-def test_strong_rivals_by_hand():
-    """Six streams on which ARF is worse by ever more, and one on which it has not run."""
-    names = [name for name in STREAMS if STREAMS[name].heldout][:7]
-    errors = {
-        "Tracker": {name: 0.1 + 0.01 * i for i, name in enumerate(names)},
-        "PA": dict.fromkeys(names, 0.5),
-        "ARF": {name: 0.12 + 0.02 * i for i, name in enumerate(names[:6])},
-    }
-    records = rows(errors)
-    for record in records:
-        record["microseconds"] = 60.0 if record["model"] == "ARF" else 2.0
-    text = page_of(Standings(records))
-    assert "On 7 of 7 streams" in text
-    assert "| all | 7 | 1-2 | 7 | 7 | 0 | 0 | 5.00 |" in text
-    assert "with MOA's ensembles" not in text
-    section = text.split("## Against forests, bagging and boosting\n")[1].split("\n## ")[0]
-    flowing = " ".join(section.split())
-    # Seven differences are two of 2^7 signs; six are 2 of 2^6; the larger is not below the smaller.
-    assert "| ARF | 6 | 12.50 | 17.00 | -4.50 | 6 | 0 | 0.031 | 0.031 | 30 |" in section
-    assert "The Tracker is significantly better than ARF. The same test of the 1 other" in flowing
-    assert "better than 1 of them, worse than none, and the test leaves 0 open." in flowing
-    # Four p-values: 2 of 2^7, 2 of 2^6, 2 of 2^3, 2 of 2^2; the second, tripled, is above 0.05.
-    few = {"SRP": dict.fromkeys(names[:3], 0.2), "Tracker 100": dict.fromkeys(names[:2], 0.2)}
-    flowing = " ".join(page_of(Standings(records + rows(few))).split())
-    assert "corrected for 4 models" in flowing
-    assert "The same test of the 1 other" in flowing  # Tracker 100 is no rival
-    assert "The test leaves open, with the number of streams: ARF (6) and SRP (3)." in flowing
-    assert f"SRP ran on {names[0]}, {names[1]} and {names[2]} alone." in flowing
-    assert "| SRP | 3 | 11.00 | 20.00 | -9.00 | 3 | 0 | 0.25 | - | 1 |" in flowing
-
-
-def test_streams_with_and_without_moas_ensembles_by_hand():
-    """SRP is better than the Tracker on one stream; ARF has not ended there, SGBT nowhere."""
-    names = [name for name in STREAMS if STREAMS[name].heldout][:4]
-    errors = {
-        "Tracker": dict.fromkeys(names, 0.2),
-        "PA": dict.fromkeys(names, 0.23),
-        "MOA ARF": {names[0]: 0.203, names[1]: 0.1},
-        "MOA SRP": {names[0]: 0.21, names[1]: 0.18},
-    }
-    records = rows(errors)
-    records[-3]["status"] = "time limit"  # ARF on the second
-    text = page_of(Standings(records))
-    flowing = " ".join(text.split())
-    assert "ran**, on 2 of the streams, it is ahead on 0, level on 1, behind on 1." in flowing
-    assert "did not**, on 2, it is ahead on 2, level on 0, behind on 0. There one" in flowing
-    assert "| all | 4 | 1-3 | 2 | 2 | 1 | 1 | 1.65 |" in text  # of 3, 3, 0.3 and -2
-    assert "| with MOA's ensembles (100 trees) | 2 | 2-3 | 0 | 0 | 1 | 1 | -0.85 |" in text
-    assert "| without them | 2 | 1 | 2 | 2 | 0 | 0 | 3.00 |" in text
-    assert f"| {names[0]} | 10 | 20.00 | 20.30 | MOA ARF | 3 | 2 | +0.30 |" in text
-    assert f"| {names[1]} | 10 | 20.00 | **18.00** | MOA SRP | 2 | 1 | -2.00 |" in text
-    assert f"| {names[2]} | 10 | **20.00** | 23.00 | PA | 1 | 0 | +3.00 |" in text
-
-
-def test_what_is_counted_is_what_is_printed():
-    """15.004 and 14.496 % are half a point apart as printed, 16.004 and 15.006 % not quite one."""
-    errors = {
-        "Tracker": {"steel": 0.15004, "sms": 0.15006},
-        "PA": {"steel": 0.14496, "sms": 0.16004},
-    }
-    text = page_of(Standings(rows(errors)))
-    assert "| steel | 10 | 15.00 | 14.50 | PA | 1 | 0 | -0.50 |" in text
-    assert "| sms | 10 | 15.01 | 16.00 | PA | 1 | 0 | +0.99 |" in text
-    assert "| all | 2 | 1 | 1 | 0 | 0 | 1 | 0.24 |" in text
-
-
-def test_the_page_says_on_how_many_streams_models_ran():
-    errors = {"Tracker": {"steel": 0.1, "sms": 0.1}, "PA": {"steel": 0.1, "sms": 0.1}}
-    records = rows(errors | {"ARF": {"steel": 0.1, "sms": 0.1}}) + rows(errors, "100")
-    records[4]["status"] = "failed"  # ARF on steel
-    text = errors_of(Standings(records)).split("## Which models ran where\n")[1]
-    assert "Of 2 streams:\n\n| models | at once | 100 late |\n| --- | ---: | ---: |" in text
-    assert "| Tracker, PA | 2 | 2 |\n| ARF | 1 | 0 |\n" in text
-
-
-@pytest.mark.parametrize(
-    ("medians", "said"),
-    [
-        ((-0.1, -0.2, -0.1), "The Tracker is significantly better than a, b and c."),
-        ((-0.1, -0.2, None), "The Tracker is significantly better than a and b."),
-        ((0.1, -0.1, None), "better than b. The Tracker is significantly worse than a."),
-        ((None, None, None), "No difference is significant."),
-    ],
-)
-def test_a_verdict_names_what_is_significant(medians, said):
-    pairs = [
-        {"other": name, "n": 7, "ties": 1, "holm": 0.5 if m is None else 0.04}
-        | {"median_difference": m or 0.1}
-        for name, m in zip("abc", medians, strict=True)
-    ]
-    tied = {**pairs[0], "other": "d", "ties": 2, "holm": 0.04}  # 2 / 2^5 at least
-    pairs.append(tied)
-    assert verdict(pairs).endswith(said)
-
-
 def test_delays_are_compared_after_the_first_labels():
     windows = [
         {"start": 0, "rows": 900, "unpredicted": 900, "error": None},
@@ -501,38 +372,10 @@ def test_delays_are_compared_after_the_first_labels():
     (lost,) = standings.losses()
     assert (lost["rival"], lost["theirs"]) == ("PA", 0.2)
     assert lost["gap"] == pytest.approx(0.24)
-    assert "| spam | real | 100 rows late | - | 44.00 | 20.00 | PA | 24.00 |" in page_of(standings)
     run = {"rows": 8, "unpredicted": 3, "mistakes": 1, "error": 0.2}
     assert error_of_all(run) == 0.5  # 1 of 5 was wrong, and 3 were not given
     assert error_of_all({**run, "unpredicted": 8, "mistakes": 0, "error": None}) == 1.0
     assert error_of_all({"rows": 0, "error": None}) is None
-
-
-def test_the_page_says_what_became_of_each_run():
-    errors = {
-        "Tracker": {"weather": 0.1, "phishing": 0.08},
-        "SRP": {"weather": 0.3, "phishing": 0.3},
-        "EFDT": {"weather": 0.3, "phishing": 0.07},
-    }
-    records = rows(errors)
-    records[2]["status"], records[3]["status"] = "time limit", "failed"
-    records[2]["message"] = "more than 600 s"
-    del records[4]  # EFDT has not run on weather
-    records += rows({"ARF": {"weather": 0.2}})
-    records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
-    assert "| phishing | 1,250 | 8.65 | random patches | 8.00 |" in page_of(Standings(records))
-    text = errors_of(Standings(records))
-    at_once, late = text.split("### Real development streams, labels 100 rows late")
-    assert "| stream | rows | Tracker | best other | its name | of | ARF |\n" in at_once
-    assert "| weather | 9 | **10.00** | 20.00 | ARF | 1 | 20.00 |" in at_once
-    assert "| phishing | 9 | 8.00 | **7.00** | EFDT | 1 | - |" in at_once
-    assert "| weather | - | 25.00 | - | - | 0 |\n" in late
-    assert "| weather | SRP | at once | time limit | more than 600 s |" in late
-    records += rows({"MOA ARF": {"weather": 0.4, "phishing": 0.5}})
-    records[-2]["status"], records[-1]["status"] = "time limit", "failed"
-    text = errors_of(Standings(records))
-    assert "| weather | 9 | **10.00** | 20.00 | ARF | 1 | 20.00 | limit |" in text
-    assert "| phishing | 9 | 8.00 | **7.00** | EFDT | 1 | - | failed |" in text
 
 
 def test_runs_whose_time_was_taken_elsewhere_have_no_cost():
@@ -547,7 +390,6 @@ def test_runs_whose_time_was_taken_elsewhere_have_no_cost():
     for record in records:
         record["microseconds"] = None
     assert Standings(records).costs("real") == ([], [])
-    assert "Error and cost" not in page_of(Standings(records))
     own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
     assert not Results(own, records, {}, {}, 1.0).figures
 
@@ -576,96 +418,12 @@ def test_costs_are_of_three_streams_and_more_that_all_have_ended_on():
     two = Standings([row for row in records if row["model"] in {"Tracker", "LBP"}])
     assert two.costs("real") == ([], [])  # with one other model alone
     own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
-    figure = Results(own, records, {}, {}, 1.0).plot("img/arena-cost")
+    figure = Results(own, records, {}, {}, 1.0).plot("arena-cost")
     (panel,) = figure.axes
     assert {text.get_text() for text in panel.texts} == {"Tracker", "LBP", "PA", "ARF"}
     hollow = {line.get_label() for line in panel.lines if line.get_markerfacecolor() == "white"}
     assert hollow == {"PA", "ARF"}
     assert panel.get_xscale() == "log"
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_the_quick_form_says_what_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "QUICK_ROWS", 300)
-    monkeypatch.setattr(experiment, "_QUICK_STREAMS", ("phishing",))
-    monkeypatch.setattr(experiment, "_QUICK_MODELS", ("naive Bayes",))
-    arena(tmp_path, quick=True, jobs=1)
-    text = (tmp_path / "arena.md").read_text("utf-8")
-    assert "first 1,000 rows of\nsome streams" in text
-    assert "20,000" not in text
-    text += (tmp_path / "arena-errors.md").read_text("utf-8")
-    assert "### Real development streams, labels 100 rows late" in text
-    assert "published" not in text
-    tables = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
-    assert not [line for line in tables if line.endswith("| - |")]
-    links = re.findall(r"\]\(([^)]*)\)", text)
-    assert "runs.csv" in links
-    files = {link.partition("#")[0] for link in links}
-    assert all((tmp_path / file).exists() for file in files if not file.startswith("img/"))
-
-
-def test_the_page_of_the_documentation_can_be_brought_up_to_date():
-    """What `drift arena --page` reads is as it is written."""
-    pytest.importorskip("pyarrow")
-    page = Path(__file__).parents[2] / "docs" / "arena.md"
-    runs = runs_of_page(page, KIND.tables["runs"].columns)
-    standings = Standings(runs)
-    written = page.with_name("arena-errors.md").read_text("utf-8")
-    assert errors_of(standings, kept=True) == written
-    assert "\n## Against forests" in page_of(standings)
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_a_page_is_brought_up_to_date(tmp_path, monkeypatch):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    kept = tmp_path / "docs" / "arena.md"
-    kept.parent.mkdir()
-    monkeypatch.setattr(experiment, "_QUICK_STREAMS", ("phishing",))
-    with pytest.raises(ParameterError, match="page: has runs on whole streams"):
-        arena(tmp_path / "quick", quick=True, page=kept)
-    small = replace(STREAMS["phishing"].make(), examples=list(STREAMS["phishing"].make())[:60])
-    entry = STREAMS["phishing"]._replace(make=lambda: small)
-    monkeypatch.setitem(STREAMS, "phishing", entry)
-
-    def ran(model):
-        arena(tmp_path / model, streams=["phishing"], models=[model], jobs=1, page=kept)
-        text = kept.read_text("utf-8")
-        return text, parquet.read_table(kept.with_name("arena-runs.parquet")).to_pylist()
-
-    text, first = ran("Tracker")
-    titles = re.findall("^## .*", text, re.MULTILINE)
-    before, after = text.split("## Beside published results\n")
-    own = f"{before}## What it says\n\nMuch.\n\n## Beside published results\n{after}"
-    kept.write_text(own, "utf-8")
-    text, second = ran("PA")
-    own = [*titles[:1], "## What it says", *titles[1:]]
-    assert re.findall("^## .*", text, re.MULTILINE) == own
-    assert "## What it says\n\nMuch.\n\n## Beside published results" in text
-    errors = kept.with_name("arena-errors.md").read_text("utf-8")
-    assert re.search(r"^\| phishing \| \d+ \| \S+ \| \S+ \| PA \| 3 \|$", errors, re.MULTILINE)
-    assert not (kept.parent / "img").exists()  # one stream has no mean costs
-    assert {row["model"] for row in first} == {"Tracker", "no change", "majority"}
-    assert all(row in second for row in first)  # times and all
-    assert len(second) == len(first) + 6  # three delays and three settings; baselines stand once
-    again = tmp_path / "again"
-    arena(again, tables=True, page=kept)
-    assert parquet.read_table(kept.with_name("arena-runs.parquet")).to_pylist() == second
-    assert kept.read_text("utf-8") == text
-
-
-def test_what_is_no_page_is_refused_before_anything_runs(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    with pytest.raises(ParameterError, match=r"must be a file NAME\.md"):
-        arena(tmp_path / "runs", page=tmp_path)
-    for write in (
-        lambda path: path.write_bytes(b"PAR1"),
-        pandas.DataFrame({"model": ["PA"]}).to_parquet,
-    ):
-        write(tmp_path / "arena-runs.parquet")
-        with pytest.raises(DataError, match="is no table of the arena's runs"):
-            arena(tmp_path / "runs", page=tmp_path / "arena.md")
-    assert not (tmp_path / "runs").exists()
 
 
 def test_copies_of_a_source_count_once():
@@ -701,11 +459,10 @@ def test_the_command(tmp_path):
     command = ["arena", "--quick", "--streams", "phishing", "--models", "Tracker", "--jobs", "1"]
     result = CliRunner().invoke(app, [*command, "--output", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    assert "Where drift loses" in result.output
-    assert "arena.md" in result.output
+    assert re.search(r"real +at once +1 +1 ", result.output)
     runs = (tmp_path / "runs.jsonl").read_bytes()
-    (tmp_path / "arena.md").unlink()
+    (tmp_path / "standings.csv").unlink()
     again = CliRunner().invoke(app, [*command, "--tables", "--output", str(tmp_path)])
     assert again.exit_code == 0, again.output
-    assert "## Development streams" in (tmp_path / "arena.md").read_text()
+    assert "\nreal,,1," in (tmp_path / "standings.csv").read_text()
     assert (tmp_path / "runs.jsonl").read_bytes() == runs

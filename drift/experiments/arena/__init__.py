@@ -1,4 +1,4 @@
-"""The arena: a fixed list of streams and models, and a page that says where drift loses."""
+"""The arena: a fixed list of streams and models, and where drift wins and loses."""
 
 from drift.experiments.arena.experiment import ARENA, arena
 

@@ -7,13 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.markdown import Markdown
-
 from drift._checks import check_duration, check_integer, in_order
 from drift.errors import DriftError, ParameterError
-from drift.experiments.arena.kept import runs_of_page, update
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.page import errors_of, losses, page_of
 from drift.experiments.arena.standings import (
     COLUMNS,
     FIRST,
@@ -21,6 +17,7 @@ from drift.experiments.arena.standings import (
     PAIRS,
     QUICK_FIRST,
     QUICK_ROWS,
+    TALLIES,
     Standings,
     error_after_delay,
     error_of_all,
@@ -34,6 +31,7 @@ from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
 from drift.experiments.folder import locked_folder
 from drift.experiments.results import Kind, Results, Table
 from drift.experiments.runner import run_experiment
+from drift.experiments.terminal import contested
 from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
@@ -65,7 +63,6 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     delays: Iterable[int] | None = None,
     quick: bool = False,
     tables: bool = False,
-    page: str | PathLike[str] | None = None,
     time_limit: float | str = 600.0,
     jobs: int = -1,
     backend: str = "loky",
@@ -90,11 +87,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     quick
         A few of them, and 1,000 rows each: about a minute.
     tables
-        Run nothing: make tables, figure and page of what the folder has.
-    page
-        A page to bring up to date, ``docs/arena.md`` say: these runs are added to those in
-        ``arena-runs.parquet`` beside it, in the place of equal ones. Its tables, the page
-        ``arena-errors.md`` and ``img/arena-cost.svg`` are made of all. What else it says stays.
+        Run nothing: make tables and figure of what the folder has.
     time_limit
         Processor time after which a run ends, and is recorded as such: seconds, or ``"10m"``.
     jobs, backend, address, progress
@@ -103,17 +96,12 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     Returns
     -------
     Results
-        With the tables of `ARENA`, figures and the page, which are in the folder, too.
+        With the tables and the figure of `ARENA`, which are in the folder, too.
 
     Raises
     ------
     ParameterError
-        No such stream or model, a page that is no ``.md`` or is for the quick form, or the folder
-        has runs of another stream of that name.
-    DataError
-        What is beside the page is no table of runs.
-    MissingExtraError
-        pyarrow, pandas or matplotlib is not there for the page.
+        No such stream or model, or the folder has runs of another stream of that name.
 
     Warns
     -----
@@ -135,10 +123,6 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     if models is None:
         known_here = (m for m in MODELS if tables or MODELS[m].available)
         models = _QUICK_MODELS if quick else known_here
-    if page is not None:
-        if quick:
-            raise ParameterError("page: has runs on whole streams: leave out quick, or the page")
-        runs_of_page(page, ARENA.tables["runs"].columns)  # refused before hours of runs, not after
     asked = in_order("stream", streams, [*STREAMS, *GROUPS])
     wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
     families = in_order("model", models, MODELS)
@@ -152,7 +136,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known |= {record["stream"]: {"sha256": record["sha256"]} for record in records}
             results = Results(ARENA, records, known, settings, 0.0, folder.path)
             results.save(folder)
-        return _shown(results, page)
+        return results
     with locked_folder(output) as folder:
         kept = {
             record["stream"]: record["sha256"]
@@ -175,7 +159,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
             yield _runs(stream, STREAMS[name], families, late, limit)
 
-    results = run_experiment(
+    return run_experiment(
         ARENA,
         stages,
         known,
@@ -186,19 +170,12 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         address=address,
         progress=progress,
     )
-    return _shown(results, page)
 
 
 def _delays(delays: Iterable[int] | None, *, quick: bool) -> tuple[int | None, ...]:
     if delays is None:
         return _QUICK_DELAYS if quick else _DELAYS
     return tuple(check_integer("delays", delay, least=0) or None for delay in delays)
-
-
-def _shown(results: Results, page: str | PathLike[str] | None) -> Results:
-    if page is not None:
-        update(page, results)
-    return results
 
 
 def _runs(
@@ -258,7 +235,7 @@ def _all_runs(results: Results) -> list[Record]:
     ]
 
 
-#: Of the table that is kept beside the page; ranks of probabilities and recoveries are not.
+#: Of the table that the documentation keeps; ranks of probabilities and recoveries are not.
 _RUN_COLUMNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
     *("blind", "mistakes", "error", "kappa", "kappa_temporal", "kappa_m", "balanced_accuracy"),
@@ -271,22 +248,18 @@ ARENA = Kind(
         "errors": Table(_timeless, _TIMELESS),
         "table": Table(lambda results: results.cached(Standings.of).rows, COLUMNS),
         **{f"pairs_{kind}": Table(partial(_pairs, kind), PAIRS) for kind in KINDS},
+        "standings": Table(lambda results: results.cached(Standings.of).tallies(), TALLIES),
         "losses": Table(lambda results: results.cached(Standings.of).losses(), LOSSES),
+        "losses_tuned": Table(
+            lambda results: results.cached(Standings.of).losses(tuned=True), LOSSES
+        ),
         "runs": Table(_all_runs, _RUN_COLUMNS),
     },
-    # In the folder where the page looks for it.
     figures=lambda results: (
-        {"img/arena-cost": "drift.experiments.figures:arena_cost"}
+        {"arena-cost": "drift.experiments.figures:arena_cost"}
         if results.cached(Standings.of).has_costs
         else {}
     ),
-    shown=lambda results: Markdown(
-        f"## Where drift loses\n\n{losses(results.cached(Standings.of))}"
-    ),
-    texts={
-        "arena.md": lambda results: page_of(
-            results.cached(Standings.of), quick=results.settings["quick"]
-        ),
-        "arena-errors.md": lambda results: errors_of(results.cached(Standings.of)),
-    },
+    shown=contested,
+    texts={},
 )

@@ -37,8 +37,6 @@ class Family(NamedTuple):
     ensemble: bool = False
     #: Tables get the deviations that the Tracker has by itself: see `drift.features`.
     deviations: bool = False
-    #: Heading of its column in the page's tables of errors; without one it has none.
-    column: str = ""
     #: Runs on tables alone: texts have too many features.
     tables: bool = False
     #: Runs on texts alone.
@@ -121,7 +119,7 @@ MODELS: dict[str, Family] = {
     "PassiveAggressive": Family(
         partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
     ),
-    "logistic regression": Family(_logistic, _BY_RATE, column="logistic"),
+    "logistic regression": Family(_logistic, _BY_RATE),
     "logistic regression with ADWIN": Family(_logistic),
     "logistic regression with deviations": Family(_logistic, deviations=True),
     "logistic regression at rate 10": _HIGH_RATE,
@@ -138,11 +136,9 @@ MODELS: dict[str, Family] = {
     "Hoeffding adaptive tree": Family(
         partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), _BY_SCALER, raw=True
     ),
-    "retrained boosting": Family(lambda _: Retrained(), raw=True, column="boosting"),
+    "retrained boosting": Family(lambda _: Retrained(), raw=True),
     "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
-    "ARF": Family(
-        partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, column="ARF"
-    ),
+    "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
     "ARF with deviations": Family(
         partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, deviations=True
     ),
@@ -157,12 +153,8 @@ MODELS: dict[str, Family] = {
     "ADWIN bagging": Family(
         partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True
     ),
-    "MOA SGBT": Family(
-        partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True, column="MOA SGBT"
-    ),
-    "MOA ARF": Family(
-        partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True, column="MOA ARF"
-    ),
+    "MOA SGBT": Family(partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True),
+    "MOA ARF": Family(partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True),
     "MOA SRP": Family(partial(_of_moa, "StreamingRandomPatches"), raw=True, tables=True),
     "MOA HAT": Family(partial(_of_moa, "HoeffdingAdaptiveTree"), raw=True, tables=True),
     "MOA PLASTIC": Family(partial(_of_moa, "PLASTIC"), raw=True, tables=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import TYPE_CHECKING
 
 from drift.experiments.arena.models import MODELS
@@ -22,34 +23,29 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "FIRST",
-    "LARGE",
+    "HALF",
     "LOSSES",
     "OWN",
     "PAIRS",
+    "POINT",
     "QUICK_FIRST",
     "QUICK_ROWS",
-    "STRONG",
+    "TALLIES",
     "Standings",
     "error_after_delay",
     "error_of_all",
     "gap_of",
     "rows_after_delay",
     "select",
-    "tally",
 ]
 
 #: The model that the others are held against.
 OWN = "Tracker"
-#: Ensembles of 100 trees.
-LARGE = ("MOA SGBT", "MOA ARF", "MOA SRP")
-#: Forests, bagging and boosting, which win on most tables.
-STRONG = (
-    *(name for name, family in MODELS.items() if family.ensemble),
-    *("retrained boosting", *LARGE),
-)
 #: Rows before which the longest of the delays lets no label come, and the same in the quick form,
 #: which has so many rows of a stream.
 FIRST, QUICK_FIRST, QUICK_ROWS = 1_000, 100, 1_000
+#: Leads that count as ahead: half a point, and a point.
+HALF, POINT = 0.005, 0.01
 #: Streams over which a mean of costs is shown, at least.
 _FEW = 3
 COLUMNS = (
@@ -57,9 +53,13 @@ COLUMNS = (
     *("error", "error_after_delay", "kappa", "log_loss", "microseconds", "memory"),
 )
 
-#: Columns of `Standings.pairs` and `Standings.losses`.
+#: Columns of `Standings.pairs`, `Standings.losses` and `Standings.tallies`.
 PAIRS = (*TESTS, "error", "theirs")
 LOSSES = ("stream", "delay", "error", "rival", "theirs", "gap")
+TALLIES = (
+    *("kind", "delay", "number", "fewest", "most"),
+    *("ahead", "by_a_point", "level", "behind", "lead"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +212,8 @@ class Standings:
         }
         return dict(sorted(errors.items(), key=lambda item: (item[1], item[0] not in BASELINES)))
 
-    def contested(
-        self,
-        streams: Iterable[str],
-        models: Collection[str] = STRONG,
-        delay: str | None = None,
+    def ended(
+        self, streams: Iterable[str], models: Collection[str], delay: str | None = None
     ) -> list[str]:
         """Those of some streams on which one or more of some models have ended well."""
         return [
@@ -225,18 +222,53 @@ class Standings:
             if any(self.error(stream, model, delay) is not None for model in models)
         ]
 
-    def gaps_of(
+    def tally(
         self, streams: Iterable[str], delay: str | None = None, *, always: bool = False
-    ) -> list[float]:
-        """By which the best other model, of those that `others` has, is better on each stream."""
+    ) -> Record | None:
+        """Count where `OWN` is ahead of the best other model, level or behind.
+
+        Parameters
+        ----------
+        streams
+            Their names; those without `OWN` or `others` do not count.
+        delay, always
+            As for `others`.
+
+        Returns
+        -------
+        dict or None
+            ``number`` of the streams; ``fewest`` and ``most`` others on one; ``ahead`` and
+            ``behind``, by half a point and more, and ``level``; ahead ``by_a_point`` and more;
+            ``lead``, the median of the others' errors less its own. None: no stream counts.
+        """
         pairs = (
             (self.error(stream, OWN, delay), self.others(stream, delay, always=always))
             for stream in streams
         )
+        known = [(ours, others) for ours, others in pairs if ours is not None and others]
+        if not known:
+            return None
+        leads = [-gap_of(ours, min(others.values())) for ours, others in known]
+        numbers = [len(others) for _, others in known]
+        ahead, behind = (sum(sign * lead >= HALF for lead in leads) for sign in (1, -1))
+        return {
+            "number": len(known),
+            "fewest": min(numbers),
+            "most": max(numbers),
+            "ahead": ahead,
+            "by_a_point": sum(lead >= POINT for lead in leads),
+            "level": len(known) - ahead - behind,
+            "behind": behind,
+            "lead": median(leads),
+        }
+
+    def tallies(self) -> list[Record]:
+        """Return the `tally` of each kind of streams, with each delay, where there is one."""
         return [
-            gap_of(ours, min(others.values()))
-            for ours, others in pairs
-            if ours is not None and others
+            {"kind": kind, "delay": delay, **row}
+            for kind in KINDS
+            for delay in self.delays
+            if (row := self.tally(self.of_kind(kind), delay))
         ]
 
     def gaps(self, *, tuned: bool = False) -> list[Record]:
@@ -330,25 +362,6 @@ def gap_of(ours: float, theirs: float) -> float:
     0.0345
     """
     return round(round(100 * ours, 2) - round(100 * theirs, 2), 2) / 100
-
-
-def tally(gaps: Iterable[float]) -> tuple[int, int, int]:
-    """Count where `OWN` is ahead, level or behind; ahead and behind are half a point and more.
-
-    Parameters
-    ----------
-    gaps
-        By which others are better, each.
-
-    Examples
-    --------
-    >>> from drift.experiments.arena.standings import tally
-    >>> tally([-0.1, 0.004, -0.004, 0.005])
-    (1, 2, 1)
-    """
-    gaps = list(gaps)
-    ahead, behind = (sum(sign * gap >= 0.005 for gap in gaps) for sign in (-1, 1))
-    return ahead, len(gaps) - ahead - behind, behind
 
 
 def error_of_all(record: Record) -> float | None:

@@ -1,0 +1,214 @@
+"""The arena's pages say what its runs come to; expected values are by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from drift.experiments.arena import arena
+from drift.experiments.arena.streams import STREAMS
+from drift.experiments.comparison import statistics
+from tests.experiments.arena_rows import rows
+
+make = pytest.importorskip("tools.arena_pages.make")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(statistics, "_SAMPLES", 1)  # of the Bayesian test, which no page has
+
+
+def page(runs, name="arena.md"):
+    return make.page(name, make.Arena(runs))
+
+
+def errors_page(runs):
+    return page(runs, "arena-errors.md")
+
+
+def test_the_pages_are_what_their_program_writes():
+    standings = make.Arena(make.kept())
+    for name in ("arena.md", "arena-errors.md"):
+        assert (make.DOCS / name).read_text("utf-8") == make.page(name, standings)
+    readme = (make.ROOT / "README.md").read_text("utf-8")
+    assert make.in_readme(readme, standings) == readme
+
+
+def test_losses_on_held_out_streams_come_first():
+    errors = {"Tracker": {"steel": 0.2, "a9a": 0.3}, "PA": {"steel": 0.19, "a9a": 0.1}}
+    late = rows({"Tracker": {"steel": 0.2}, "PA": {"steel": 0.1}}, "100")
+    late[1]["error_after_delay"] = 0.05
+    half, rest = page(rows(errors) + late).split("## Development streams\n")
+    standing, lost = half.split("## Where drift loses\n")
+    standing, late = standing.split("## Labels that come late\n")
+    assert "| 100 rows late | 1 | 1 | 0 | 0 | 0 | 1 | -20.00 |" in late
+    assert "| steel | 10 | 20.00 | **19.00** | PA | 1 | 0 | -1.00 |" in standing
+    flowing = " ".join(lost.split())
+    assert "greatest of all is on `a9a`, by 20 points behind *PA*, with labels at once." in flowing
+    assert "**Labels at once**, half a point or more: `steel` (1.00 points behind PA)." in flowing
+    assert "| steel | 100 rows late | - | 25.00 | 5.00 | PA | 20.00 |" in lost
+    assert "| steel | at once" not in lost  # which the table above has
+    assert "One mistake" not in lost
+    assert "count. One mistake in 9 is 11.1 points." in " ".join(rest.split())
+    assert "| a9a | real | at once | 9 | 30.00 | 10.00 | PA | 20.00 |" in rest
+
+
+def test_rivals_that_ran_late_too_by_hand():
+    """ARF has beaten the Tracker at once, and not run late; PA has on one of two streams."""
+    at_once = {
+        "Tracker": {"steel": 0.2, "sms": 0.2},
+        "PA": {"steel": 0.3, "sms": 0.19},
+        "majority": {"steel": 0.5, "sms": 0.5},
+        "ARF": {"steel": 0.1},
+    }
+    late = {"Tracker": at_once["Tracker"], "PA": {"steel": 0.3}, "majority": at_once["majority"]}
+    text = page(rows(at_once) + rows(late, "100"))
+    first, second = text.split("## Labels that come late\n")
+    assert "| all | 2 | 2-3 | 0 | 0 | 0 | 2 | -5.50 |" in first
+    assert "| at once | 2 | 1-2 | 2 | 2 | 0 | 0 | 20.00 |" in second
+    assert "| 100 rows late | 2 | 1-2 | 0 | 0 | 2 | 0 | 0.00 |" in second
+    assert "On held-out streams with late labels these did not run: ARF. So" in second
+
+
+def test_strong_rivals_by_hand():
+    """Six streams on which ARF is worse by ever more, and one on which it has not run."""
+    names = [name for name in STREAMS if STREAMS[name].heldout][:7]
+    errors = {
+        "Tracker": {name: 0.1 + 0.01 * i for i, name in enumerate(names)},
+        "PA": dict.fromkeys(names, 0.5),
+        "ARF": {name: 0.12 + 0.02 * i for i, name in enumerate(names[:6])},
+    }
+    records = rows(errors)
+    for record in records:
+        record["microseconds"] = 60.0 if record["model"] == "ARF" else 2.0
+    text = page(records)
+    assert "On 7 of 7 streams" in text
+    assert "| all | 7 | 1-2 | 7 | 7 | 0 | 0 | 5.00 |" in text
+    assert "with MOA's ensembles" not in text
+    section = text.split("## Against forests, bagging and boosting\n")[1].split("\n## ")[0]
+    flowing = " ".join(section.split())
+    # Seven differences are two of 2^7 signs; six are 2 of 2^6; the larger is not below the smaller.
+    assert "| ARF | 6 | 12.50 | 17.00 | -4.50 | 6 | 0 | 0.031 | 0.031 | 30 |" in section
+    assert "The Tracker is significantly better than ARF. The same test of the 1 other" in flowing
+    assert "better than 1 of them, worse than none, and the test leaves 0 open." in flowing
+    # Four p-values: 2 of 2^7, 2 of 2^6, 2 of 2^3, 2 of 2^2; the second, tripled, is above 0.05.
+    few = {"SRP": dict.fromkeys(names[:3], 0.2), "Tracker 100": dict.fromkeys(names[:2], 0.2)}
+    flowing = " ".join(page(records + rows(few)).split())
+    assert "corrected for 4 models" in flowing
+    assert "The same test of the 1 other" in flowing  # Tracker 100 is no rival
+    assert "The test leaves open, with the number of streams: ARF (6) and SRP (3)." in flowing
+    assert f"SRP ran on {names[0]}, {names[1]} and {names[2]} alone." in flowing
+    assert "| SRP | 3 | 11.00 | 20.00 | -9.00 | 3 | 0 | 0.25 | - | 1 |" in flowing
+
+
+def test_streams_with_and_without_moas_ensembles_by_hand():
+    """SRP is better than the Tracker on one stream; ARF has not ended there, SGBT nowhere."""
+    names = [name for name in STREAMS if STREAMS[name].heldout][:4]
+    errors = {
+        "Tracker": dict.fromkeys(names, 0.2),
+        "PA": dict.fromkeys(names, 0.23),
+        "MOA ARF": {names[0]: 0.203, names[1]: 0.1},
+        "MOA SRP": {names[0]: 0.21, names[1]: 0.18},
+    }
+    records = rows(errors)
+    records[-3]["status"] = "time limit"  # ARF on the second
+    text = page(records)
+    flowing = " ".join(text.split())
+    assert "ran**, on 2 of the streams, it is ahead on 0, level on 1, behind on 1." in flowing
+    assert "did not**, on 2, it is ahead on 2, level on 0, behind on 0. There one" in flowing
+    assert "| all | 4 | 1-3 | 2 | 2 | 1 | 1 | 1.65 |" in text  # of 3, 3, 0.3 and -2
+    assert "| with MOA's ensembles (100 trees) | 2 | 2-3 | 0 | 0 | 1 | 1 | -0.85 |" in text
+    assert "| without them | 2 | 1 | 2 | 2 | 0 | 0 | 3.00 |" in text
+    assert f"| {names[0]} | 10 | 20.00 | 20.30 | MOA ARF | 3 | 2 | +0.30 |" in text
+    assert f"| {names[1]} | 10 | 20.00 | **18.00** | MOA SRP | 2 | 1 | -2.00 |" in text
+    assert f"| {names[2]} | 10 | **20.00** | 23.00 | PA | 1 | 0 | +3.00 |" in text
+
+
+def test_what_is_counted_is_what_is_printed():
+    """15.004 and 14.496 % are half a point apart as printed, 16.004 and 15.006 % not quite one."""
+    errors = {
+        "Tracker": {"steel": 0.15004, "sms": 0.15006},
+        "PA": {"steel": 0.14496, "sms": 0.16004},
+    }
+    text = page(rows(errors))
+    assert "| steel | 10 | 15.00 | 14.50 | PA | 1 | 0 | -0.50 |" in text
+    assert "| sms | 10 | 15.01 | 16.00 | PA | 1 | 0 | +0.99 |" in text
+    assert "| all | 2 | 1 | 1 | 0 | 0 | 1 | 0.24 |" in text
+
+
+def test_the_page_says_on_how_many_streams_models_ran():
+    errors = {"Tracker": {"steel": 0.1, "sms": 0.1}, "PA": {"steel": 0.1, "sms": 0.1}}
+    records = rows(errors | {"ARF": {"steel": 0.1, "sms": 0.1}}) + rows(errors, "100")
+    records[4]["status"] = "failed"  # ARF on steel
+    text = errors_page(records).split("## Which models ran where\n")[1]
+    assert "Of 2 streams:\n\n| models | at once | 100 late |\n| --- | ---: | ---: |" in text
+    assert "| Tracker, PA | 2 | 2 |\n| ARF | 1 | 0 |\n" in text
+
+
+@pytest.mark.parametrize(
+    ("medians", "said"),
+    [
+        ((-0.1, -0.2, -0.1), "The Tracker is significantly better than a, b and c."),
+        ((-0.1, -0.2, None), "The Tracker is significantly better than a and b."),
+        ((0.1, -0.1, None), "better than b. The Tracker is significantly worse than a."),
+        ((None, None, None), "No difference is significant."),
+    ],
+)
+def test_a_verdict_names_what_is_significant(medians, said):
+    pairs = [
+        {"other": name, "n": 7, "ties": 1, "holm": 0.5 if m is None else 0.04}
+        | {"median_difference": m or 0.1}
+        for name, m in zip("abc", medians, strict=True)
+    ]
+    tied = {**pairs[0], "other": "d", "ties": 2, "holm": 0.04}  # 2 / 2^5 at least
+    pairs.append(tied)
+    assert make.verdict(pairs).endswith(said)
+
+
+def test_the_page_says_what_became_of_each_run():
+    errors = {
+        "Tracker": {"weather": 0.1, "phishing": 0.08},
+        "SRP": {"weather": 0.3, "phishing": 0.3},
+        "EFDT": {"weather": 0.3, "phishing": 0.07},
+    }
+    records = rows(errors)
+    records[2]["status"], records[3]["status"] = "time limit", "failed"
+    records[2]["message"] = "more than 600 s"
+    del records[4]  # EFDT has not run on weather
+    records += rows({"ARF": {"weather": 0.2}})
+    records += rows({"Tracker": {"weather": 0.2, "phishing": 0.2}}, "100")
+    held_out = rows({"Tracker": {"steel": 0.1}, "PA": {"steel": 0.1}})
+    text = page(records + held_out)
+    assert "| phishing | 1,250 | 8.65 | random patches | 8.00 |" in text
+    text = errors_page(records)
+    at_once, late = text.split("### Real development streams, labels 100 rows late")
+    assert "| stream | rows | Tracker | best other | its name | of | ARF |\n" in at_once
+    assert "| weather | 9 | **10.00** | 20.00 | ARF | 1 | 20.00 |" in at_once
+    assert "| phishing | 9 | 8.00 | **7.00** | EFDT | 1 | - |" in at_once
+    assert "| weather | - | 25.00 | - | - | 0 |\n" in late
+    assert "| weather | SRP | at once | time limit | more than 600 s |" in late
+    records += rows({"MOA ARF": {"weather": 0.4, "phishing": 0.5}})
+    records[-2]["status"], records[-1]["status"] = "time limit", "failed"
+    text = errors_page(records)
+    assert "| weather | 9 | **10.00** | 20.00 | ARF | 1 | 20.00 | limit |" in text
+    assert "| phishing | 9 | 8.00 | **7.00** | EFDT | 1 | - | failed |" in text
+
+
+def test_runs_of_a_folder_take_the_place_of_equal_ones(tmp_path, monkeypatch):
+    small = replace(STREAMS["phishing"].make(), examples=list(STREAMS["phishing"].make())[:60])
+    monkeypatch.setitem(STREAMS, "phishing", STREAMS["phishing"]._replace(make=lambda: small))
+    for model in ("Tracker", "PA"):
+        arena(tmp_path / model, streams=["phishing"], models=[model], delays=[0], jobs=1)
+    tracker, pa = (make.runs_in(tmp_path / model) for model in ("Tracker", "PA"))
+    baselines = ["no change", "majority"]
+    assert [run["model"] for run in tracker] == ["Tracker", *baselines]
+    assert {run["rows"] for run in tracker} == {59}
+    first = make.merged([], tracker)
+    both = make.merged(first, pa)
+    assert [run["model"] for run in both] == ["Tracker", *[run["model"] for run in pa]]
+    assert all(run in both for run in first)  # the baselines' times and all
+    again = [{**run, "microseconds": 7.0} for run in tracker]
+    assert make.merged(both, again) == [both[0] | {"microseconds": 7.0}, *both[1:]]
+    with pytest.raises(SystemExit, match="58 rows of phishing count, not 59"):
+        make.merged(both, [{**run, "rows": 58} for run in tracker])
+    with pytest.raises(SystemExit, match="has no runs of the arena"):
+        make.runs_in(tmp_path)
