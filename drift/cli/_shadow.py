@@ -18,7 +18,7 @@ def shadow_line(header: Mapping[str, Any]) -> str:
     """Return how the shadow does beside the model; nothing where there is none."""
     if "shadow" not in header:
         return ""
-    now = _lazy.Shadow.restore(None, header["shadow"]["state"]).values()
+    now = _lazy.Shadow.restore(header["shadow"]["state"], None).values()
     name, count = header["shadow"]["model"], now["shadow_examples"]
     if not count:
         return f"{name}, not compared yet"

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import counted
 from drift.consumers._json import found_at, text_of
 from drift.consumers.codec import Example, JsonCodec, schema_id
+from drift.consumers.dead_letters import caught
 from drift.consumers.keyed import key_of
 from drift.consumers.late import identified, labelled
-from drift.consumers.learner import attempt, decoded
+from drift.consumers.learner import decoded
 from drift.consumers.options import is_keyed
 from drift.consumers.records import CutValue
 from drift.consumers.skip import HEADER, TOMBSTONE
@@ -176,9 +177,9 @@ class DryRun:
             decode = partial(labelled, codec.decode_label)  # type: ignore[attr-defined]
         else:
             decode = partial(identified if self.labels else decoded, codec.decode)
-        example, error = attempt(decode, message)
+        example, error = caught(decode, message)
         if error is None and is_keyed(codec) and not is_label:
-            _, error = attempt(key_of, codec, example)
+            _, error = caught(key_of, codec, example)
         return Outcome(message, example if error is None else None, error)
 
     def _lines_of(self, outcome: Outcome) -> Iterator[str]:

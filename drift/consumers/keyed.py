@@ -440,7 +440,7 @@ class KeyedLearner(Learner):
         return super()._learn_example(message, example)
 
     @property
-    def _answering(self) -> Any:
+    def _predictor(self) -> Any:
         return self.model if self._own is None else self._own
 
     def _update(

@@ -12,9 +12,9 @@ from drift._checks import is_text
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.assignment import offset_behind_gap
-from drift.consumers.dead_letters import dead_letter
+from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
 from drift.consumers.join import Early, Join, Waiting
-from drift.consumers.learner import NO_FAULT_OF_IT, Learner, attempt, decoded
+from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing
 from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
@@ -161,7 +161,7 @@ class LateLearner(Learner):
 
     def _id_of(self, message: Message) -> Id | None:
         """Return the id of features; None for a message without."""
-        example, _ = attempt(identified, self.codec.decode, message)
+        example, _ = caught(identified, self.codec.decode, message)
         return example and example.id  # type: ignore[no-any-return]
 
     # --- messages ------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class LateLearner(Learner):
         )
         if early is not None:
             given = example.features, early.label, early.weight, answer, 0.0
-            _, error = attempt(self._learn_by, *given)
+            _, error = caught(self._learn_by, *given)
             sent += [] if error is None else self._give_up(early.message, error)
         return sent
 
@@ -260,7 +260,7 @@ class LateLearner(Learner):
                 self._learn_by(features, label, weight, answer, delay)
         except NO_FAULT_OF_IT:
             raise
-        except Exception as error:  # noqa: BLE001 - as in `attempt`, without its calls
+        except Exception as error:  # noqa: BLE001 - as in `caught`, without its calls
             return self._give_up(culprit, error)
         return []
 

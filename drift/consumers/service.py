@@ -335,15 +335,15 @@ class Service:
                 "that are read: send less, or raise max_features",
             )
         try:
-            predicted, score, chances = self.replica.answer(example.features)
-            beside = self.replica.beside(example.features, predicted)
+            answer = self.replica.answer(example.features)
+            beside = self.replica.beside(answer)
         except Exception as problem:  # noqa: BLE001 - models of the user's may raise anything
             raise _refusal(problem, where) from None
         return {
             "id": example.id,
-            "predicted": predicted,
-            "score": score,
-            "probabilities": by_text(chances),
+            "predicted": answer.predicted,
+            "score": answer.score,
+            "probabilities": by_text(answer.chances),
             **beside,
         }
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.dead_letters import caught
 from drift.consumers.late import learner_of
-from drift.consumers.learner import attempt
 from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
@@ -118,7 +118,7 @@ def warm(  # noqa: PLR0913
     learner.shadow = None if shadow is None else Shadow(shadow.clone())
     why: Exception | str = "no example of the history has a label"
     for number, example in enumerate(history, 1):
-        is_learnt, problem = attempt(_learn, learner, codec, example, number)
+        is_learnt, problem = caught(_learn, learner, codec, example, number)
         if not is_learnt:
             left_out(number, problem)
             why = problem or why

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
-from drift._decision import Goal
 from drift.consumers import Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
@@ -217,10 +216,8 @@ def test_what_numpy_predicts_is_sent_as_json_has_it(monkeypatch, library, rate):
         ([np.str_("spam")], float("nan"), ("spam", None, {"spam"})),
         ([2.5, "2"], {1: float("-inf"), np.int8(2): 1}, (2.5, {"1": None, "2": 1}, {"2.5", "2"})),
     ):
-        one = learner(Numpy(*labels, score=score))
-        if rate is not None:  # a threshold chooses of the labels with probabilities
-            goal = Goal("rate", rate)
-            one.metrics = Metrics("t", 0, positive=_json.plain(labels[0]), goal=goal)
+        one = learner(Numpy(*labels, score=score), rate=rate)
+        one.answering.positive = _json.plain(labels[0])  # a threshold chooses of those known
         [sent] = one.take(message(b'{"features": {"a": 1}, "label": true}'))
         body = json.loads(sent.value, parse_constant=pytest.fail)
         predicted, scored, names = expected

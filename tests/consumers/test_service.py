@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from drift.consumers import JsonCodec, WorkerOptions
-from drift.consumers.answers import answer_of
+from drift.consumers.answers import Answer, answer_of
 from drift.consumers.openapi import openapi
 from drift.consumers.options import ServiceOptions
 from drift.errors import ParameterError, UnavailableError
@@ -50,9 +50,10 @@ class Replica:
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
-        return answer_of(self.model, features, ticket=False)
+        predicted, score, chances = answer_of(self.model, features, ticket=False)
+        return Answer(predicted, chances, score=score)
 
-    def beside(self, features, predicted):
+    def beside(self, answer):
         return {}
 
     def fetch(self, seconds):

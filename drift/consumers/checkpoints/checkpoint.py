@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 #: Fields of the header that the checkpoint has as they are.
-_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
+_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "answering", "time", "identity")
 
 _loads, _dumps = library()
 
@@ -88,6 +88,8 @@ class Checkpoint:
         `drift.consumers.checkpoints.keyed_store`; None where there are none.
     digest
         Of all that the model has learnt: see `drift.consumers.learner.Learner`.
+    answering
+        State of `drift.consumers.answers.Answering`.
     skips
         Messages that are to be left out, as `drift checkpoint skip` says.
     is_blank
@@ -118,6 +120,7 @@ class Checkpoint:
     promotions: Sequence[Mapping[str, Any]] = ()
     models: Sequence[Sequence[int]] | None = None
     digest: int = 0
+    answering: Mapping[str, Any] = field(default_factory=dict)
     skips: Sequence[Position] = ()
     is_blank: bool = False
     is_signed: bool = False
@@ -183,6 +186,7 @@ def to_bytes(
         "clocks": [[*place, *clock] for place, clock in sorted(checkpoint.clocks.items())],
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
+        "answering": dict(checkpoint.answering),
         "digest": checkpoint.digest,
         "versions": _versions(),
     }

@@ -92,6 +92,7 @@ _FIELDS: dict[str, Any] = {
     "clocks": list,
     "configuration": dict,
     "metrics": dict,
+    "answering": dict,
     "digest": int,
     "versions": dict,
     "promotions": list,
@@ -118,6 +119,7 @@ def _header(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
     header.setdefault("promotions", [])
+    header.setdefault("answering", {})
     header.setdefault("digest", 0)
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
