@@ -9,11 +9,11 @@ import json
 import textwrap
 from collections import Counter
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
+from drift._durations import shown_moment
 from drift.consumers._json import found_at, text_of
 from drift.consumers.codec import Example, JsonCodec, schema_id
 from drift.consumers.dead_letters import caught
@@ -184,7 +184,7 @@ class DryRun:
 
     def _lines_of(self, outcome: Outcome) -> Iterator[str]:
         at = outcome.message.timestamp
-        moment = "" if at is None else f"  {_moment(at)}"
+        moment = "" if at is None else f"  {shown_moment(at, ' ').removesuffix('+00:00')}"
         yield f"{outcome.message.position}{moment}"
         if outcome.example is None:
             why = one_line(str(outcome.error))
@@ -513,10 +513,3 @@ def _printable(text: str) -> str:
         else f"\\u{ord(letter):04x}"
         for letter in text
     )
-
-
-def _moment(milliseconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(sep=" ")[:19]
-    except (OverflowError, OSError, ValueError):
-        return f"{milliseconds} ms"

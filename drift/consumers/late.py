@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import is_text
+from drift._durations import shown_moment
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.assignment import offset_behind_gap
@@ -292,7 +292,8 @@ class LateLearner(Learner):
             topics, paths = (self.options.topic, self.options.labels), self._id_paths()
             first = [self._first[str(topic)] for topic in topics]
             sides = [
-                f"the first message of {topic} has the id {name!r}{path} and the time {_moment(at)}"
+                f"the first message of {topic} has the id {name!r}{path} and the time "
+                f"{shown_moment(at)}"
                 for topic, path, (name, at) in zip(topics, paths, first, strict=True)
             ]
             question = (
@@ -315,14 +316,6 @@ class LateLearner(Learner):
 def _ticket(place: TopicPartition, offset: int) -> str:
     """Return the name of a prediction's ticket, which no other message has."""
     return f"{place[1]}:{offset}"
-
-
-def _moment(time: int) -> str:
-    """Return milliseconds since 1970 as a time; as they are where no calendar has them."""
-    try:
-        return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):
-        return f"{time} ms"
 
 
 def learner_of(model: Any, codec: Codec, options: WorkerOptions) -> Learner:

@@ -9,14 +9,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from drift._late import ticket_for
+from drift._late import final_step, ticket_for
 from drift.consumers._json import as_json, check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer, Answering, by_text, largest
 from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
-from drift.consumers.options import codec_settings, final_step, is_keyed
+from drift.consumers.options import codec_settings, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion

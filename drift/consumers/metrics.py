@@ -6,9 +6,9 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from drift._late import final_step
 from drift.consumers.alarms import MEASURES, Alarms
 from drift.consumers.measures import Measures
-from drift.consumers.options import final_step
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:

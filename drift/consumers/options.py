@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drift._late import keeps_tickets, with_late_labels
+from drift._late import final_step, keeps_tickets, with_late_labels
 from drift._options import check_options, option
 from drift.consumers.checkpoints.files import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
@@ -28,7 +28,6 @@ __all__ = [
     "check_codec",
     "check_model",
     "codec_settings",
-    "final_step",
     "is_keyed",
     "prepare_folder",
     "prepared",
@@ -277,13 +276,6 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         """Return what must be the same for a model to continue, where labels come later."""
         join = {f"labels.{name}": getattr(self, name) for name in _SETTINGS}
         return {"labels": self.labels, **join}
-
-
-def final_step(model: Any) -> Any:
-    """Return the model that a pipeline ends in, or the model itself."""
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
-    return model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
+from drift._late import final_step
 from drift.consumers import Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import WorkerOptions, check_codec, check_model, final_step
+from drift.consumers.options import WorkerOptions, check_codec, check_model
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker

@@ -16,6 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import _format
+from drift._durations import END
 from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
@@ -34,9 +35,6 @@ __all__ = [
     "naming",
     "seal",
 ]
-
-#: Seconds since 1970 at the end of what a calendar has.
-_END = 253_402_300_800
 
 
 class Description(NamedTuple):
@@ -124,7 +122,7 @@ def _header(text: bytes) -> dict[str, Any]:
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
-    if not 0 <= header["time"] < _END:
+    if not 0 <= header["time"] < END:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
     _check_shadow(header)
     for name, kinds in _ENTRIES.items():
