@@ -174,7 +174,7 @@ class DryRun:
         is_label = message.position.topic == self.labels
         decode: Callable[[Message], Example]
         if is_label:
-            decode = partial(labelled, codec.decode_label)  # type: ignore[attr-defined]
+            decode = partial(labelled, codec.decode_label)
         else:
             decode = partial(identified if self.labels else decoded, codec.decode)
         example, error = caught(decode, message)
@@ -301,15 +301,12 @@ class DryRun:
 
     def _tree(self, message: Message) -> dict[str, Any] | None:
         """Return the object of a message of examples; None where it has none."""
-        if isinstance(message.value, CutValue):
+        if isinstance(message.value, CutValue) or not isinstance(self.codec, JsonCodec):
             return None
         try:
-            tree: dict[str, Any] = self.codec.read(  # type: ignore[attr-defined]
-                message.value, message.headers
-            )
+            return self.codec.read(message.value, message.headers)
         except MessageError:
             return None
-        return tree
 
     def _trees(self, *, labels: bool = False) -> list[dict[str, Any]]:
         """Return the objects of the messages of examples, or of labels."""

@@ -220,7 +220,7 @@ class LateLearner(Learner):
         return sent
 
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
-        example = labelled(self.codec.decode_label, message)  # type: ignore[attr-defined]
+        example = labelled(self.codec.decode_label, message)
         if self._since is None:
             self._first[message.position.topic] = example.id, time
             self._since = monotonic()
@@ -309,7 +309,7 @@ class LateLearner(Learner):
 
     def _id_paths(self) -> list[str]:
         """Return the codec's paths of the ids of features and labels, if known."""
-        of = [getattr(self.codec, name, {}).get("id") for name in ("paths", "label_paths")]
+        of = [paths.get("id") for paths in (self.codec.paths, self.codec.label_paths)]
         return ["" if path is None else f" at {path!r}" for path in of]
 
 

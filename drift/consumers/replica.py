@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 from drift.consumers.checkpoints.journal import read_journal, which_models
 from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.order import sort_key
@@ -219,7 +219,7 @@ class Replica:
         codec: Codec | None = None,
         consumer: Mapping[str, Any] | None = None,
     ) -> None:
-        self.codec = JsonCodec() if codec is None else codec
+        self.codec = checked_codec(codec)
         refuse_keyed(self.codec, "serving")
         prepare_folder(folder, options, self.codec)
         folder.follows = True

@@ -139,10 +139,8 @@ class Service:
         self.replica = replica
         self.options = options
         codec = replica.codec
-        self._decode = getattr(
-            codec, "decode_questions", lambda body: ([codec.decode(body)], False)
-        )
-        self._max_bytes: int = getattr(codec, "max_bytes", 1 << 20)
+        self._decode = codec.decode_questions
+        self._max_bytes = codec.max_bytes or 1 << 20
         self._api = as_json(openapi(replica.options.topic, options))
         self._stopping = False
         self._asked = 0  # predictions that are being answered

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.files import files_in
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example, checked_codec
 from drift.consumers.dead_letters import caught
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
@@ -106,7 +106,7 @@ def warm(  # noqa: PLR0913
     >>> checkpoint.id, checkpoint.metrics["examples"], checkpoint.offsets
     ('1-1', 2, {('news', 0): 17})
     """
-    codec = JsonCodec() if codec is None else codec
+    codec = checked_codec(codec)
     refuse_keyed(codec, "a history")
     model = prepared(model, folder, options, codec)
     shadow = prepared_shadow(shadow, folder, options, codec)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Codec, Example, JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
@@ -17,7 +17,7 @@ from drift.models import LBP
 SHAPE = JsonCodec(label="fraud", id="order.id", labels={"id": "ref"}, allow_empty=True)
 
 
-class Own:
+class Own(Codec):
     def decode(self, value, headers=()):
         body = json.loads(value)
         return Example({}, None, body["order"]["id"])

@@ -9,7 +9,7 @@ import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
 from drift._late import final_step
-from drift.consumers import Example, JsonCodec, _json, trouble_log
+from drift.consumers import Codec, Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
@@ -128,10 +128,10 @@ def test_weights_are_refused_where_they_would_not_count():
             check_model(model, weighted)
 
 
-class Plain:
+class Plain(Codec):
     """A codec of the user's, without classes."""
 
-    decode_label = None
+    decode = decode_label = None
 
 
 def test_silence_is_one_of_the_labels_that_there_are():
