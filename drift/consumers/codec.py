@@ -1,7 +1,7 @@
 """Decode messages to examples and encode examples: the only module that knows the payload.
 
 `JsonCodec` has the paths of features, label, id and timestamp; by default they are these names. Its
-outcomes are the same with either JSON library:
+outcomes:
 
 =====================================================  ============================================
 the value                                              outcome
@@ -221,8 +221,7 @@ class _LabelPaths:
 class JsonCodec(Codec):
     """Examples as JSON objects: ``{"features": {"age": 31.5}, "label": true, "id": "a7"}``.
 
-    The module's table has the outcome of each kind of value. `orjson`, if installed, is several
-    times as fast as Python's `json`, with the same results.
+    The module's table has the outcome of each kind of value. Needs the extra ``kafka``, for orjson.
 
     For messages of another shape, give paths: ``payload.label`` is the entry ``label`` of the
     object ``payload``, ``header:label`` the header ``label``. Features cannot be in a header.

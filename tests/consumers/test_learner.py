@@ -206,11 +206,8 @@ class Numpy(Noting):
         return self.score
 
 
-@pytest.mark.parametrize("library", ["orjson", "json"])
 @pytest.mark.parametrize("rate", [None, 1.0], ids=["likeliest", "threshold"])
-def test_what_numpy_predicts_is_sent_as_json_has_it(monkeypatch, library, rate):
-    if library == "json":
-        monkeypatch.setattr(_json, "_write", _json._dumps)
+def test_what_numpy_predicts_is_sent_as_json_has_it(rate):
     for labels, score, expected in (
         ([np.bool_(True), np.bool_(False)], np.float32(0.5), (True, 0.5, {"true", "false"})),
         ([np.int64(3), np.int64(4)], np.array([0.5, 2.0]), (3, [0.5, 2.0], {"3", "4"})),

@@ -47,8 +47,6 @@ __all__ = [
 #: Fields of the header that the checkpoint has as they are.
 _AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "answering", "time", "identity")
 
-_loads, _dumps = library()
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -210,7 +208,7 @@ def to_bytes(
         header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # after the model, so that the header stays small
         state, values = checkpoint.join
-        parts += [_dumps(state), values]
+        parts += [library()[1](state), values]
         header["join"] = [*map(len, parts[-2:])]
     return seal(header, parts, secret)
 
@@ -340,7 +338,7 @@ def _joined(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
     if first < 0:
         raise CheckpointError(f"the header's join is {sizes!r:.40}, more bytes than there are")
     try:
-        return payload[:first], (_loads(payload[first:second]), payload[second:])
+        return payload[:first], (library()[0](payload[first:second]), payload[second:])
     except (ValueError, RecursionError) as problem:
         raise CheckpointError(f"the state of its labels is no JSON: {problem}") from problem
 
