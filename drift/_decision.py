@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -255,7 +255,8 @@ class Decision:
             "numbers": [self._lowest, self._step, self._total, self._due, self._lack],
         }
 
-    def again(self, state: Mapping[str, Any]) -> Decision:
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], goal: tuple[str, float]) -> Self:
         """Return the decision of a `state`; one that starts anew where that had another goal.
 
         Raises
@@ -263,22 +264,22 @@ class Decision:
         ParameterError
             It is no `state`.
         """
-        other = Decision(self.name, self.value)
+        decision = cls(*goal)
         try:
-            if state["goal"] != [self.name, self.value]:
-                return other
+            if state["goal"] != [*goal]:
+                return decision
             lowest, step, total, due, lack = state["numbers"]
             numbers = [float(one) for one in (step, total, lack)]
             for place, *weights in state["bins"]:
-                other._seen[place], other._hits[place] = map(float, weights)
-                numbers += [other._seen[place], other._hits[place]]
-            other._lowest, other._due = int(lowest), int(due)
-            other._step, other._total, other._lack = numbers[:3]
+                decision._seen[place], decision._hits[place] = map(float, weights)
+                numbers += [decision._seen[place], decision._hits[place]]
+            decision._lowest, decision._due = int(lowest), int(due)
+            decision._step, decision._total, decision._lack = numbers[:3]
         except (IndexError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of a threshold: {problem!r:.80}") from None
         if not all(map(math.isfinite, numbers)) or step <= 0:
             raise ParameterError("no state of a threshold: a number out of its range")
-        return other
+        return decision
 
 
 class Awaited:
@@ -327,7 +328,8 @@ class Awaited:
         """Return the state for a checkpoint: JSON types."""
         return [repr(self.positive), self._left, [*self._others]]
 
-    def again(self, state: Any) -> Awaited:
+    @classmethod
+    def restore(cls, state: Any, positive: Label) -> Self:
         """Return what a `state` was of; one that starts anew where that awaited another class.
 
         Raises
@@ -335,17 +337,17 @@ class Awaited:
         ParameterError
             It is no `state`.
         """
-        other = Awaited(self.positive)
+        awaited = cls(positive)
         try:
-            positive, left, others = state
+            named, left, others = state
             wrong = type(left) is not int or left < 0 or {*map(type, others)} - {str}
         except (TypeError, ValueError) as problem:
             raise ParameterError(f"no state of an awaited class: {problem!r:.80}") from None
         if wrong:
             raise ParameterError(f"no state of an awaited class: {state!r:.80}")
-        if positive == repr(self.positive):
-            other._left, other._others = left, [*others]
-        return other
+        if named == repr(positive):
+            awaited._left, awaited._others = left, [*others]
+        return awaited
 
 
 def _bin(share: float) -> int:

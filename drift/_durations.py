@@ -1,10 +1,14 @@
-"""Spans of time as people write them: of options, files and delays."""
+"""Times as people write and read them: spans of options, files and delays, and moments."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
-__all__ = ["seconds_of", "shown"]
+__all__ = ["END", "seconds_of", "shown", "shown_moment"]
+
+#: Seconds since 1970 at the end of what a calendar has.
+END = 253_402_300_800
 
 #: Seconds of each unit, by its letter.
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
@@ -48,3 +52,17 @@ def shown(seconds: float) -> str:
         if seconds and seconds % _UNITS[letter] == 0:
             return f"{seconds / _UNITS[letter]:g}{letter}"
     return f"{seconds:g}s"
+
+
+def shown_moment(milliseconds: int, sep: str = "T") -> str:
+    """Return milliseconds since 1970 as a time to the second; as they are where there is none.
+
+    Examples
+    --------
+    >>> from drift._durations import shown_moment
+    >>> shown_moment(1_790_000_000_999), shown_moment(-1)
+    ('2026-09-21T14:13:20+00:00', '-1 ms')
+    """
+    if not 0 <= milliseconds < 1000 * END:
+        return f"{milliseconds} ms"
+    return datetime.fromtimestamp(milliseconds // 1000, UTC).isoformat(sep)

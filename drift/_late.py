@@ -1,4 +1,4 @@
-"""Models for labels that come late: which ones keep tickets of their predictions."""
+"""The model that a pipeline ends in, and whether it keeps tickets for labels that come late."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["keeps_tickets", "ticket_for", "with_late_labels"]
+__all__ = ["final_step", "keeps_tickets", "ticket_for", "with_late_labels"]
+
+
+def final_step(model: Any) -> Any:
+    """Return the model that a pipeline ends in, or the model itself."""
+    while isinstance(steps := getattr(model, "steps", None), dict):
+        *_, model = steps.values()
+    return model
 
 
 def with_late_labels(model: Any) -> Any:
@@ -40,9 +47,7 @@ def keeps_tickets(model: Any) -> bool:
     >>> keeps_tickets(Tracker(late=True)), keeps_tickets(LBP(budget=9))
     (True, False)
     """
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
-    return bool(getattr(model, "_counts_predictions", False))
+    return bool(getattr(final_step(model), "_counts_predictions", False))
 
 
 def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:

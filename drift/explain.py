@@ -19,7 +19,7 @@ import math
 from itertools import chain, permutations
 from operator import itemgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -136,8 +136,9 @@ class Baseline:
         ]
         return {"total": self._total, "step": self._step, "sums": sums}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state`; ParameterError, and nothing is changed, if it is none."""
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], memory: float = 1_000) -> Self:
+        """Return the baseline of a `state`; ParameterError if it is none."""
         try:
             sums = {name: [float(weight), float(total)] for name, weight, total in state["sums"]}
             numbers = [float(state["total"]), float(state["step"]), *chain(*sums.values())]
@@ -145,8 +146,10 @@ class Baseline:
             raise ParameterError(f"no state of a baseline: {problem!r:.80}") from None
         if not all(map(math.isfinite, numbers)) or any(one[0] <= 0 for one in sums.values()):
             raise ParameterError("no state of a baseline: a weight out of its range")
-        self._total, self._step = numbers[:2]
-        self._sums, self._most = sums, max(_NAMES, 2 * len(sums))
+        baseline = cls(memory)
+        baseline._total, baseline._step = numbers[:2]
+        baseline._sums, baseline._most = sums, max(_NAMES, 2 * len(sums))
+        return baseline
 
 
 class Explanation:

@@ -17,7 +17,7 @@ from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.retention import Retention
-from drift.consumers.codec import Codec, JsonCodec
+from drift.consumers.codec import Codec, JsonCodec, checked_codec
 from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
 from drift.errors import CheckpointError, ParameterError, UnavailableError
 
@@ -186,8 +186,7 @@ def _codec(table: dict[str, Any]) -> Codec:
     if "class" not in table:
         kind = _lazy.SchemaCodec if "registry" in table else JsonCodec
         return from_table(kind, table, "[codec]")
-    codec: Codec = imported(str(table.pop("class")))(**table)
-    return codec
+    return checked_codec(imported(str(table.pop("class")))(**table))
 
 
 def load_kafka(

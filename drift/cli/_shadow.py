@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from drift.cli import _lazy
 from drift.consumers.checkpoints.agreement import written
+from drift.consumers.checkpoints.rollback import when
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ def shadow_line(header: Mapping[str, Any]) -> str:
     """Return how the shadow does beside the model; nothing where there is none."""
     if "shadow" not in header:
         return ""
-    now = _lazy.Shadow.restore(None, header["shadow"]["state"]).values()
+    now = _lazy.Shadow.restore(header["shadow"]["state"], None).values()
     name, count = header["shadow"]["model"], now["shadow_examples"]
     if not count:
         return f"{name}, not compared yet"
@@ -31,10 +31,9 @@ def shadow_line(header: Mapping[str, Any]) -> str:
 
 def promotion_line(one: Mapping[str, Any]) -> str:
     """Return what a promotion was."""
-    when = datetime.fromtimestamp(one["time"], UTC).isoformat(sep=" ", timespec="seconds")
     promoted, replaced = (written(one[which], "model") for which in ("promoted", "replaced"))
     return (
-        f"{one['number']} {when} by {one['by']}, e {one['e_value']:.3g} of {one['compared']:,} "
-        f"compared, after {one['examples']:,} examples: {promoted or 'the shadow'}; before, "
-        f"{replaced or 'the model'}"
+        f"{one['number']} {when(one)} by {one['by']}, "
+        f"e {one['e_value']:.3g} of {one['compared']:,} compared, after {one['examples']:,} "
+        f"examples: {promoted or 'the shadow'}; before, {replaced or 'the model'}"
     )

@@ -335,10 +335,11 @@ def _entry(partition: PartitionFolder, one: Description) -> dict[str, Any]:
 
 def _error(header: Mapping[str, Any]) -> float | None:
     """Return the share of mistakes in the last examples."""
-    measures = _lazy.Measures()
-    with suppress(ParameterError):
-        measures.restore(header["metrics"].get("measures"))
-    return None if math.isnan(measures.error) else measures.error
+    try:
+        error = _lazy.Measures.restore(header["metrics"].get("measures")).error
+    except ParameterError:
+        return None
+    return None if math.isnan(error) else error
 
 
 def _listed(header: Mapping[str, Any]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING
 
 import click
 
 from drift._checks import counted
+from drift._durations import shown_moment
 from drift._options import option
 from drift.cli import _lazy
 from drift.cli._client import read_secret
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.stored_keys import KeyFacts
 
 __all__ = ["Keys"]
-
-#: The first and the last millisecond that a calendar has.
-_LAST = 253_402_300_799_999
 
 
 @dataclass(kw_only=True)
@@ -91,10 +88,11 @@ class Keys(Command):
                 click.echo("\n".join([self._line(path, facts), *_described(header, row)]))
 
     def _line(self, path: Any, facts: KeyFacts) -> str:
+        time = shown_moment(facts.time)
         if self.json:
-            return json.dumps({"folder": str(path), **facts._asdict(), "time": _when(facts)})
+            return json.dumps({"folder": str(path), **facts._asdict(), "time": time})
         return (
-            f"{path}  {facts.key}  {counted(facts.examples, 'example')}  last {_when(facts)}  "
+            f"{path}  {facts.key}  {counted(facts.examples, 'example')}  last {time}  "
             f"{facts.size:,} bytes in {counted(facts.versions, 'version')}"
         )
 
@@ -134,12 +132,6 @@ class Keys(Command):
                     + ", and keys that began later began as copies of it: the page of keyed models "
                     "says how to go on without them"
                 )
-
-
-def _when(facts: KeyFacts) -> str:
-    if not 0 <= facts.time <= _LAST:
-        return f"{facts.time} ms"
-    return datetime.fromtimestamp(facts.time // 1000, UTC).isoformat()
 
 
 def _described(header: Mapping[str, Any], row: Row | None) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
-    from drift.consumers.codec import Example, JsonCodec
+    from drift.consumers.codec import Codec, Example, JsonCodec
     from drift.consumers.join import JoinOptions
     from drift.consumers.options import WorkerOptions
     from drift.consumers.reading import read_topic
@@ -23,6 +23,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointFolder",
     "Claim",
+    "Codec",
     "Example",
     "JoinOptions",
     "JsonCodec",
@@ -37,6 +38,7 @@ _HOMES = {
     "Checkpoint": "drift.consumers.checkpoints.checkpoint",
     "CheckpointFolder": "drift.consumers.checkpoints.folder",
     "Claim": "drift.consumers.checkpoints.folder",
+    "Codec": "drift.consumers.codec",
     "Example": "drift.consumers.codec",
     "JoinOptions": "drift.consumers.join",
     "JsonCodec": "drift.consumers.codec",

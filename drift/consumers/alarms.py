@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from drift.errors import ParameterError
 
@@ -193,7 +193,7 @@ class Detector:
         return {name: copy(getattr(self, name)) for name in _STATE}
 
     @classmethod
-    def restore(cls, level: float, state: Mapping[str, Any]) -> Detector:
+    def restore(cls, state: Mapping[str, Any], level: float) -> Self:
         """Return the detector of a `state`."""
         detector = cls(level)
         for name in _STATE:
@@ -335,12 +335,16 @@ class Movement:
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types."""
         rows = [[_named(name), *(m.state() for m in of)] for name, of in self._features.items()]
-        return {"examples": [*self._examples], "moments": rows}
+        return {
+            "contributions": self.contributions,
+            "examples": [*self._examples],
+            "moments": rows,
+        }
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any], *, contributions: bool = False) -> Movement:
-        """Return the movement of a `state`, of what is added."""
-        movement = cls(contributions=contributions)
+    def restore(cls, state: Mapping[str, Any]) -> Self:
+        """Return the movement of a `state`."""
+        movement = cls(contributions=state.get("contributions") is True)
         before, since = map(int, state["examples"])
         movement._examples = [before, since]
         for name, *moments in state["moments"]:
@@ -456,16 +460,26 @@ class Alarms:
         group = {"wait": self._wait, "wrong": [*map(int, self._wrong)], "losses": losses}
         return {**watched, "features": self._movement.state(), "group": group}
 
-    def restore(self, state: Any) -> None:
-        """Restore `state`; else ParameterError, and nothing is changed."""
+    @classmethod
+    def restore(cls, state: Any, level: float, *, contributions: bool = False) -> Self:
+        """Return the alarms of a `state`; new ones where those named features by something else.
+
+        Raises
+        ------
+        ParameterError
+            It is no `state`.
+        """
+        alarms = cls(level, contributions=contributions)
         try:
-            watched = {name: Detector.restore(self.level, state[name]) for name in MEASURES}
-            movement = Movement.restore(state["features"], contributions=self.contributions)
+            watched = {name: Detector.restore(state[name], level) for name in MEASURES}
+            movement = Movement.restore(state["features"])
             wait, group = int(state["group"]["wait"]), state["group"]
             wrong = [bool(x) for x in group["wrong"]]
             losses = [math.nan if x is None else float(x) for x in group["losses"]]
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
-        self._detectors, self._movement = watched, movement
-        self._is_rising = any(detector.is_rising for detector in watched.values())
-        self._wait, self._wrong, self._losses = wait, wrong, losses
+        if movement.contributions == contributions:
+            alarms._detectors, alarms._movement = watched, movement
+            alarms._is_rising = any(detector.is_rising for detector in watched.values())
+            alarms._wait, alarms._wrong, alarms._losses = wait, wrong, losses
+        return alarms

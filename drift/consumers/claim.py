@@ -32,7 +32,7 @@ _LONG = 10.0
 
 def largest_record(codec: Codec) -> int:
     """Return the bytes of the largest record that is read for a codec: value, key and headers."""
-    return getattr(codec, "max_bytes", LARGEST) + (1 << 20)
+    return (codec.max_bytes or LARGEST) + (1 << 20)
 
 
 def skipping(folder: AnyPath, position: Position) -> str:

@@ -1,7 +1,7 @@
 """Decode messages to examples and encode examples: the only module that knows the payload.
 
 `JsonCodec` has the paths of features, label, id and timestamp; by default they are these names. Its
-outcomes are the same with either JSON library:
+outcomes:
 
 =====================================================  ============================================
 the value                                              outcome
@@ -40,13 +40,14 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
 from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._options import check_options, from_table, option
 from drift.consumers._json import (
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Headers
     from drift.types import Features, Label
 
-__all__ = ["UNSAVED", "Codec", "Example", "JsonCodec", "schema_id"]
+__all__ = ["UNSAVED", "Codec", "Example", "JsonCodec", "checked_codec", "schema_id"]
 
 MAX_DEPTH = 64
 _NUMBERS = {float, int, bool}
@@ -120,23 +121,33 @@ class Example(NamedTuple):
     key: str | int | None = None
 
 
-class Codec(Protocol):
-    """The interface of a codec; a class of your own needs no base class.
+class Codec(ABC):
+    """What makes examples of messages: the base class of all codecs, also of your own.
 
-    `decode` raises `drift.errors.MessageError` for a message that cannot be learnt, and
-    `drift.errors.SkippedError` for one that is to be left out. Any other error makes a dead letter,
-    too, with its class. The result must depend on the message alone, since a
-    restart does not decode learnt messages again. If the fault is not the message's, as when a
-    registry is away, raise UnavailableError: the worker ends and reads the message again later. For
-    late labels a codec also needs `decode_label`: see `JsonCodec`. For models of keys it needs an
-    attribute `key`, the path of the key, and its examples have one. A checkpoint names the codec's
-    class, and what its method `settings` returns, if it has one: JSON values by name, without
-    secrets. It is refused with another class or other settings.
+    A class of your own has to have `decode`; what else it may have is here, with its default. A
+    result must depend on the message alone, since a restart does not decode learnt messages again.
+    A checkpoint names the class and its `settings`, and is refused with others.
+
+    Attributes
+    ----------
+    key : str or None
+        Path of the key, where each key has a model of its own; examples then have a `key`. None for
+        one model.
+    max_bytes : int or None
+        Size of the largest value that is read; None for 64 MiB, and 1 MiB of a request for
+        predictions.
+    require_label : bool
+        Whether messages without a label are refused.
+    classes : sequence or None
+        All labels that there are; None where that is not known.
+    paths, label_paths : mapping
+        Where each part of a message is, and of one of the labels' topic; empty where that is not
+        known.
 
     Examples
     --------
     >>> from drift.errors import MessageError
-    >>> class Csv:
+    >>> class Csv(Codec):
     ...     def decode(self, value, headers=()):
     ...         try:
     ...             label, *numbers = (value or b"").decode().split(",")
@@ -146,19 +157,55 @@ class Codec(Protocol):
     ...         if not features:
     ...             raise MessageError("value", "has no numbers: send label,1.5,2.5")
     ...         return Example(features, label or None)
-    ...
-    ...     def encode(self, example):
-    ...         return ",".join(map(str, [example.label, *example.features.values()])).encode()
     >>> Csv().decode(b"spam,1.5,2")
     Example(features={0: 1.5, 1: 2.0}, label='spam', id=None, timestamp=None, weight=None, key=None)
     """
 
+    key: str | None = None
+    max_bytes: int | None = None
+    require_label: bool = False
+    classes: Sequence[object] | None = None
+
+    @property
+    def paths(self) -> Mapping[str, str | None]:
+        """Where each part of a message is."""
+        return {}
+
+    @property
+    def label_paths(self) -> Mapping[str, str | None]:
+        """Where each part of a message of the labels' topic is."""
+        return {}
+
+    def settings(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree with: JSON values by name, without secrets."""
+        return {}
+
+    @abstractmethod
     def decode(self, value: bytes | None, headers: Headers = ()) -> Example:
-        """Return the example, or raise `drift.errors.MessageError`."""
+        """Return the example that a message holds.
+
+        Raises
+        ------
+        MessageError
+            Where it cannot be learnt; any other error makes a dead letter, too, with its class.
+        SkippedError
+            Where it is to be left out.
+        UnavailableError
+            Where the fault is not the message's, as when a registry is away: the worker ends, and
+            reads the message again later.
+        """
+
+    def decode_label(self, value: bytes | None, headers: Headers = ()) -> Example:
+        """Return id, label and weight of a message of the labels' topic; errors as of `decode`."""
+        raise NotImplementedError
+
+    def decode_questions(self, value: bytes) -> tuple[list[Example], bool]:
+        """Return the examples of a request for predictions, and whether it is a list."""
+        return [self.decode(value)], False
 
     def encode(self, example: Example) -> bytes:
         """Return the bytes that `decode` turns into the example."""
-        ...
+        raise MessageError("value", f"cannot be written: {type(self).__name__} has no encode")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,11 +218,10 @@ class _LabelPaths:
 
 
 @dataclass(kw_only=True, eq=False)
-class JsonCodec:
+class JsonCodec(Codec):
     """Examples as JSON objects: ``{"features": {"age": 31.5}, "label": true, "id": "a7"}``.
 
-    The module's table has the outcome of each kind of value. `orjson`, if installed, is several
-    times as fast as Python's `json`, with the same results.
+    The module's table has the outcome of each kind of value. Needs the extra ``kafka``, for orjson.
 
     For messages of another shape, give paths: ``payload.label`` is the entry ``label`` of the
     object ``payload``, ``header:label`` the header ``label``. Features cannot be in a header.
@@ -656,3 +702,20 @@ class JsonCodec:
                 name, f"is {quoted(label)}, not one of {known}: correct it, or add it to classes"
             )
         return label
+
+
+def checked_codec(codec: Codec | None) -> Codec:
+    """Return a codec, `JsonCodec` for None; ParameterError for what is none.
+
+    Examples
+    --------
+    >>> checked_codec("json")
+    Traceback (most recent call last):
+    drift.errors.ParameterError: str is no codec: derive it from drift.consumers.Codec
+    """
+    if codec is None:
+        return JsonCodec()
+    if not isinstance(codec, Codec):
+        name = type(codec).__name__
+        raise ParameterError(f"{name} is no codec: derive it from drift.consumers.Codec")
+    return codec

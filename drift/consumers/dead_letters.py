@@ -25,16 +25,36 @@ other, and a tombstone's letter would delete them.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from drift.consumers.records import CutValue, Message, Outgoing, Position
-from drift.errors import MessageError, one_line
+from drift.errors import ConsumerError, MessageError, UnavailableError, one_line
 
-__all__ = ["dead_letter", "original", "shortened", "text"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NO_FAULT_OF_IT", "caught", "dead_letter", "original", "shortened", "text"]
+
+#: Errors that no message is given up for.
+NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 
 _NAMES = ("error", "error.class", "topic", "partition", "offset", "timestamp", "time")
 _HEADERS = tuple(f"drift.{name}" for name in _NAMES)
 _CUT = "drift.cut"
 _NULL = "drift.null"
+
+
+def caught(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | None]:
+    """Return what a step gives, or why its message cannot be learnt, whatever error that is.
+
+    Errors that are no message's fault are raised: it is not given up because of them.
+    """
+    try:
+        return step(*given), None
+    except NO_FAULT_OF_IT:
+        raise
+    except Exception as error:  # noqa: BLE001 - codecs and models of the user's may raise anything
+        return None, error
 
 
 def dead_letter(

@@ -9,16 +9,17 @@ import json
 import textwrap
 from collections import Counter
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
+from drift._durations import shown_moment
 from drift.consumers._json import found_at, text_of
 from drift.consumers.codec import Example, JsonCodec, schema_id
+from drift.consumers.dead_letters import caught
 from drift.consumers.keyed import key_of
 from drift.consumers.late import identified, labelled
-from drift.consumers.learner import attempt, decoded
+from drift.consumers.learner import decoded
 from drift.consumers.options import is_keyed
 from drift.consumers.records import CutValue
 from drift.consumers.skip import HEADER, TOMBSTONE
@@ -173,17 +174,17 @@ class DryRun:
         is_label = message.position.topic == self.labels
         decode: Callable[[Message], Example]
         if is_label:
-            decode = partial(labelled, codec.decode_label)  # type: ignore[attr-defined]
+            decode = partial(labelled, codec.decode_label)
         else:
             decode = partial(identified if self.labels else decoded, codec.decode)
-        example, error = attempt(decode, message)
+        example, error = caught(decode, message)
         if error is None and is_keyed(codec) and not is_label:
-            _, error = attempt(key_of, codec, example)
+            _, error = caught(key_of, codec, example)
         return Outcome(message, example if error is None else None, error)
 
     def _lines_of(self, outcome: Outcome) -> Iterator[str]:
         at = outcome.message.timestamp
-        moment = "" if at is None else f"  {_moment(at)}"
+        moment = "" if at is None else f"  {shown_moment(at, ' ').removesuffix('+00:00')}"
         yield f"{outcome.message.position}{moment}"
         if outcome.example is None:
             why = one_line(str(outcome.error))
@@ -300,15 +301,12 @@ class DryRun:
 
     def _tree(self, message: Message) -> dict[str, Any] | None:
         """Return the object of a message of examples; None where it has none."""
-        if isinstance(message.value, CutValue):
+        if isinstance(message.value, CutValue) or not isinstance(self.codec, JsonCodec):
             return None
         try:
-            tree: dict[str, Any] = self.codec.read(  # type: ignore[attr-defined]
-                message.value, message.headers
-            )
+            return self.codec.read(message.value, message.headers)
         except MessageError:
             return None
-        return tree
 
     def _trees(self, *, labels: bool = False) -> list[dict[str, Any]]:
         """Return the objects of the messages of examples, or of labels."""
@@ -512,10 +510,3 @@ def _printable(text: str) -> str:
         else f"\\u{ord(letter):04x}"
         for letter in text
     )
-
-
-def _moment(milliseconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(sep=" ")[:19]
-    except (OverflowError, OSError, ValueError):
-        return f"{milliseconds} ms"

@@ -27,11 +27,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, islice
 from operator import itemgetter
+from struct import pack, unpack
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from drift._options import check_options, option
-from drift.consumers.answers import Classes
+from drift.consumers._json import plain
 from drift.consumers.records import (
     Message,
     Position,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Headers, TopicPartition
     from drift.types import Label
 
-__all__ = ["STORED", "Early", "Id", "Join", "JoinOptions", "Waiting"]
+__all__ = ["STORED", "Classes", "Early", "Id", "Join", "JoinOptions", "Waiting"]
 
 #: What names an example: features and their label have the same.
 Id: TypeAlias = str | int
@@ -56,6 +57,8 @@ Id: TypeAlias = str | int
 _DAY = 86_400.0
 #: Bytes of waiting features that a checkpoint stores: of the oldest. Newer ones are read again.
 STORED = 4 << 20
+#: Classes whose probabilities are kept: four bytes each, of every example that waits.
+_MOST = 32
 #: Ids of a list of those that have their label.
 _FULL = 1024
 #: An option of the table [labels].
@@ -127,6 +130,51 @@ class JoinOptions:
     def memory(self) -> float:
         """Milliseconds that a labelled id is remembered."""
         return 1000 * max(self.max_age, self.correct_for * (self.after is not None))
+
+
+class Classes:
+    """Probabilities as bytes, in the order in which their classes came; of the first 32.
+
+    Parameters
+    ----------
+    labels
+        The classes that have come.
+
+    Examples
+    --------
+    >>> classes = Classes()
+    >>> packed = classes.pack({True: 0.25, False: 0.75})
+    >>> len(packed), classes.unpack(packed, True)
+    (8, {True: 0.25, False: 0.75})
+    """
+
+    def __init__(self, labels: Iterable[Label] = ()) -> None:
+        self.labels = list(labels)
+        self._known = {*self.labels}
+
+    def pack(self, chances: Mapping[Label, float] | None) -> bytes:
+        """Return the bytes of probabilities; none where there are none."""
+        if not chances:
+            return b""
+        labels, known = self.labels, self._known
+        if len(labels) < _MOST and not chances.keys() <= known:
+            labels += [plain(label) for label in chances if label not in known][
+                : _MOST - len(labels)
+            ]
+            known.update(labels)
+        return pack(f"<{len(labels)}f", *[chances.get(label, 0.0) for label in labels])
+
+    def unpack(self, packed: bytes, label: Label) -> dict[Label, float] | None:
+        """Return the probabilities, None where there were none.
+
+        A label of no such class gets the rest.
+        """
+        if not any(packed):
+            return None
+        chances = dict(zip(self.labels, unpack(f"<{len(packed) // 4}f", packed), strict=False))
+        if label not in chances:
+            chances[label] = max(0.0, 1.0 - sum(chances.values()))
+        return chances
 
 
 class Waiting(NamedTuple):

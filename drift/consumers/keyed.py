@@ -359,12 +359,8 @@ class KeyedModels:
 def key_of(codec: Codec, example: Example) -> str:
     """Return the key of an example that has a model of its own, or refuse one without."""
     if example.key is None:
-        raise MessageError(_key_path(codec), "is absent: send the key there that has a model")
+        raise MessageError(str(codec.key), "is absent: send the key there that has a model")
     return str(example.key)
-
-
-def _key_path(codec: Codec) -> str:
-    return str(getattr(codec, "key", "key"))
 
 
 class KeyedLearner(Learner):
@@ -431,7 +427,7 @@ class KeyedLearner(Learner):
             raise
         except CheckpointError as problem:
             raise MessageError(
-                f"{_key_path(self.codec)} {self._model_key!r:.60}",
+                f"{self.codec.key} {self._model_key!r:.60}",
                 f"has a model that cannot be read ({problem}): roll back, or delete its rows in "
                 "models.sqlite, and it starts anew",
             ) from None
@@ -440,7 +436,7 @@ class KeyedLearner(Learner):
         return super()._learn_example(message, example)
 
     @property
-    def _answering(self) -> Any:
+    def _predictor(self) -> Any:
         return self.model if self._own is None else self._own
 
     def _update(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import is_text
+from drift._durations import shown_moment
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.assignment import offset_behind_gap
-from drift.consumers.dead_letters import dead_letter
+from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
 from drift.consumers.join import Early, Join, Waiting
-from drift.consumers.learner import NO_FAULT_OF_IT, Learner, attempt, decoded
+from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing
 from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
@@ -161,7 +161,7 @@ class LateLearner(Learner):
 
     def _id_of(self, message: Message) -> Id | None:
         """Return the id of features; None for a message without."""
-        example, _ = attempt(identified, self.codec.decode, message)
+        example, _ = caught(identified, self.codec.decode, message)
         return example and example.id  # type: ignore[no-any-return]
 
     # --- messages ------------------------------------------------------------------------------
@@ -215,12 +215,12 @@ class LateLearner(Learner):
         )
         if early is not None:
             given = example.features, early.label, early.weight, answer, 0.0
-            _, error = attempt(self._learn_by, *given)
+            _, error = caught(self._learn_by, *given)
             sent += [] if error is None else self._give_up(early.message, error)
         return sent
 
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
-        example = labelled(self.codec.decode_label, message)  # type: ignore[attr-defined]
+        example = labelled(self.codec.decode_label, message)
         if self._since is None:
             self._first[message.position.topic] = example.id, time
             self._since = monotonic()
@@ -260,7 +260,7 @@ class LateLearner(Learner):
                 self._learn_by(features, label, weight, answer, delay)
         except NO_FAULT_OF_IT:
             raise
-        except Exception as error:  # noqa: BLE001 - as in `attempt`, without its calls
+        except Exception as error:  # noqa: BLE001 - as in `caught`, without its calls
             return self._give_up(culprit, error)
         return []
 
@@ -292,7 +292,8 @@ class LateLearner(Learner):
             topics, paths = (self.options.topic, self.options.labels), self._id_paths()
             first = [self._first[str(topic)] for topic in topics]
             sides = [
-                f"the first message of {topic} has the id {name!r}{path} and the time {_moment(at)}"
+                f"the first message of {topic} has the id {name!r}{path} and the time "
+                f"{shown_moment(at)}"
                 for topic, path, (name, at) in zip(topics, paths, first, strict=True)
             ]
             question = (
@@ -308,21 +309,13 @@ class LateLearner(Learner):
 
     def _id_paths(self) -> list[str]:
         """Return the codec's paths of the ids of features and labels, if known."""
-        of = [getattr(self.codec, name, {}).get("id") for name in ("paths", "label_paths")]
+        of = [paths.get("id") for paths in (self.codec.paths, self.codec.label_paths)]
         return ["" if path is None else f" at {path!r}" for path in of]
 
 
 def _ticket(place: TopicPartition, offset: int) -> str:
     """Return the name of a prediction's ticket, which no other message has."""
     return f"{place[1]}:{offset}"
-
-
-def _moment(time: int) -> str:
-    """Return milliseconds since 1970 as a time; as they are where no calendar has them."""
-    try:
-        return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="seconds")
-    except (OverflowError, OSError, ValueError):
-        return f"{time} ms"
 
 
 def learner_of(model: Any, codec: Codec, options: WorkerOptions) -> Learner:

@@ -5,32 +5,28 @@ from __future__ import annotations
 import logging
 import marshal
 from functools import partial
-from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from drift._late import ticket_for
+from drift._late import final_step, ticket_for
 from drift.consumers._json import as_json, check_kind, plain
-from drift.consumers.answers import UNSEEN, Answer, answer_of, by_text, largest
+from drift.consumers.answers import UNSEEN, Answer, Answering, by_text, largest
 from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
-from drift.consumers.dead_letters import dead_letter
-from drift.consumers.options import codec_settings, final_step, is_keyed
+from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
+from drift.consumers.options import codec_settings, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.skip import AbsentError
-from drift.consumers.trouble_log import LIMITED, OncePerMinute, others
+from drift.consumers.trouble_log import TroubleLog
 from drift.errors import (
     CheckpointError,
     ConfigurationError,
-    ConsumerError,
     MessageError,
     SkippedError,
-    UnavailableError,
-    one_line,
 )
 
 if TYPE_CHECKING:
@@ -44,12 +40,9 @@ if TYPE_CHECKING:
     from drift.consumers.records import Logs, Position, TopicPartition
     from drift.types import Features, Label
 
-__all__ = ["NO_FAULT_OF_IT", "Learner", "attempt", "decoded"]
+__all__ = ["Learner", "decoded"]
 
 log = logging.getLogger("drift.consumers")
-
-#: Errors that no message is given up for.
-NO_FAULT_OF_IT = MemoryError, ConsumerError, UnavailableError
 
 #: A format of `marshal` that is the same for the same values.
 _MARSHAL = 2
@@ -67,19 +60,6 @@ def decoded(decode: Callable[..., Example], message: Message) -> Example:
     if isinstance(message.value, CutValue):
         raise MessageError("value", f"has {message.value.size} bytes, too many to be read")
     return decode(message.value, message.headers)
-
-
-def attempt(step: Callable[..., Any], *given: Any) -> tuple[Any, Exception | None]:
-    """Return what a step gives, or why its message cannot be learnt, whatever error that is.
-
-    Errors that are no message's fault are raised: it is not given up because of them.
-    """
-    try:
-        return step(*given), None
-    except NO_FAULT_OF_IT:
-        raise
-    except Exception as error:  # noqa: BLE001 - codecs and models of the user's may raise anything
-        return None, error
 
 
 def _as_label(predicted: Any) -> Label | None:
@@ -134,6 +114,8 @@ class Learner:
     trial : list or None
         Of a group that has learnt nothing: the messages so far that cannot be learnt, and why. They
         become dead letters, and there is something to save, once one can be. None from then on.
+    answering : Answering
+        How its answers are made.
     sends : bool
         Whether what is to be sent is sent, for the log: a replica sends nothing.
     digest : int
@@ -180,7 +162,8 @@ class Learner:
         self.sends = True
         self._kinds: set[type] = set()  # of labels
         self._jump = 1000 * options.max_jump
-        self._trouble = OncePerMinute()
+        self.trouble = TroubleLog(log)
+        self.answering = Answering(options, self.trouble)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Continue from a checkpoint; of one without any message, at its offsets alone.
@@ -226,13 +209,14 @@ class Learner:
         self.promotions = [dict(promotion) for promotion in checkpoint.promotions]
         if checkpoint.shadow is not None:
             try:
-                self.shadow = Shadow.restore(*checkpoint.shadow)
+                self.shadow = Shadow.restore(checkpoint.shadow[1], checkpoint.shadow[0])
             except (AttributeError, KeyError, TypeError, ValueError) as problem:
                 raise CheckpointError(
                     f"checkpoint {checkpoint.id} has no state of a shadow: {problem!r:.80}"
                 ) from problem
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
+            self.answering.restore(checkpoint.answering)
 
     def snapshot(self) -> Checkpoint:
         """Return what a checkpoint has of it now, except late labels and models of keys.
@@ -245,6 +229,7 @@ class Learner:
             self.epoch,
             configuration=self.configuration,
             metrics=self.metrics.state(),
+            answering=self.answering.state(),
             identity=dict(self.identity),
             leader_epochs=dict(self.leader_epochs),
             clocks=dict(self.clocks),
@@ -279,7 +264,7 @@ class Learner:
                 answer += self._give_up(message, MessageError("message", why))
         except NO_FAULT_OF_IT:
             raise
-        except Exception as error:  # noqa: BLE001 - as in `attempt`, without its call
+        except Exception as error:  # noqa: BLE001 - as in `caught`, without its call
             answer += self._give_up(message, error)
         if self.metrics.raised:
             answer += self._alarm(message)
@@ -296,7 +281,7 @@ class Learner:
 
     def learn_history(self, example: Example, number: int) -> None:
         """Predict and learn an example that is in no log, the one of this number."""
-        answer, _ = self._answer(example.features, number)
+        answer = self._answer(example.features, number)
         answer = self._shadowed(answer, example.features)
         self._learn_by(example.features, example.label, example.weight, answer)
 
@@ -320,7 +305,7 @@ class Learner:
 
     def note(self) -> None:
         """Have the metrics show how far it is."""
-        self._say_again()
+        self.trouble.say_again()
         shadow = {} if self.shadow is None else {"promotions": 0, **self.shadow.values()}
         if self.promotions:
             shadow["promotions"] = self.promotions[-1]["number"]
@@ -345,7 +330,7 @@ class Learner:
 
     def close(self) -> None:
         """Let go of what is open, and say what is left to say."""
-        self._say_again(at_once=True)
+        self.trouble.say_again(at_once=True)
 
     def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
@@ -382,8 +367,7 @@ class Learner:
         if self.metrics.examples % _DIGESTED == 0:
             self._note_learnt(features, label, weight, answer.predicted)
         self.metrics.learnt(label, answer, features, delay)
-        awaited = self.metrics.awaited
-        if awaited is not None and (absent := awaited.learn(label)):
+        if absent := self.answering.learn_label(label, answer):
             log.warning("%s: %s", self.claim_id, absent)
         if self.shadow is None or answer.shadowed is UNSEEN:
             return
@@ -422,7 +406,7 @@ class Learner:
             return True
         shadow = self.shadow.model
         learn = partial(shadow.learn_one, **more, **ticket_for(shadow, ticket))
-        _, error = attempt(learn, features, label)
+        _, error = caught(learn, features, label)
         return error is None or self._excuse(error)
 
     # --- the shadow ----------------------------------------------------------------------------
@@ -433,7 +417,7 @@ class Learner:
             return answer
         model = self.shadow.model
         more = ticket_for(model, answer.ticket)
-        predicted, error = attempt(lambda: _as_label(model.predict_one(features, **more)))
+        predicted, error = caught(lambda: _as_label(model.predict_one(features, **more)))
         if error is not None:
             self._excuse(error)
         return answer._replace(shadowed=predicted)
@@ -443,7 +427,7 @@ class Learner:
         assert self.shadow is not None  # noqa: S101 - it has raised
         self.shadow.errors += 1
         line = f"the shadow raises, which counts as a mistake of it: {error}"
-        self._say(logging.WARNING, ("shadow", type(error)), line)
+        self.trouble.say(logging.WARNING, ("shadow", type(error)), line)
         return False
 
     def promote(self, by: str) -> None:
@@ -464,49 +448,17 @@ class Learner:
         reached("model.promoted")
 
     @property
-    def _answering(self) -> Any:
+    def _predictor(self) -> Any:
         """The model that predicts."""
         return self.model
 
-    def _answer(self, features: Features, ticket: Hashable = True) -> tuple[Answer, Any]:  # noqa: FBT002
-        """Return what is predicted, and its score, None where nobody asks for it."""
-        model = self._answering
-        options, metrics = self.options, self.metrics
-        plainly = metrics.decision is None and metrics.baseline is None
-        if options.predictions is None and not options.probabilities and plainly:
-            predicted = model.predict_one(features, **ticket_for(model, ticket))
-            score = chances = None
-        else:
-            predicted, score, chances = answer_of(model, features, ticket=ticket)
-        predicted = metrics.decided(predicted, chances)
-        reasons = self.reasons(model, features, predicted)
-        if metrics.baseline is not None:
-            metrics.baseline.learn_one(features)
-        return Answer(predicted, chances, reasons=reasons, ticket=ticket), score
-
-    def reasons(self, model: Any, features: Features, label: Label) -> dict[str, float] | None:
-        """Return the features' contributions; None where nobody asks, or the model has none."""
-        if self.metrics.baseline is None or label is None:
-            return None
-        from drift.explain import Explainer  # noqa: PLC0415 - takes a while
-
-        explainer = Explainer(model, self.metrics.baseline)
-        explanation, error = attempt(explainer.explain_one, features, label)
-        if error is not None:
-            line = f"a prediction has no explanation: {one_line(str(error))}"
-            self._say(logging.WARNING, ("explanation", type(error)), line)
-            return None
-        return {str(name): value for name, value in explanation.contributions.items()}
-
-    def beside(self, reasons: Mapping[str, float] | None) -> dict[str, Any]:
-        """Return what an answer has beside the model's own: threshold and explanation, if asked."""
-        more: dict[str, Any] = {}
-        if self.metrics.decision is not None:
-            more["threshold"] = self.metrics.decision.threshold
-        if self.metrics.baseline is not None:
-            shown = reasons and dict(islice(reasons.items(), self.options.explain))
-            more["explanation"] = shown
-        return more
+    def _answer(self, features: Features, ticket: Hashable = True) -> Answer:  # noqa: FBT002
+        """Return what is predicted, and have the features be known to those that come next."""
+        options = self.options
+        label_only = options.predictions is None and not options.probabilities
+        answer = self.answering.answer(self._predictor, features, ticket, label_only=label_only)
+        self.answering.learn_features(features)
+        return answer
 
     def _predict(
         self,
@@ -515,7 +467,7 @@ class Learner:
         ticket: Hashable,
     ) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
-        answer, score = self._answer(example.features, ticket)
+        answer = self._answer(example.features, ticket)
         if self.options.predictions is None:
             return answer, []
         predicted, chances = answer.predicted, answer.chances
@@ -525,14 +477,14 @@ class Learner:
             "id": example.id,
             "timestamp": example.timestamp,
             "predicted": predicted,
-            "score": largest(score, most),
+            "score": largest(answer.score, most),
             "probabilities": by_text(chances, most),
             "label": example.label,
             "topic": topic,
             "partition": partition,
             "offset": offset,
             "checkpoint": self.checkpoint,
-            **self.beside(answer.reasons),
+            **self.answering.beside(answer),
         }
         if example.key is not None:
             body["key"] = example.key
@@ -580,7 +532,7 @@ class Learner:
             if isinstance(error, AbsentError):
                 meant = f"if that is meant, write '{error.field} = null' before this rule"
                 line = f"{message.position} is left out: {error}; {meant}"
-                self._say(logging.WARNING, error.field, line)
+                self.trouble.say(logging.WARNING, error.field, line)
             return []
         if self.trial is not None:
             if not self.trial:
@@ -597,18 +549,7 @@ class Learner:
         elif self.options.dead_letters is None:
             level, what = logging.ERROR, "is left out, without a topic for it"
         kind = type(error), getattr(error, "field", "").partition("[")[0]
-        self._say(level, kind, f"{message.position} {what}: {error}")
+        self.trouble.say(level, kind, f"{message.position} {what}: {error}")
         if self.options.dead_letters is None:
             return []
         return [dead_letter(message, error, self.options.dead_letters)]
-
-    def _say(self, level: int, kind: Hashable, line: str) -> None:
-        """Log what becomes of a message that cannot be learnt; of a flood, once a minute."""
-        self._say_again()
-        if self._trouble.admits(kind, (level, line)):
-            log.log(level, "%s", line, extra=LIMITED)
-
-    def _say_again(self, *, at_once: bool = False) -> None:
-        """Log what was left out, once its minute is over."""
-        for (level, line), count in self._trouble.over(at_once=at_once):
-            log.log(level, "%s%s", line, others(count - 1), extra=LIMITED)

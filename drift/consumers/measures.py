@@ -34,7 +34,7 @@ import struct
 from base64 import b64decode, b64encode
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from drift.consumers._json import plain
 from drift.errors import ParameterError
@@ -276,11 +276,16 @@ class Measures:
             "seen": dict(self._seen),
         }
 
-    def restore(self, state: Any) -> None:
-        """Restore `state`; a smaller window keeps its last examples.
+    @classmethod
+    def restore(cls, state: Any, positive: Label = None, *, window: int = 1000) -> Self:
+        """Return the measures of a `state`; a smaller window keeps its last examples.
 
-        Else ParameterError, and nothing is changed.
+        Raises
+        ------
+        ParameterError
+            It is no `state`.
         """
+        measures = cls(positive, window=window)
         try:
             labels = state["labels"]
             columns = (
@@ -293,8 +298,9 @@ class Measures:
             counts = {name: int(state["seen"][name]) for name in _SEEN}
         except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None
-        self._rows, self._means, self._seen = deque(rows, self.window), means, counts
-        self._learnt += 1
+        measures._rows, measures._means, measures._seen = deque(rows, window), means, counts
+        measures._learnt = 1
+        return measures
 
 
 def _stored(label: Label) -> Any:

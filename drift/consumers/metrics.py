@@ -6,21 +6,18 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers._json import plain
+from drift._late import final_step
 from drift.consumers.alarms import MEASURES, Alarms
 from drift.consumers.measures import Measures
-from drift.consumers.options import final_step
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from drift._decision import Awaited, Decision, Goal
     from drift.consumers.alarms import Alarm
     from drift.consumers.answers import Answer
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Position, TopicPartition
-    from drift.explain import Baseline
     from drift.types import Features, Label
 
 __all__ = ["Metrics", "WorkerMetrics"]
@@ -35,24 +32,6 @@ _SET = (
     *("updates", "orphans", "duplicates"),
     *("expired", "evicted", "silent", "corrected"),
 )
-
-
-def _decision(goal: Goal) -> Decision:
-    from drift._decision import Decision  # noqa: PLC0415 - takes a while
-
-    return Decision(*goal)
-
-
-def _awaited(positive: Label) -> Awaited:
-    from drift._decision import Awaited  # noqa: PLC0415 - takes a while
-
-    return Awaited(positive)
-
-
-def _baseline() -> Baseline:
-    from drift.explain import Baseline  # noqa: PLC0415 - takes a while
-
-    return Baseline()
 
 
 class Metrics:
@@ -70,10 +49,6 @@ class Metrics:
         As of `drift.consumers.measures.Measures`.
     alarm_level
         As `level` of `drift.consumers.alarms.Alarms`; 0 for no alarms.
-    goal
-        Of the threshold by which `positive` is decided; None for none.
-    explains
-        Whether answers are explained.
     contributions
         As of `drift.consumers.alarms.Movement`: whether alarms name features by these.
 
@@ -85,12 +60,6 @@ class Metrics:
         How good predictions are.
     alarmed : dict
         Number of alarms by what has risen; a checkpoint keeps it.
-    decision : Decision or None
-        The threshold; a checkpoint keeps it.
-    awaited : Awaited or None
-        Whether `positive` comes at all, where one is given or decided; a checkpoint keeps it.
-    baseline : Baseline or None
-        What answers are explained against; a checkpoint keeps it.
     raised : list of Alarm
         Alarms not yet sent.
     examples, unlabelled, mistakes, blind, dead_letters, skipped : int
@@ -141,8 +110,6 @@ class Metrics:
         group: str = "",
         positive: Label = None,
         alarm_level: float = 0.0,
-        goal: Goal | None = None,
-        explains: bool = False,
         contributions: bool = False,
         window: int = 1000,
     ) -> None:
@@ -154,10 +121,6 @@ class Metrics:
         self.alarmed = dict.fromkeys(MEASURES, 0)
         self.raised: list[Alarm] = []
         self._alarms = Alarms(alarm_level, contributions=contributions) if alarm_level else None
-        self.decision = None if goal is None else _decision(goal)
-        named = positive is not None or goal is not None
-        self.awaited = _awaited(self.measures.singled_out) if named else None
-        self.baseline = _baseline() if explains else None
         self._alarmed_before = dict(self.alarmed)
         self.examples = self.unlabelled = self.mistakes = self.blind = 0
         self.dead_letters = self.skipped = 0
@@ -181,16 +144,8 @@ class Metrics:
             group=options.group,
             positive=options.positive,
             alarm_level=options.alarm_level,
-            goal=options.goal,
-            explains=bool(options.explain),
             contributions=bool(options.explain) and options.labels is None,  # none wait for labels
         )
-
-    def decided(self, predicted: Label, chances: Mapping[Label, float] | None) -> Label:
-        """Return what is predicted, by the threshold if there is one, as one of Python's types."""
-        if self.decision is not None and chances:
-            predicted = self.decision.choose(self.measures.singled_out, chances)
-        return plain(predicted)
 
     def __repr__(self) -> str:
         return f"<Metrics {self.line()}>"
@@ -216,10 +171,6 @@ class Metrics:
         self.mistakes += wrong
         self.blind += answer.predicted is None
         loss = self.measures.learnt(label, answer, delay)
-        if self.decision is not None and answer.chances:
-            positive = self.measures.singled_out
-            share = answer.chances.get(positive, 0.0)
-            self.decision.learn(share, bool(label == positive))
         if self._alarms is None:
             return
         moving = answer.reasons if self._alarms.contributions else features
@@ -269,17 +220,13 @@ class Metrics:
             "measures": self.measures.state(),
             "alarmed": dict(self.alarmed),
             "alarms": None if self._alarms is None else self._alarms.state(),
-            "decision": None if self.decision is None else self.decision.state(),
-            "awaited": None if self.awaited is None else self.awaited.state(),
-            "baseline": None if self.baseline is None else self.baseline.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore `state`: counts and measures continue exactly.
 
-        So do the references of alarms, a threshold, a baseline and an awaited class, which start
-        where they were not kept, or were of another goal or class. Times are of the process and
-        stay as they are.
+        So do the references of alarms, which start where they were not kept, or where other
+        features are named now. Times are of the process and stay as they are.
 
         Raises
         ------
@@ -294,24 +241,13 @@ class Metrics:
         alarmed = state.get("alarmed")
         if not isinstance(alarmed, dict) or set(map(type, alarmed.values())) - {int}:
             raise ParameterError(f"state['alarmed'] must be counts, not {alarmed!r:.40}")
-        measures = Measures(self.measures.positive, window=self.measures.window)
-        measures.restore(state.get("measures"))
-        alarms, kept = self._alarms, state.get("alarms")
-        baseline, decision, awaited = self.baseline, self.decision, self.awaited
-        means, threshold = state.get("baseline"), state.get("decision")
-        # What alarms have seen move are features or contributions, not both.
-        if alarms is not None and kept is not None and (means is None) is (baseline is None):
-            alarms = Alarms(alarms.level, contributions=alarms.contributions)
-            alarms.restore(kept)
-        if baseline is not None and means is not None:
-            baseline = _baseline()
-            baseline.restore(means)
-        if decision is not None and threshold is not None:
-            decision = decision.again(threshold)
-        if awaited is not None and state.get("awaited") is not None:
-            awaited = awaited.again(state["awaited"])
+        measures, alarms, kept = self.measures, self._alarms, state.get("alarms")
+        measures = Measures.restore(
+            state.get("measures"), measures.positive, window=measures.window
+        )
+        if alarms is not None and kept is not None:
+            alarms = Alarms.restore(kept, alarms.level, contributions=alarms.contributions)
         self.measures, self._alarms = measures, alarms
-        self.baseline, self.decision, self.awaited = baseline, decision, awaited
         self.alarmed = {name: alarmed.get(name, 0) for name in MEASURES}
         self._alarmed_before = dict(self.alarmed)
         for name, count in counts.items():

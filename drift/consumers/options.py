@@ -7,20 +7,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drift._late import keeps_tickets, with_late_labels
+from drift._late import final_step, keeps_tickets, with_late_labels
 from drift._options import check_options, option
 from drift.consumers.checkpoints.files import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.join import JoinOptions
 from drift.errors import ConfigurationError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from drift._decision import Goal
     from drift.consumers.checkpoints.folder import CheckpointFolder
-    from drift.consumers.codec import Codec
 
 __all__ = [
     "ServiceOptions",
@@ -28,7 +25,6 @@ __all__ = [
     "check_codec",
     "check_model",
     "codec_settings",
-    "final_step",
     "is_keyed",
     "prepare_folder",
     "prepared",
@@ -279,13 +275,6 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         return {"labels": self.labels, **join}
 
 
-def final_step(model: Any) -> Any:
-    """Return the model that a pipeline ends in, or the model itself."""
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
-    return model
-
-
 @dataclass(frozen=True, kw_only=True)
 class ServiceOptions:
     """How predictions are served over HTTP, and what is refused: see `drift.consumers.service`.
@@ -372,8 +361,7 @@ def check_model(model: Any, codec: Codec) -> None:
             f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
             "drift's or River's, a pipeline that ends in one, or a function that returns one"
         )
-    labels = getattr(codec, "labels", None) or {}
-    if getattr(codec, "weight", None) is None and "weight" not in labels:
+    if not any(paths.get("weight") for paths in (codec.paths, codec.label_paths)):
         return
     learn = inspect.signature(final.learn_one).parameters.values()
     if not any(
@@ -435,7 +423,7 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
     settings = codec_settings(codec)
     if is_keyed(codec):
         _check_keyed(options, folder)
-        settings |= {"keyed": getattr(codec, "key", None), "keyed.prior": options.prior}
+        settings |= {"keyed": codec.key, "keyed.prior": options.prior}
     if options.labels:
         check_codec(codec, options.silence)
         settings |= options.settings()
@@ -453,13 +441,13 @@ def codec_settings(codec: Codec) -> dict[str, Any]:
     kind = type(codec)
     is_ours = kind.__module__.partition(".")[0] == "drift"
     name = kind.__qualname__ if is_ours else f"{kind.__module__}:{kind.__qualname__}"
-    settings: Mapping[str, Any] = getattr(codec, "settings", dict)()
-    return {"codec": name, **{f"codec.{name}": value for name, value in settings.items()}}
+    settings = {f"codec.{name}": value for name, value in codec.settings().items()}
+    return {"codec": name, **settings}
 
 
 def is_keyed(codec: Codec) -> bool:
     """Whether each key has its own model, by what reads the messages."""
-    return getattr(codec, "key", None) is not None
+    return codec.key is not None
 
 
 def refuse_keyed(codec: Codec, what: str) -> None:
@@ -540,17 +528,17 @@ def check_codec(codec: Codec, silence: object | None = None) -> None:
     Traceback (most recent call last):
     drift.errors.ParameterError: require_label would refuse all features, whose labels come ...
     """
-    if not hasattr(codec, "decode_label"):
+    if type(codec).decode_label is Codec.decode_label:
         raise ParameterError(
             f"{type(codec).__name__} has no decode_label: labels of a topic of their own take one"
         )
-    if getattr(codec, "require_label", False):
+    if codec.require_label:
         raise ParameterError(
             "require_label would refuse all features, whose labels come later: leave it out"
         )
     if isinstance(codec, JsonCodec) and codec.label is not None and codec.id is None:
         raise ParameterError("labels find their features by the id: say where it is, id in [codec]")
-    classes = getattr(codec, "classes", None)
+    classes = codec.classes
     if silence is not None and classes is not None and silence not in classes:
         raise ParameterError(
             f"silence is {silence!r}, which is none of the codec's classes, {[*classes]!r:.80}: "

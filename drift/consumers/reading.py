@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.client.errors import check_partition, missing
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions, check_codec
 from drift.consumers.records import Gap
@@ -85,7 +85,7 @@ def read_topic(
         examples = read_topic("orders", {"bootstrap_servers": "localhost:9092"})
         print(evaluate.progressive_val_score(examples, Tracker(300), metrics.Accuracy()))
     """
-    codec = JsonCodec() if codec is None else codec
+    codec = checked_codec(codec)
     given = {"group": "-", "alarm_level": 0.0, "probabilities": False, **options}
     settings = WorkerOptions(topic=topic, **given)
     if settings.labels:

@@ -81,8 +81,6 @@ _UNKNOWN = re.compile(rb'"error_code"\s*:\s*40403\b')
 #: Statuses of a registry that may have another answer later.
 _PASSING = {408, 429}
 
-_loads, _dumps = library()
-
 
 @dataclass(kw_only=True, eq=False)
 class SchemaCodec(JsonCodec):
@@ -267,12 +265,12 @@ class _Json:
     def read(self, data: bytes) -> Any:
         if is_deeper(data, MAX_DEPTH):
             raise RecursionError
-        tree = _loads(data)
+        tree = library()[0](data)
         refuse_repeated(data, tree)
         return self._checked(tree)
 
     def write(self, tree: Any) -> bytes:
-        return _dumps(self._checked(tree))
+        return library()[1](self._checked(tree))
 
     def _checked(self, tree: Any) -> Any:
         for error in self._validator.iter_errors(tree):

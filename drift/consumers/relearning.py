@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import refuse_keyed, refuse_shadow
 from drift.consumers.order import Clock, LearntRuns, sort_key
@@ -113,7 +113,7 @@ def relearn(  # noqa: PLR0913
     >>> learner.offsets, learner.metrics.examples
     ({('news', 0): 2}, 2)
     """
-    codec = JsonCodec() if codec is None else codec
+    codec = checked_codec(codec)
     refuse_keyed(codec, "relearn")
     if shadow is not None:
         refuse_shadow(options)

@@ -20,11 +20,10 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from drift.consumers.answers import answer_of
 from drift.consumers.checkpoints.journal import read_journal, which_models
 from drift.consumers.claim import FedLearner, largest_record
 from drift.consumers.client.consumer import LoneConsumer
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.order import sort_key
@@ -34,6 +33,7 @@ from drift.errors import CheckpointError, ConsumerError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from drift.consumers.answers import Answer
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
@@ -207,7 +207,7 @@ class Replica:
         with Replica(CheckpointFolder("checkpoints"), kafka, options) as replica:
             while replica.staleness > 1:
                 replica.step()
-            print(replica.answer({"rain": 1.0}), replica.version)
+            print(replica.answer({"rain": 1.0}).predicted, replica.version)
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class Replica:
         codec: Codec | None = None,
         consumer: Mapping[str, Any] | None = None,
     ) -> None:
-        self.codec = JsonCodec() if codec is None else codec
+        self.codec = checked_codec(codec)
         refuse_keyed(self.codec, "serving")
         prepare_folder(folder, options, self.codec)
         folder.follows = True
@@ -254,8 +254,8 @@ class Replica:
 
     # --- what it is asked ----------------------------------------------------------------------
 
-    def answer(self, features: Features) -> tuple[Any, Any, dict[Any, float] | None]:
-        """Return label, score and probabilities; None for what the model does not know.
+    def answer(self, features: Features) -> Answer:
+        """Return the answer that the worker would give.
 
         Nothing of the model changes.
 
@@ -269,15 +269,11 @@ class Replica:
                 f"{self.folder.folder(self.claim_id)} has no checkpoint yet: start a worker"
             )
         learner = self._serving.learner
-        predicted, score, chances = answer_of(learner.model, features, ticket=False)
-        return learner.metrics.decided(predicted, chances), score, chances
+        return learner.answering.answer(learner.model, features, ticket=False)
 
-    def beside(self, features: Features, predicted: Any) -> dict[str, Any]:
+    def beside(self, answer: Answer) -> dict[str, Any]:
         """Return what stands beside an answer, as in predictions: threshold and explanation."""
-        if self._serving is None:
-            return {}
-        learner = self._serving.learner
-        return learner.beside(learner.reasons(learner.model, features, predicted))
+        return {} if self._serving is None else self._serving.learner.answering.beside(answer)
 
     @property
     def version(self) -> dict[str, Any]:

@@ -139,10 +139,8 @@ class Service:
         self.replica = replica
         self.options = options
         codec = replica.codec
-        self._decode = getattr(
-            codec, "decode_questions", lambda body: ([codec.decode(body)], False)
-        )
-        self._max_bytes: int = getattr(codec, "max_bytes", 1 << 20)
+        self._decode = codec.decode_questions
+        self._max_bytes = codec.max_bytes or 1 << 20
         self._api = as_json(openapi(replica.options.topic, options))
         self._stopping = False
         self._asked = 0  # predictions that are being answered
@@ -335,15 +333,15 @@ class Service:
                 "that are read: send less, or raise max_features",
             )
         try:
-            predicted, score, chances = self.replica.answer(example.features)
-            beside = self.replica.beside(example.features, predicted)
+            answer = self.replica.answer(example.features)
+            beside = self.replica.beside(answer)
         except Exception as problem:  # noqa: BLE001 - models of the user's may raise anything
             raise _refusal(problem, where) from None
         return {
             "id": example.id,
-            "predicted": predicted,
-            "score": score,
-            "probabilities": by_text(chances),
+            "predicted": answer.predicted,
+            "score": answer.score,
+            "probabilities": by_text(answer.chances),
             **beside,
         }
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from drift.consumers.answers import Answer
 from drift.consumers.checkpoints.agreement import part
@@ -105,7 +105,7 @@ class PairedTest:
         return {"wins": self.wins, "losses": self.losses, "starts": [*map(list, self.starts)]}
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> PairedTest:
+    def restore(cls, state: Mapping[str, Any]) -> Self:
         """Return the test of a `state`; ParameterError for anything else.
 
         Examples
@@ -215,7 +215,7 @@ class Shadow:
         }
 
     @classmethod
-    def restore(cls, model: Any, state: Mapping[str, Any]) -> Shadow:
+    def restore(cls, state: Mapping[str, Any], model: Any) -> Self:
         """Return the shadow of a `state`, with this model.
 
         Raises

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
+    from logging import Logger
 
-__all__ = ["LIMITED", "OncePerMinute", "others"]
+__all__ = ["LIMITED", "OncePerMinute", "TroubleLog", "others"]
 
 #: What marks a record of the log whose kind has been limited.
 LIMITED = {"limited": True}
@@ -79,3 +80,28 @@ class OncePerMinute:
                 yield known.last, known.unsaid
             else:
                 del self._kinds[kind]
+
+
+class TroubleLog:
+    """Writes what goes wrong with messages to a log; of a flood of one kind, a line a minute.
+
+    Parameters
+    ----------
+    log
+        The log.
+    """
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._limit = OncePerMinute()
+
+    def say(self, level: int, kind: Hashable, line: str) -> None:
+        """Write a line of a kind of trouble, now or when its minute is over."""
+        self.say_again()
+        if self._limit.admits(kind, (level, line)):
+            self._log.log(level, "%s", line, extra=LIMITED)
+
+    def say_again(self, *, at_once: bool = False) -> None:
+        """Write what was left out, once its minute is over, or `at_once`."""
+        for (level, line), count in self._limit.over(at_once=at_once):
+            self._log.log(level, "%s%s", line, others(count - 1), extra=LIMITED)

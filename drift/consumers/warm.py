@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.files import files_in
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example, checked_codec
+from drift.consumers.dead_letters import caught
 from drift.consumers.late import learner_of
-from drift.consumers.learner import attempt
 from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
@@ -106,7 +106,7 @@ def warm(  # noqa: PLR0913
     >>> checkpoint.id, checkpoint.metrics["examples"], checkpoint.offsets
     ('1-1', 2, {('news', 0): 17})
     """
-    codec = JsonCodec() if codec is None else codec
+    codec = checked_codec(codec)
     refuse_keyed(codec, "a history")
     model = prepared(model, folder, options, codec)
     shadow = prepared_shadow(shadow, folder, options, codec)
@@ -118,7 +118,7 @@ def warm(  # noqa: PLR0913
     learner.shadow = None if shadow is None else Shadow(shadow.clone())
     why: Exception | str = "no example of the history has a label"
     for number, example in enumerate(history, 1):
-        is_learnt, problem = attempt(_learn, learner, codec, example, number)
+        is_learnt, problem = caught(_learn, learner, codec, example, number)
         if not is_learnt:
             left_out(number, problem)
             why = problem or why

@@ -18,7 +18,7 @@ from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import checked_codec
 from drift.consumers.crash_points import reached
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.late import learner_of
@@ -127,7 +127,7 @@ class Worker:
         producer: Mapping[str, Any] | None = None,
         shadow: Any = None,
     ) -> None:
-        self.codec = JsonCodec() if codec is None else codec
+        self.codec = checked_codec(codec)
         self.model = prepared(model, folder, options, self.codec)
         self.shadow = prepared_shadow(shadow, folder, options, self.codec)
         self.folder = folder

@@ -263,14 +263,12 @@ def test_a_restart_neither_forgets_nor_repeats_an_alarm(restarts):
         raised[0] += one.learnt(*example)
         raised[1] += other.learnt(*example)
         if i in restarts:
-            state = json.loads(json.dumps(other.state()))
-            other = Alarms(0.01)
-            other.restore(state)
+            other = Alarms.restore(json.loads(json.dumps(other.state())), 0.01)
     assert raised[0] == raised[1] != []
     assert json.dumps(one.state()) == json.dumps(other.state())
 
 
-def test_what_is_no_state_is_refused_and_changes_nothing():
+def test_what_is_no_state_is_refused():
     one = Alarms(0.01)
     for example in examples(2000, 8, 3000):
         one.learnt(*example)
@@ -294,8 +292,7 @@ def test_what_is_no_state_is_refused_and_changes_nothing():
         but("features", moments=[["a", [1, math.nan, 0.0], [0, 0.0, 0.0]]]),
     ):
         with pytest.raises(ParameterError, match="no state of alarms"):
-            one.restore(wrong)
-    assert json.dumps(one.state()) == json.dumps(state)
+            Alarms.restore(wrong, 0.01)
 
 
 # --- what is sent --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from river.preprocessing import StandardScaler
 
+from drift._late import final_step
 from drift.consumers import CheckpointFolder, relearn
 from drift.consumers import join as join_module
 from drift.consumers.checkpoints import adoption, files
@@ -20,7 +21,7 @@ from drift.consumers.exporter import Exporter
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics
-from drift.consumers.options import WorkerOptions, final_step
+from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Codec, Example, JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
@@ -17,7 +17,7 @@ from drift.models import LBP
 SHAPE = JsonCodec(label="fraud", id="order.id", labels={"id": "ref"}, allow_empty=True)
 
 
-class Own:
+class Own(Codec):
     def decode(self, value, headers=()):
         body = json.loads(value)
         return Example({}, None, body["order"]["id"])
@@ -166,12 +166,7 @@ def test_what_becomes_of_features_and_labels_is_counted():
     assert learner.metrics.examples == 4  # b, c and d as silent ones, and e
 
 
-@pytest.mark.parametrize("by", ["orjson", "json"])
-def test_a_label_that_waits_is_in_a_checkpoint(by, monkeypatch):
-    if by == "json":
-        monkeypatch.setattr("drift.consumers.checkpoints.checkpoint._dumps", library_of_python)
-    else:
-        pytest.importorskip("orjson")
+def test_a_label_that_waits_is_in_a_checkpoint():
     learner = new_learner(JsonCodec())
     feed(learner, "frauds", 0, {"id": "a", "label": True})
     data = to_bytes(Checkpoint(learner.model, learner.offsets, join=learner.join_state()()))
@@ -179,7 +174,3 @@ def test_a_label_that_waits_is_in_a_checkpoint(by, monkeypatch):
     other.restore(from_bytes(data))
     feed(other, "orders", 0, {"id": "a", "features": {"b": 1}})
     assert (other.metrics.examples, other.join.counts["learnt"]) == (1, 1)
-
-
-def library_of_python(tree):
-    return json.dumps(tree).encode()

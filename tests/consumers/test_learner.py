@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from river import base, compose, linear_model, naive_bayes, preprocessing
 
-from drift._decision import Goal
-from drift.consumers import Example, JsonCodec, _json, trouble_log
+from drift._late import final_step
+from drift.consumers import Codec, Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import WorkerOptions, check_codec, check_model, final_step
+from drift.consumers.options import WorkerOptions, check_codec, check_model
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker
@@ -128,10 +128,10 @@ def test_weights_are_refused_where_they_would_not_count():
             check_model(model, weighted)
 
 
-class Plain:
+class Plain(Codec):
     """A codec of the user's, without classes."""
 
-    decode_label = None
+    decode = decode_label = None
 
 
 def test_silence_is_one_of_the_labels_that_there_are():
@@ -206,21 +206,16 @@ class Numpy(Noting):
         return self.score
 
 
-@pytest.mark.parametrize("library", ["orjson", "json"])
 @pytest.mark.parametrize("rate", [None, 1.0], ids=["likeliest", "threshold"])
-def test_what_numpy_predicts_is_sent_as_json_has_it(monkeypatch, library, rate):
-    if library == "json":
-        monkeypatch.setattr(_json, "_write", _json._dumps)
+def test_what_numpy_predicts_is_sent_as_json_has_it(rate):
     for labels, score, expected in (
         ([np.bool_(True), np.bool_(False)], np.float32(0.5), (True, 0.5, {"true", "false"})),
         ([np.int64(3), np.int64(4)], np.array([0.5, 2.0]), (3, [0.5, 2.0], {"3", "4"})),
         ([np.str_("spam")], float("nan"), ("spam", None, {"spam"})),
         ([2.5, "2"], {1: float("-inf"), np.int8(2): 1}, (2.5, {"1": None, "2": 1}, {"2.5", "2"})),
     ):
-        one = learner(Numpy(*labels, score=score))
-        if rate is not None:  # a threshold chooses of the labels with probabilities
-            goal = Goal("rate", rate)
-            one.metrics = Metrics("t", 0, positive=_json.plain(labels[0]), goal=goal)
+        one = learner(Numpy(*labels, score=score), rate=rate)
+        one.answering.positive = _json.plain(labels[0])  # a threshold chooses of those known
         [sent] = one.take(message(b'{"features": {"a": 1}, "label": true}'))
         body = json.loads(sent.value, parse_constant=pytest.fail)
         predicted, scored, names = expected

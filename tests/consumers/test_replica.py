@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import preprocessing
 
+from drift._late import final_step
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers import join as join_module
 from drift.consumers.checkpoints.file_format import id_of
@@ -22,7 +23,6 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import final_step
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow

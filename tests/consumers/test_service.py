@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from drift.consumers import JsonCodec, WorkerOptions
-from drift.consumers.answers import answer_of
+from drift.consumers import Codec, JsonCodec, WorkerOptions
+from drift.consumers.answers import Answer, answer_of
 from drift.consumers.openapi import openapi
 from drift.consumers.options import ServiceOptions
 from drift.errors import ParameterError, UnavailableError
@@ -50,9 +50,10 @@ class Replica:
         self.fetched, self.closed, self.problem = 0, False, None
 
     def answer(self, features):
-        return answer_of(self.model, features, ticket=False)
+        predicted, score, chances = answer_of(self.model, features, ticket=False)
+        return Answer(predicted, chances, score=score)
 
-    def beside(self, features, predicted):
+    def beside(self, answer):
         return {}
 
     def fetch(self, seconds):
@@ -174,7 +175,7 @@ def test_what_numpy_predicts_is_answered_as_json_has_it():
 
 
 def test_a_codec_of_another_kind_reads_the_body_as_a_message():
-    class Csv:
+    class Csv(Codec):
         def decode(self, value, headers=()):
             if b"?" in value:
                 raise UnavailableError("the registry is away")

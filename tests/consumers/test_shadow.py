@@ -617,7 +617,7 @@ def test_a_shadow_wins_where_it_alone_is_right(first, second):
 def test_errors_of_a_shadow_and_the_last_ten_promotions_are_kept():
     shadow = Shadow(LBP(2))
     shadow.errors = 7
-    assert Shadow.restore(LBP(2), json.loads(json.dumps(shadow.state()))).errors == 7
+    assert Shadow.restore(json.loads(json.dumps(shadow.state())), LBP(2)).errors == 7
     made = []
     for _ in range(13):
         made = promotion(made, {"model": "LBP", "shadow": "RBP"}, shadow.state(), {}, "hand")

@@ -89,7 +89,7 @@ def test_a_state_continues(rows, goal):
             Decision(goal, 0.3),
         )
     )
-    other = Decision(goal, 0.3).again(one.state())
+    other = Decision.restore(one.state(), (goal, 0.3))
     for share, positive in rows:
         assert one.says(share) == other.says(share)
         one.learn(share, positive)
@@ -100,7 +100,7 @@ def test_a_state_continues(rows, goal):
 def test_what_is_no_state_is_refused():
     _, decision = made("rate", 0.1, [0.2, 0.7], [True, False])
     before = decision.state()
-    assert Decision("rate", 0.2).again(before).state() == Decision("rate", 0.2).state()
+    assert Decision.restore(before, ("rate", 0.2)).state() == Decision("rate", 0.2).state()
     for wrong in (
         None,
         {},
@@ -109,7 +109,7 @@ def test_what_is_no_state_is_refused():
         before | {"numbers": [1, 0.0, 1.0, 1, 0.0]},
     ):
         with pytest.raises(ParameterError, match="no state of a threshold"):
-            decision.again(wrong)
+            Decision.restore(wrong, ("rate", 0.1))
 
 
 @pytest.mark.parametrize(("goal", "value"), [("recall", 0.9), ("precision", 0.7), ("rate", 0.05)])
@@ -278,13 +278,13 @@ def test_a_class_that_has_come_is_awaited_no_more():
     awaited = Awaited(True)
     said = [awaited.learn(i == 999) for i in range(3_000)]
     assert not any(said)
-    again = Awaited(True).again(awaited.state())
+    again = Awaited.restore(awaited.state(), True)
     assert not any(again.learn(False) for _ in range(3_000))
-    other = Awaited("yes").again(awaited.state())
+    other = Awaited.restore(awaited.state(), "yes")
     assert sum(bool(other.learn(False)) for _ in range(3_000)) == 1
     for wrong in (3, ["True"], ["True", -1, []], ["True", 1.5, []], ["True", 1, [2]]):
         with pytest.raises(ParameterError, match="no state of an awaited class"):
-            awaited.again(wrong)
+            Awaited.restore(wrong, True)
 
 
 def best_f1(shares, truth):

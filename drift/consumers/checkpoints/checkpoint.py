@@ -45,9 +45,7 @@ __all__ = [
 ]
 
 #: Fields of the header that the checkpoint has as they are.
-_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "time", "identity")
-
-_loads, _dumps = library()
+_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "answering", "time", "identity")
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,8 @@ class Checkpoint:
         `drift.consumers.checkpoints.keyed_store`; None where there are none.
     digest
         Of all that the model has learnt: see `drift.consumers.learner.Learner`.
+    answering
+        State of `drift.consumers.answers.Answering`.
     skips
         Messages that are to be left out, as `drift checkpoint skip` says.
     is_blank
@@ -118,6 +118,7 @@ class Checkpoint:
     promotions: Sequence[Mapping[str, Any]] = ()
     models: Sequence[Sequence[int]] | None = None
     digest: int = 0
+    answering: Mapping[str, Any] = field(default_factory=dict)
     skips: Sequence[Position] = ()
     is_blank: bool = False
     is_signed: bool = False
@@ -183,6 +184,7 @@ def to_bytes(
         "clocks": [[*place, *clock] for place, clock in sorted(checkpoint.clocks.items())],
         "configuration": dict(checkpoint.configuration),
         "metrics": dict(checkpoint.metrics),
+        "answering": dict(checkpoint.answering),
         "digest": checkpoint.digest,
         "versions": _versions(),
     }
@@ -206,7 +208,7 @@ def to_bytes(
         header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # after the model, so that the header stays small
         state, values = checkpoint.join
-        parts += [_dumps(state), values]
+        parts += [library()[1](state), values]
         header["join"] = [*map(len, parts[-2:])]
     return seal(header, parts, secret)
 
@@ -336,7 +338,7 @@ def _joined(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
     if first < 0:
         raise CheckpointError(f"the header's join is {sizes!r:.40}, more bytes than there are")
     try:
-        return payload[:first], (_loads(payload[first:second]), payload[second:])
+        return payload[:first], (library()[0](payload[first:second]), payload[second:])
     except (ValueError, RecursionError) as problem:
         raise CheckpointError(f"the state of its labels is no JSON: {problem}") from problem
 

@@ -16,6 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import _format
+from drift._durations import END
 from drift.consumers.checkpoints.objects import place
 from drift.errors import CheckpointError, DamagedCheckpointError
 
@@ -34,9 +35,6 @@ __all__ = [
     "naming",
     "seal",
 ]
-
-#: Seconds since 1970 at the end of what a calendar has.
-_END = 253_402_300_800
 
 
 class Description(NamedTuple):
@@ -92,6 +90,7 @@ _FIELDS: dict[str, Any] = {
     "clocks": list,
     "configuration": dict,
     "metrics": dict,
+    "answering": dict,
     "digest": int,
     "versions": dict,
     "promotions": list,
@@ -118,11 +117,12 @@ def _header(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
     header.setdefault("promotions", [])
+    header.setdefault("answering", {})
     header.setdefault("digest", 0)
     for name, kind in _FIELDS.items():
         if not isinstance(header.get(name), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
-    if not 0 <= header["time"] < _END:
+    if not 0 <= header["time"] < END:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
     _check_shadow(header)
     for name, kinds in _ENTRIES.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
+from drift._late import final_step
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def softmax(labels: Sequence[Label], scores: Array) -> dict[Label, float]:
 
 def check_probabilities(model: Any) -> None:
     """Refuse a model, or a pipeline that ends in one, that gives no probabilities."""
-    while isinstance(steps := getattr(model, "steps", None), dict):
-        *_, model = steps.values()
+    model = final_step(model)
     given = getattr(type(model), "predict_proba_one", None)
     if given is None or given is base.Classifier.predict_proba_one:
         raise ParameterError(
