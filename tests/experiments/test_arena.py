@@ -25,7 +25,6 @@ from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.kept import runs_of_page
 from drift.experiments.arena.models import MODELS, contenders_of
 from drift.experiments.arena.page import errors_of, page_of, verdict
-from drift.experiments.arena.retrained import Retrained
 from drift.experiments.arena.standings import (
     Standings,
     error_after_delay,
@@ -35,6 +34,7 @@ from drift.experiments.arena.standings import (
 )
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
+from drift.experiments.rivals import Retrained
 from drift.streams import Documents, Stream
 
 #: Tables without times and memory.

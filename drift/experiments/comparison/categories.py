@@ -160,8 +160,8 @@ class MixedNB(Classifier):
     def __init__(self, numbers: GaussianNB | None = None) -> None:
         self.numbers: Any = numbers
         if numbers is None:
-            self.numbers = GaussianNB()  # type: ignore[no-untyped-call]
-        self._texts: Any = MultinomialNB()  # type: ignore[no-untyped-call]
+            self.numbers = GaussianNB()
+        self._texts: Any = MultinomialNB()
 
     @property
     def _multiclass(self) -> bool:

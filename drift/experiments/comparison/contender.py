@@ -25,7 +25,7 @@ from drift.experiments.comparison.categories import (
     parts,
     taking_texts,
 )
-from drift.experiments.river_models import resetting
+from drift.experiments.rivals import resetting
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
