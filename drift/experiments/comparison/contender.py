@@ -20,6 +20,7 @@ from river.compose import Pipeline
 from drift._late import with_late_labels
 from drift.errors import ParameterError
 from drift.experiments.comparison.categories import (
+    last_of,
     names_of,
     parameters_of,
     parts,
@@ -167,7 +168,7 @@ def _name(model: Any) -> str:
 
 def _refuse(model: Any) -> None:
     """Raise ParameterError for what is no classifier."""
-    last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
+    last = last_of(model)
     if isinstance(last, Classifier) or (
         not isinstance(last, Base) and all(hasattr(last, m) for m in ("predict_one", "learn_one"))
     ):
