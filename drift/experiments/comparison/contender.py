@@ -9,6 +9,7 @@ import sysconfig
 from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ class Contender:
 
     def on(self, stream: Stream, *, late: bool = False) -> Contender:
         """Return the contender as it takes the texts among a stream's features, and its labels."""
-        contender = replace(self, late=self.late or late)
+        contender = replace(self, late=True) if late and not self.late else self
         if not stream.categories:
             return contender
         tried = (pair for pair in stream if any(isinstance(v, str) for v in pair[0].values()))
@@ -115,28 +116,32 @@ class Contender:
             fresh = taking_texts(fresh, self.examples, self.categories)
         return resetting(fresh) if self.adwin else fresh
 
+    @cached_property
+    def _made(self) -> Any:
+        """One of the models that it makes, which stays fresh."""
+        return self.make()
+
     @property
     def draws(self) -> bool:
         """Whether it draws at random: whether it, or a part, has a parameter called ``seed``."""
-        return any("seed" in names_of(part) for part in parts(self.make()))
+        return any("seed" in names_of(part) for part in parts(self._made))
 
     @property
     def is_of_drift(self) -> bool:
         """Whether it, or a part, is one of drift's models."""
-        return any(type(part).__module__.startswith("drift.models") for part in parts(self.make()))
+        return any(type(part).__module__.startswith("drift.models") for part in parts(self._made))
 
     @property
     def description(self) -> str:
         """The model with its parameters, in one line."""
-        model = self.make()
         # River's ensembles are lists, and would show what they hold, which is nothing yet.
-        show = Base.__repr__ if isinstance(model, UserList) else repr
-        return " ".join(show(model).split())
+        show = Base.__repr__ if isinstance(self._made, UserList) else repr
+        return " ".join(show(self._made).split())
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Fingerprint of the model and of all its parameters, those of its parts included."""
-        return hashlib.sha256(repr(_canonical(self.make(), [], [])).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr(_canonical(self._made, [], [])).encode()).hexdigest()[:16]
 
 
 def contenders(models: Any) -> dict[str, Contender]:
