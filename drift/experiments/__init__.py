@@ -4,7 +4,7 @@ To read them, start with what all share: `jobs` (what a run is), `runner` (how r
 `folder` (where their records go) and `results` (what they come to, with tables and figures). Then
 take `comparison`, in the order `contender`, `protocol`, `evaluation`, `experiment`; every table is
 made by its `tables` and `measures`. `arena` is the same over a list. `reproduction` has the
-experiments of papers as data.
+experiments of papers as data. `rivals` has what drift's models are compared with.
 
 >>> from drift.experiments import track
 >>> results = track("newswire", rows=160, shifts=[1], models=["LBP"], budgets=[10, 20], jobs=1)

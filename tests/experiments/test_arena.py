@@ -22,7 +22,6 @@ from drift.experiments.arena import ARENA as KIND
 from drift.experiments.arena import arena, experiment
 from drift.experiments.arena import streams as arena_streams
 from drift.experiments.arena.models import MODELS, contenders_of
-from drift.experiments.arena.retrained import Retrained
 from drift.experiments.arena.standings import (
     Standings,
     error_after_delay,
@@ -32,6 +31,7 @@ from drift.experiments.arena.standings import (
 )
 from drift.experiments.arena.streams import ROWS, STREAMS
 from drift.experiments.results import Table
+from drift.experiments.rivals import Retrained
 from drift.streams import Documents, Stream
 from tests.experiments.arena_rows import rows
 

@@ -32,6 +32,8 @@ from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
+from drift.experiments.rivals import Retrained
+from drift.features import RecentDeviation
 from drift.kernels import Linear
 from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
 from drift.streams import Stream
@@ -321,14 +323,26 @@ class Mine(dummy.NoChangeClassifier):
 """
 
 
-def test_helpers_attributes_and_properties_are_in_a_models_identity():
+@pytest.mark.parametrize("module", ["notebook", "drift.experiments.rivals.mine"])
+def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
     def identity(rate, times):
-        cell = {"dummy": dummy, "__name__": "notebook"}
+        cell = {"dummy": dummy, "__name__": module}
         exec(CELL.replace("RATE", rate).replace("TIMES", times), cell)  # noqa: S102
         return Contender(cell["Mine"]()).identity
 
     assert identity("0.5", "1") == identity("0.5", "1")
     assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
+
+
+def test_whose_key_has_drifts_code():
+    bayes = naive_bayes.GaussianNB()
+    models = [
+        LBP(5),
+        RecentDeviation() | bayes,
+        preprocessing.StandardScaler() | bayes,
+        Retrained(),
+    ]
+    assert [Contender(model).is_of_drift for model in models] == [True, True, False, False]
 
 
 def test_more_seeds_run_only_what_is_new(tmp_path):

@@ -12,7 +12,7 @@ from drift.experiments.arena import arena, experiment
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.memory import memory
-from drift.experiments.moa import MOA, available, moa
+from drift.experiments.rivals.moa import MOA, available, moa
 from drift.streams import Stream
 
 needs_moa = pytest.mark.skipif(not available(), reason="pip install drift-learn[moa] and Java 17")

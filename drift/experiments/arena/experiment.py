@@ -24,7 +24,8 @@ from drift.experiments.arena.standings import (
     select,
 )
 from drift.experiments.arena.streams import GROUPS, KINDS, STREAMS
-from drift.experiments.comparison.experiment import Settings, baselines, runs_of
+from drift.experiments.comparison.evaluation import Settings
+from drift.experiments.comparison.experiment import baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
 from drift.experiments.comparison.tables import BASELINES, grouped, run_rows

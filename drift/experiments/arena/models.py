@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.experiments.arena.retrained import Retrained
+from river import (
+    ensemble,
+    forest,
+    linear_model,
+    multiclass,
+    naive_bayes,
+    neighbors,
+    optim,
+    preprocessing,
+    tree,
+)
+
 from drift.experiments.comparison.contender import Contender
-from drift.experiments.moa import available, moa
-from drift.experiments.river_models import river
+from drift.experiments.rivals import Retrained
+from drift.experiments.rivals.moa import available, moa
 from drift.kernels import RBF, Linear, Polynomial
+from drift.models import LBP, RBP, Forgetron, OneVsRest, PassiveAggressive, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,35 +65,32 @@ class Family(NamedTuple):
         return available() or not is_moas
 
 
-def _plain(path: str, _: Stream, **parameters: Any) -> Any:
-    """Return a model of River's for any number of classes."""
-    return river(path, **parameters)
+def _plain(model: Callable[..., Any], _: Stream, **parameters: Any) -> Any:
+    """Return a model for any number of classes."""
+    return model(**parameters)
 
 
-def _binary(path: str, stream: Stream, **parameters: Any) -> Any:
-    """Return a binary model, for more classes one for each."""
-    model = river(path, **parameters)
-    several = _are_several(stream)
-    return river("multiclass.OneVsRestClassifier", classifier=model) if several else model
+def _binary(model: Callable[..., Any], stream: Stream, **parameters: Any) -> Any:
+    """Return a binary model of River's, for more classes one for each."""
+    binary = model(**parameters)
+    return multiclass.OneVsRestClassifier(binary) if _are_several(stream) else binary
 
 
 def _logistic(stream: Stream, rate: float = 0.01) -> Any:
     """Return River's logistic regression, or softmax regression."""
-    name = "SoftmaxRegression" if _are_several(stream) else "LogisticRegression"
-    return river(f"linear_model.{name}", optimizer=river("optim.SGD", lr=rate))
+    several, two = linear_model.SoftmaxRegression, linear_model.LogisticRegression
+    return (several if _are_several(stream) else two)(optimizer=optim.SGD(rate))
 
 
-def _bagging(path: str, _: Stream) -> Any:
-    tree = river("tree.HoeffdingTreeClassifier")
-    return river(path, model=tree, n_models=10, seed=0)
+def _bagging(model: Callable[..., Any], _: Stream) -> Any:
+    return model(tree.HoeffdingTreeClassifier(), n_models=10, seed=0)
 
 
-def _of_drift(name: str, stream: Stream, **parameters: Any) -> Any:
+def _of_drift(model: Callable[..., Any], stream: Stream, **parameters: Any) -> Any:
     """Return a model of drift's; of one that is binary, for more classes one for each."""
-    models = import_module("drift.models")
-    model = getattr(models, name)(**parameters)
-    handles = name in {"Tracker", "MRBP", "PassiveAggressive"} or not _are_several(stream)
-    return model if handles else models.OneVsRest(model)
+    made = model(**parameters)
+    handles = isinstance(made, Tracker | PassiveAggressive) or not _are_several(stream)
+    return made if handles else OneVsRest(made)
 
 
 def _of_moa(learner: str, stream: Stream, **parameters: Any) -> Any:
@@ -111,47 +119,45 @@ _HIGH_RATE = Family(partial(_logistic, rate=10.0), texts=True)
 #: By name. "ADWIN" is added to those that start afresh where it finds a change. MOA's have the
 #: defaults of CapyMOA: 100 trees in each of the three ensembles.
 MODELS: dict[str, Family] = {
-    "Tracker": Family(partial(_of_drift, "Tracker", budget=_BUDGET), raw=True),
-    "Tracker 100": Family(partial(_of_drift, "Tracker", budget=100), raw=True),
-    "LBP": Family(partial(_of_drift, "LBP", budget=_BUDGET), _BY_KERNEL),
-    "RBP": Family(partial(_of_drift, "RBP", budget=_BUDGET, seed=0), _BY_KERNEL),
-    "Forgetron": Family(partial(_of_drift, "Forgetron", budget=_BUDGET), _BY_KERNEL),
-    "PassiveAggressive": Family(
-        partial(_of_drift, "PassiveAggressive", budget=_BUDGET), _BY_KERNEL
-    ),
+    "Tracker": Family(partial(_of_drift, Tracker, budget=_BUDGET), raw=True),
+    "Tracker 100": Family(partial(_of_drift, Tracker, budget=100), raw=True),
+    "LBP": Family(partial(_of_drift, LBP, budget=_BUDGET), _BY_KERNEL),
+    "RBP": Family(partial(_of_drift, RBP, budget=_BUDGET, seed=0), _BY_KERNEL),
+    "Forgetron": Family(partial(_of_drift, Forgetron, budget=_BUDGET), _BY_KERNEL),
+    "PassiveAggressive": Family(partial(_of_drift, PassiveAggressive, budget=_BUDGET), _BY_KERNEL),
     "logistic regression": Family(_logistic, _BY_RATE),
     "logistic regression with ADWIN": Family(_logistic),
     "logistic regression with deviations": Family(_logistic, deviations=True),
     "logistic regression at rate 10": _HIGH_RATE,
     "logistic regression at rate 10 with ADWIN": _HIGH_RATE,
-    "perceptron": Family(partial(_binary, "linear_model.Perceptron")),
+    "perceptron": Family(partial(_binary, linear_model.Perceptron)),
     "PA": Family(
-        partial(_binary, "linear_model.PAClassifier"),
+        partial(_binary, linear_model.PAClassifier),
         tuple({"C": C} for C in (0.01, 0.1, 10.0)),
     ),
-    "ALMA": Family(partial(_binary, "linear_model.ALMAClassifier")),
-    "naive Bayes": Family(partial(_plain, "naive_bayes.GaussianNB"), _BY_SCALER, raw=True),
-    "neighbours": Family(partial(_plain, "neighbors.KNNClassifier")),
-    "Hoeffding tree": Family(partial(_plain, "tree.HoeffdingTreeClassifier"), _BY_SCALER, raw=True),
+    "ALMA": Family(partial(_binary, linear_model.ALMAClassifier)),
+    "naive Bayes": Family(partial(_plain, naive_bayes.GaussianNB), _BY_SCALER, raw=True),
+    "neighbours": Family(partial(_plain, neighbors.KNNClassifier)),
+    "Hoeffding tree": Family(partial(_plain, tree.HoeffdingTreeClassifier), _BY_SCALER, raw=True),
     "Hoeffding adaptive tree": Family(
-        partial(_plain, "tree.HoeffdingAdaptiveTreeClassifier", seed=0), _BY_SCALER, raw=True
+        partial(_plain, tree.HoeffdingAdaptiveTreeClassifier, seed=0), _BY_SCALER, raw=True
     ),
-    "retrained boosting": Family(lambda _: Retrained(), raw=True),
-    "EFDT": Family(partial(_plain, "tree.ExtremelyFastDecisionTreeClassifier"), raw=True),
-    "ARF": Family(partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True),
+    "retrained boosting": Family(partial(_plain, Retrained), raw=True),
+    "EFDT": Family(partial(_plain, tree.ExtremelyFastDecisionTreeClassifier), raw=True),
+    "ARF": Family(partial(_plain, forest.ARFClassifier, seed=0), raw=True, ensemble=True),
     "ARF with deviations": Family(
-        partial(_plain, "forest.ARFClassifier", seed=0), raw=True, ensemble=True, deviations=True
+        partial(_plain, forest.ARFClassifier, seed=0), raw=True, ensemble=True, deviations=True
     ),
     "SRP": Family(
-        partial(_plain, "ensemble.SRPClassifier", n_models=10, seed=0),
+        partial(_plain, ensemble.SRPClassifier, n_models=10, seed=0),
         raw=True,
         ensemble=True,
     ),
     "leveraging bagging": Family(
-        partial(_bagging, "ensemble.LeveragingBaggingClassifier"), raw=True, ensemble=True
+        partial(_bagging, ensemble.LeveragingBaggingClassifier), raw=True, ensemble=True
     ),
     "ADWIN bagging": Family(
-        partial(_bagging, "ensemble.ADWINBaggingClassifier"), raw=True, ensemble=True
+        partial(_bagging, ensemble.ADWINBaggingClassifier), raw=True, ensemble=True
     ),
     "MOA SGBT": Family(partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True),
     "MOA ARF": Family(partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True),
@@ -194,4 +200,4 @@ def contenders_of(name: str, stream: Stream, *, sparse: bool) -> dict[str, Conte
 
 def _made(family: Family, stream: Stream, *, scaled: bool, **setting: Any) -> Any:
     model = family.make(stream, **setting)
-    return river("preprocessing.StandardScaler") | model if scaled else model
+    return preprocessing.StandardScaler() | model if scaled else model

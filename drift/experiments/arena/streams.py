@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from river import datasets
+from river.datasets import synth
 
 from drift.errors import DataError, ParameterError, needing
-from drift.experiments.river_models import river
 from drift.streams import RCV1_TARGETS, ShiftingStream, load, read_stream
 from drift.streams.stream import Drift, Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,8 +59,8 @@ class Entry(NamedTuple):
         return KINDS[0] if self.heldout else KINDS[1] if self.source else KINDS[2]
 
 
-def _bundled(name: str) -> Stream:
-    return Stream.of(river(f"datasets.{name}"), name, ROWS)
+def _bundled(data: Callable[[], Iterable[Any]]) -> Stream:
+    return Stream.of(data(), "", ROWS)
 
 
 @cache
@@ -152,13 +153,9 @@ def _words(name: str, target: str | None = None) -> Stream:
     return Stream([(dict(zip(words[i:j], values[i:j], strict=True)), y) for i, j, y in rows])
 
 
-def _decided(name: str, label: Callable[[Any], bool]) -> Stream:
+def _decided(data: Callable[[], Iterable[Any]], label: Callable[[Any], bool]) -> Stream:
     """One of River's data sets of regression or of several labels, with one label made of those."""
-    return Stream([(x, label(y)) for x, y in river(f"datasets.{name}")])
-
-
-def _synth(name: str, **parameters: Any) -> Any:
-    return river(f"datasets.synth.{name}", **parameters)
+    return Stream([(x, label(y)) for x, y in data()])
 
 
 def _abrupt(concepts: Sequence[Callable[[], Any]], noise: float = 0.0) -> Stream:
@@ -172,8 +169,7 @@ def _abrupt(concepts: Sequence[Callable[[], Any]], noise: float = 0.0) -> Stream
 def _gradual(before: Callable[[], Any], after: Callable[[], Any]) -> Stream:
     """A concept that gives way to another one around the middle, within a fifth of the rows."""
     width = ROWS // 5
-    both = _synth(
-        "ConceptDriftStream",
+    both = synth.ConceptDriftStream(
         stream=before(),
         drift_stream=after(),
         position=ROWS // 2,
@@ -257,19 +253,19 @@ def _of_arrays(X: NDArray[Any], y: NDArray[Any]) -> Stream:
 def _friedman() -> Stream:
     """Whether a function of Friedman's, whose terms change twice, is above its usual mean."""
     changes = tuple(ROWS * part // 20 for part in (7, 14, 18))
-    made = _synth("FriedmanDrift", drift_type="lea", position=changes, seed=0)
+    made = synth.FriedmanDrift(drift_type="lea", position=changes, seed=0)
     return Stream([(x, y > 14) for x, y in made.take(ROWS)], "", tuple(map(Drift, changes)))
 
 
-def _concepts(name: str, parameter: str, *numbers: int) -> list[Callable[[], Any]]:
-    return [partial(_synth, name, **{parameter: k}, seed=i) for i, k in enumerate(numbers)]
+def _concepts(data: Callable[..., Any], parameter: str, *numbers: int) -> list[Callable[[], Any]]:
+    return [partial(data, **{parameter: k}, seed=i) for i, k in enumerate(numbers)]
 
 
-_sea = partial(_concepts, "SEA", "variant")
-_agrawal = partial(_concepts, "Agrawal", "classification_function")
-_mixed = partial(_concepts, "Mixed", "classification_function")
-_stagger = partial(_concepts, "STAGGER", "classification_function")
-_sine = partial(_concepts, "Sine", "classification_function")
+_sea = partial(_concepts, synth.SEA, "variant")
+_agrawal = partial(_concepts, synth.Agrawal, "classification_function")
+_mixed = partial(_concepts, synth.Mixed, "classification_function")
+_stagger = partial(_concepts, synth.STAGGER, "classification_function")
+_sine = partial(_concepts, synth.Sine, "classification_function")
 _text = partial(Entry, sparse=True)
 
 _REAL: dict[str, Entry] = {
@@ -288,10 +284,10 @@ _REAL: dict[str, Entry] = {
         partial(_topics, "reuters21578", "earn", "acq", "money-fx", "crude"), "reuters"
     ),
     "spam": _text(partial(_file, "spam.svm.xz", "+1"), "spam"),
-    "phishing": Entry(partial(_bundled, "Phishing"), "phishing"),
-    "bananas": Entry(partial(_bundled, "Bananas"), "bananas"),
-    "segments": Entry(partial(_bundled, "ImageSegments"), "segments"),
-    "shuttle": Entry(partial(_bundled, "Shuttle"), "shuttle"),
+    "phishing": Entry(partial(_bundled, datasets.Phishing), "phishing"),
+    "bananas": Entry(partial(_bundled, datasets.Bananas), "bananas"),
+    "segments": Entry(partial(_bundled, datasets.ImageSegments), "segments"),
+    "shuttle": Entry(partial(_bundled, datasets.Shuttle), "shuttle"),
 }
 _GENERATED: dict[str, Callable[[], Stream]] = {
     "sea abrupt": partial(_abrupt, _sea(0, 1, 2, 3)),
@@ -307,19 +303,18 @@ _GENERATED: dict[str, Callable[[], Stream]] = {
     "led abrupt": partial(
         _abrupt,
         [
-            partial(_synth, "LEDDrift", seed=k, irrelevant_features=True, n_drift_features=k)
+            partial(synth.LEDDrift, seed=k, irrelevant_features=True, n_drift_features=k)
             for k in (1, 3, 5, 7)
         ],
     ),
     "hyperplane": partial(
         _throughout,
-        partial(_synth, "Hyperplane", seed=1, n_drift_features=10, mag_change=0.001),
+        partial(synth.Hyperplane, seed=1, n_drift_features=10, mag_change=0.001),
     ),
     "moving rbf": partial(
         _throughout,
         partial(
-            _synth,
-            "RandomRBFDrift",
+            synth.RandomRBFDrift,
             seed_model=1,
             seed_sample=1,
             n_classes=4,
@@ -341,23 +336,21 @@ _HELDOUT: dict[str, Entry] = {
     "tweets": _text(partial(_words, "tweets"), "tweets"),
     "sms": _text(partial(_words, "sms", "spam"), "sms"),
     "flares": Entry(
-        partial(_decided, "SolarFlare", lambda flares: flares["c-class-flares"] > 0), "flares"
+        partial(_decided, datasets.SolarFlare, lambda flares: flares["c-class-flares"] > 0),
+        "flares",
     ),
-    "yeast": Entry(partial(_decided, "Yeast", lambda classes: classes["Class1"]), "yeast"),
-    "stocks": Entry(partial(_decided, "SP500Stocks", lambda index: index > 0), "stocks"),
+    "yeast": Entry(partial(_decided, datasets.Yeast, lambda classes: classes["Class1"]), "yeast"),
+    "stocks": Entry(partial(_decided, datasets.SP500Stocks, lambda index: index > 0), "stocks"),
     "stagger abrupt": Entry(partial(_abrupt, _stagger(0, 1, 2, 0))),
     "sine recurring": Entry(partial(_abrupt, _sine(0, 1, 0, 1))),
     "sine gradual": Entry(partial(_gradual, _sine(2)[0], _sine(2, 3)[1])),
     "trees abrupt": Entry(
         partial(
             _abrupt,
-            [
-                partial(_synth, "RandomTree", seed_tree=k, seed_sample=k, n_classes=3)
-                for k in range(4)
-            ],
+            [partial(synth.RandomTree, seed_tree=k, seed_sample=k, n_classes=3) for k in range(4)],
         )
     ),
-    "waveform": Entry(partial(_throughout, partial(_synth, "Waveform", seed=0, has_noise=True))),
+    "waveform": Entry(partial(_throughout, partial(synth.Waveform, seed=0, has_noise=True))),
     "friedman abrupt": Entry(_friedman),
     "clusters abrupt": Entry(_clusters),
     "moons turning": Entry(_turning_moons),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["MOST_ZEROS", "MixedNB", "names_of", "parameters_of", "parts", "taking_texts"]
+__all__ = ["MOST_ZEROS", "MixedNB", "last_of", "names_of", "parameters_of", "parts", "taking_texts"]
 
 #: Zeros cost time in each example: beyond so many different texts they are left out.
 MOST_ZEROS = 1_000
@@ -37,6 +37,11 @@ def parameters_of(part: Base) -> dict[str, Any]:
     if isinstance(part, Pipeline):
         return dict(part.steps)
     return {name: getattr(part, name, None) for name in sorted(names_of(part) - {"self"})}
+
+
+def last_of(model: Any) -> Any:
+    """What predicts: the last step of a pipeline, or the model itself."""
+    return list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
 
 
 def parts(model: Any) -> Iterator[Base]:
@@ -160,8 +165,8 @@ class MixedNB(Classifier):
     def __init__(self, numbers: GaussianNB | None = None) -> None:
         self.numbers: Any = numbers
         if numbers is None:
-            self.numbers = GaussianNB()  # type: ignore[no-untyped-call]
-        self._texts: Any = MultinomialNB()  # type: ignore[no-untyped-call]
+            self.numbers = GaussianNB()
+        self._texts: Any = MultinomialNB()
 
     @property
     def _multiclass(self) -> bool:

@@ -9,6 +9,7 @@ import sysconfig
 from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,13 @@ from river.compose import Pipeline
 from drift._late import with_late_labels
 from drift.errors import ParameterError
 from drift.experiments.comparison.categories import (
+    last_of,
     names_of,
     parameters_of,
     parts,
     taking_texts,
 )
-from drift.experiments.river_models import resetting
+from drift.experiments.rivals import resetting
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -76,7 +78,7 @@ class Contender:
 
     def on(self, stream: Stream, *, late: bool = False) -> Contender:
         """Return the contender as it takes the texts among a stream's features, and its labels."""
-        contender = replace(self, late=self.late or late)
+        contender = replace(self, late=True) if late and not self.late else self
         if not stream.categories:
             return contender
         tried = (pair for pair in stream if any(isinstance(v, str) for v in pair[0].values()))
@@ -114,28 +116,32 @@ class Contender:
             fresh = taking_texts(fresh, self.examples, self.categories)
         return resetting(fresh) if self.adwin else fresh
 
+    @cached_property
+    def _made(self) -> Any:
+        """One of the models that it makes, which stays fresh."""
+        return self.make()
+
     @property
     def draws(self) -> bool:
         """Whether it draws at random: whether it, or a part, has a parameter called ``seed``."""
-        return any("seed" in names_of(part) for part in parts(self.make()))
+        return any("seed" in names_of(part) for part in parts(self._made))
 
     @property
     def is_of_drift(self) -> bool:
-        """Whether it, or a part, is one of drift's models."""
-        return any(type(part).__module__.startswith("drift.models") for part in parts(self.make()))
+        """Whether it, or a part, is made of `drift.experiments.jobs.MODEL_CODE`."""
+        return any(_is_of_drift(type(part)) for part in parts(self._made))
 
     @property
     def description(self) -> str:
         """The model with its parameters, in one line."""
-        model = self.make()
         # River's ensembles are lists, and would show what they hold, which is nothing yet.
-        show = Base.__repr__ if isinstance(model, UserList) else repr
-        return " ".join(show(model).split())
+        show = Base.__repr__ if isinstance(self._made, UserList) else repr
+        return " ".join(show(self._made).split())
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Fingerprint of the model and of all its parameters, those of its parts included."""
-        return hashlib.sha256(repr(_canonical(self.make(), [], [])).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr(_canonical(self._made, [], [])).encode()).hexdigest()[:16]
 
 
 def contenders(models: Any) -> dict[str, Contender]:
@@ -167,7 +173,7 @@ def _name(model: Any) -> str:
 
 def _refuse(model: Any) -> None:
     """Raise ParameterError for what is no classifier."""
-    last = list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
+    last = last_of(model)
     if isinstance(last, Classifier) or (
         not isinstance(last, Base) and all(hasattr(last, m) for m in ("predict_one", "learn_one"))
     ):
@@ -224,13 +230,21 @@ def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:
     return type(value).__name__, *inside
 
 
+def _is_of_drift(code: type | FunctionType) -> bool:
+    """Whether `MODEL_CODE` has it; rivals have their own code in their identity."""
+    package, _, rest = code.__module__.partition(".")
+    return package == "drift" and not rest.startswith("experiments.")
+
+
 def _version_of(code: type | FunctionType) -> str | None:
     """Return the version of the installed package that has a class or function.
 
     None where only the code itself says which one it is: in a script, a notebook, a checkout.
     """
+    if _is_of_drift(code):
+        return ""  # a run's key has drift's code by itself
     package = code.__module__.partition(".")[0]
-    if package in {"drift", *sys.stdlib_module_names}:  # a run's key has drift's code by itself
+    if package in sys.stdlib_module_names:
         return ""
     module = sys.modules.get(package)
     installed = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")

@@ -6,32 +6,33 @@ import time
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from river.base import Classifier
-from river.compose import Pipeline
 
 from drift._late import keeps_tickets
 from drift.errors import one_line
+from drift.experiments.comparison.categories import last_of
 from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
+from drift.experiments.comparison.protocol import Fork, counted_of
 from drift.experiments.jobs import edges_of, tell
 from drift.experiments.memory import memory
 from drift.models import Threshold
-from drift.streams.stream import Drift, labels_of, unpacked
+from drift.streams.stream import labels_of, unpacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from drift.experiments.comparison.protocol import Counted, Fork
     from drift.experiments.jobs import Record
-    from drift.types import Label
+    from drift.streams.stream import Drift
+    from drift.types import Features, Label
 
-__all__ = ["NO_LABEL", "N_WINDOWS", "evaluate"]
+__all__ = ["NO_LABEL", "N_WINDOWS", "Settings", "Task", "evaluate"]
 
 #: Status of a run that learnt nothing before its last prediction.
 NO_LABEL = "no label in time"
@@ -45,22 +46,39 @@ _TOLD = 1 << 12
 #: Least number of rows for the error before and after a drift.
 _LEAST = 100
 
-_Answer = tuple[Any, "dict[Any, float] | None"]
+
+class Settings(NamedTuple):
+    """What all runs of a comparison share: see `drift.experiments.compare`."""
+
+    delay: str | None = None
+    moment: str | None = None
+    seeds: int | None = None
+    folds: int = 1
+    forks: str = "cross"
+    windows: int = N_WINDOWS
+    time_limit: float | None = None
+    predictions: bool = False
+    explain: bool = False
+
+    @property
+    def late(self) -> bool:
+        """Whether labels come late of what was predicted; with folds none is of what is learnt."""
+        return self.delay is not None and self.folds == 1
 
 
-def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
-    model: Any,
-    packed: NDArray[np.uint8],
-    order: NDArray[np.int64],
-    fork: Fork | None,
-    counted: Counted,
-    drifts: Sequence[tuple[int, int]],
-    windows: int,
-    time_limit: float | None,
-    predictions: bool,  # noqa: FBT001
-    positive: Label | None = None,
-    explain: bool = False,  # noqa: FBT001, FBT002
-) -> Record:
+class Task(NamedTuple):
+    """What a worker is sent beside the model and the arrays of the stream."""
+
+    settings: Settings
+    #: Those that are known.
+    drifts: Sequence[Drift] = ()
+    #: As from `forks_of`; None: every example is predicted and learnt once.
+    fork: Fork | None = None
+    #: The class that recall, precision and F1 are of; None: they are not measured.
+    positive: Label | None = None
+
+
+def evaluate(model: Any, packed: NDArray[np.uint8], order: NDArray[np.int64], task: Task) -> Record:
     """Have a model predict and learn in the order of a protocol.
 
     Parameters
@@ -71,38 +89,22 @@ def evaluate(  # noqa: PLR0913, PLR0917 - all that a worker is sent
         The examples, as `Stream.packed`.
     order
         As from `order_of`.
-    fork
-        As from `forks_of`; None: every example is predicted and learnt once.
-    counted
-        The rows that count in measures, as from `counted_of`.
-    drifts
-        Row and width of each.
-    windows
-        Number of equal parts of the stream that measures are recorded in.
-    time_limit
-        Seconds of processor time after which the run ends.
-    predictions
-        Whether to return the predictions, too.
-    positive
-        The class that recall, precision and F1 are of; None: they are not measured.
-    explain
-        Whether to return importances of features, too.
+    task
+        The rest.
 
     Returns
     -------
     dict
         With what the columns of `drift.experiments.compare`'s tables say.
     """
-    run = _Run(model, unpacked(packed), windows, counted, positive)
-    if explain:
-        run.sample = Sample(model, len(run.examples))
-    status, message = run.through(order, fork, time_limit)
+    run = _Run(model, unpacked(packed), order, task)
+    status, message = run.through()
     record: Record = {"status": status, "message": message, **run.whole(), "windows": run.parts()}
     width = max(_LEAST, round(len(run.examples) / len(run.bytes)))
-    record["drifts_met"] = recoveries(run.wrong, [Drift(*drift) for drift in drifts], width)
+    record["drifts_met"] = recoveries(run.wrong, task.drifts, width)
     if run.sample is not None:
         record["importances"] = run.sample.record()
-    if predictions:
+    if task.settings.predictions:
         record["predictions_made"] = run.kept()
     return record
 
@@ -115,61 +117,110 @@ class _Run:
     def __init__(
         self,
         model: Any,
-        examples: Sequence[Any],
-        windows: int,
-        counted: Counted,
-        positive: Label | None,
+        examples: Sequence[tuple[Features, Label]],
+        order: NDArray[np.int64],
+        task: Task,
     ) -> None:
-        self.model, self.examples, self.counted = model, examples, counted
-        self.edges = edges_of(len(examples), windows)
-        self.predictions = Predictions(labels_of(examples), positive)
+        n, settings = len(examples), task.settings
+        self.model, self.examples, self.order = model, examples, order
+        self.counted = counted_of(order, task.fork)
+        self.edges = edges_of(n, settings.windows)
+        self.predictions = Predictions(labels_of(examples), task.positive)
         self.threshold: float | None = None
-        self.sample: Sample | None = None
+        self.sample = Sample(model, n) if settings.explain else None
         self.taken = 0
         self.seconds = [0.0] * (len(self.edges) - 1)
         self.bytes: list[int | None] = [None] * (len(self.edges) - 1)
+        self._rows = enumerate(examples)
+        self._waiting = dict[int, Any]()  # rows are asked in their order, and learnt in any
+        fork = task.fork or Fork(np.ones(n, dtype=bool), np.ones(n, dtype=int))
+        self._tested, self._learnt = fork.tested.tolist(), fork.learnt.tolist()
+        # Asked once, as the time of each step counts.
+        self._last, self._has_tickets = last_of(model), keeps_tickets(model)
+        # A label that is the most probable one, as River has it, is made of the probabilities.
+        own = getattr(type(self._last), "predict_one", None)
+        self._asks_once = own is Classifier.predict_one
+        self._gives_shares = hasattr(model, "predict_proba_one")
+        self._limit = float("inf") if settings.time_limit is None else settings.time_limit
 
-    def through(
-        self, order: NDArray[np.int64], fork: Fork | None, time_limit: float | None
-    ) -> tuple[str, str]:
+    def through(self) -> tuple[str, str]:
         """Predict and learn; return what became of it, and why."""
-        n = len(self.examples)
+        n, order = len(self.examples), self.order
         if self.counted.known >= n:
             return NO_LABEL, "no label comes before the last row is predicted: there is no error"
-        everything = (True,) * n, (1,) * n
-        tested, learnt = everything if fork is None else (column.tolist() for column in fork)
-        put, sample = self.predictions.put, self.sample
-        rows = enumerate(self.examples)
-        step = _stepping(self.model, rows, put, tested, learnt, time_limit, sample)
         questions = np.flatnonzero(order >= 0)
         cuts = [0, *questions[self.edges[1:-1]].tolist(), len(order)]
         looking = 0.0
+        self._began, self._deadline = time.process_time(), time.perf_counter() + self._limit
         try:
             for window, (start, stop) in enumerate(pairwise(cuts)):
                 spent = _Spent()
                 try:
                     for at in range(start, stop, _TOLD):
-                        step(order[at : min(at + _TOLD, stop)].tolist(), spent)
+                        self._step(order[at : min(at + _TOLD, stop)].tolist(), spent)
                         tell(at * n // len(order))
                 finally:
                     self.seconds[window] = spent.seconds
-                    if sample is not None:
-                        sample.end_window()
+                    if self.sample is not None:
+                        self.sample.end_window()
                 if looking <= _LOOKING * sum(self.seconds) or stop == len(order):
                     before = time.perf_counter()
                     self.bytes[window] = memory(self.model)
                     looking += time.perf_counter() - before
         except _TimeUpError:
-            return "time limit", f"more than {time_limit:g} s"
+            return "time limit", f"more than {self._limit:g} s"
         except Exception as error:  # noqa: BLE001 - a model of anyone's may raise anything
             return "failed", one_line(f"{type(error).__name__}: {error}")
         finally:
-            self.taken, _ = next(rows, (n, None))
-            last = _last(self.model)
-            own = isinstance(last, Threshold)
+            self.taken, _ = next(self._rows, (n, None))
+            own = isinstance(self._last, Threshold)
             decided = self.predictions.decide(order, self.counted.known, own=own)
-            self.threshold = last.threshold if own else decided
+            self.threshold = self._last.threshold if own else decided
         return "ok", ""
+
+    def _step(self, events: list[int], spent: _Spent) -> None:
+        clock, learn, sample = time.perf_counter, self.model.learn_one, self.sample
+        for event in events:
+            before = clock()
+            if before > self._deadline:
+                left = self._limit - (time.process_time() - self._began)
+                if left <= 0:
+                    raise _TimeUpError
+                self._deadline = before + left
+            row = event if event >= 0 else ~event
+            more = {"ticket": row} if self._has_tickets else {}
+            if event < 0:
+                x, y = self._waiting.pop(row)
+                for _ in range(self._learnt[row]):
+                    learn(x, y, **more)
+                seconds = clock() - before
+            else:
+                _, self._waiting[row] = next(self._rows)
+                if not self._tested[row]:
+                    continue
+                x, _ = self._waiting[row]
+                label, shares, seconds = self._ask(x, more)
+                self.predictions.put(row, label, shares)
+            spent.busy += seconds
+            if sample is not None:
+                sample.earn(seconds)
+                if event >= 0:
+                    sample.look(row, x)
+
+    def _ask(self, x: Features, more: dict[str, Any]) -> tuple[Any, dict[Any, float] | None, float]:
+        """Return label and probabilities, and seconds of the prediction alone."""
+        clock, model = time.perf_counter, self.model
+        before = clock()
+        if self._asks_once:
+            shares = model.predict_proba_one(x, **more)
+            label = max(shares, key=shares.get) if shares else None
+            return label, shares or None, clock() - before
+        label = model.predict_one(x, **more)
+        seconds, shares = clock() - before, None
+        if self._gives_shares:
+            with suppress(NotImplementedError):
+                shares = model.predict_proba_one(x, **more)
+        return label, shares or None, seconds
 
     @cached_property
     def wrong(self) -> NDArray[np.float64]:
@@ -237,84 +288,3 @@ class _Spent:
     def seconds(self) -> float:
         took = time.perf_counter() - self._began
         return self.busy * (time.process_time() - self._began_cpu) / took
-
-
-def _stepping(  # noqa: PLR0913, PLR0917 - what the loop needs
-    model: Any,
-    rows: Iterator[tuple[int, Any]],
-    put: Callable[..., None],
-    tested: Sequence[bool],
-    learnt: Sequence[int],
-    time_limit: float | None,
-    sample: Sample | None,
-) -> Callable[[list[int], _Spent], None]:
-    ask, learn, clock = _asked(model), model.learn_one, time.perf_counter
-    limit = float("inf") if time_limit is None else time_limit
-    has_tickets = keeps_tickets(model)  # asked once, as the time of each step counts
-    began, deadline = time.process_time(), clock() + limit
-    waiting = dict[int, Any]()  # rows are asked in their order, and learnt in any
-
-    def step(events: list[int], spent: _Spent) -> None:
-        nonlocal deadline
-        for event in events:
-            before = clock()
-            if before > deadline:
-                left = limit - (time.process_time() - began)
-                if left <= 0:
-                    raise _TimeUpError
-                deadline = before + left
-            if event < 0:
-                x, y = waiting.pop(~event)
-                more = {"ticket": ~event} if has_tickets else {}
-                for _ in range(learnt[~event]):
-                    learn(x, y, **more)
-                seconds = clock() - before
-                spent.busy += seconds
-                if sample is not None:
-                    sample.earn(seconds)
-                continue
-            waiting[event] = example = next(rows)[1]
-            if tested[event]:
-                more = {"ticket": event} if has_tickets else {}
-                (label, shares), seconds = ask(example[0], more)
-                spent.busy += seconds
-                put(event, label, shares)
-                if sample is not None:
-                    sample.earn(seconds)
-                    sample.look(event, example[0])
-
-    return step
-
-
-def _last(model: Any) -> Any:
-    """Return what predicts: the last step of a pipeline."""
-    return list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
-
-
-def _asked(model: Any) -> Callable[[Any, dict[str, Any]], tuple[_Answer, float]]:
-    """Return what predicts: label and probabilities, and seconds of the prediction alone.
-
-    A model whose label is its most probable one, as River says it, is asked once.
-    """
-    clock = time.perf_counter
-    if getattr(type(_last(model)), "predict_one", None) is Classifier.predict_one:
-
-        def once(x: Any, more: dict[str, Any]) -> tuple[_Answer, float]:
-            before = clock()
-            shares = model.predict_proba_one(x, **more)
-            label = max(shares, key=shares.get) if shares else None
-            return (label, shares or None), clock() - before
-
-        return once
-    gives = hasattr(model, "predict_proba_one")
-
-    def twice(x: Any, more: dict[str, Any]) -> tuple[_Answer, float]:
-        before = clock()
-        label = model.predict_one(x, **more)
-        seconds, shares = clock() - before, None
-        if gives:
-            with suppress(NotImplementedError):
-                shares = model.predict_proba_one(x, **more)
-        return (label, shares or None), seconds
-
-    return twice

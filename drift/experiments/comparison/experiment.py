@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from river.dummy import NoChangeClassifier, PriorClassifier
 
@@ -16,10 +16,10 @@ from drift._checks import check_duration, check_integer
 from drift.errors import ParameterError
 from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
-from drift.experiments.comparison.evaluation import N_WINDOWS, evaluate
+from drift.experiments.comparison.evaluation import N_WINDOWS, Settings, Task, evaluate
 from drift.experiments.comparison.focus import EVERYTHING, Focus, focus_of
 from drift.experiments.comparison.importances import IMPORTANCES, importance_rows
-from drift.experiments.comparison.protocol import counted_of, forks_of, order_of
+from drift.experiments.comparison.protocol import forks_of, order_of
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.statistics import TESTS, pairs_of
 from drift.experiments.comparison.tables import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.streams.stream import Stream
 
-__all__ = ["COMPARISON", "Settings", "baselines", "compare", "runs_of"]
+__all__ = ["COMPARISON", "baselines", "compare", "runs_of"]
 
 #: Features of a stream that are named.
 _NAMED = 50
@@ -300,25 +300,6 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     )
 
 
-class Settings(NamedTuple):
-    """What all runs of a comparison share: see `compare`."""
-
-    delay: str | None = None
-    moment: str | None = None
-    seeds: int | None = None
-    folds: int = 1
-    forks: str = "cross"
-    windows: int = N_WINDOWS
-    time_limit: float | None = None
-    predictions: bool = False
-    explain: bool = False
-
-    @property
-    def late(self) -> bool:
-        """Whether labels come late of what was predicted; with folds none is of what is learnt."""
-        return self.delay is not None and self.folds == 1
-
-
 def _described(entrant: Contender, streams: Sequence[Stream], settings: Settings) -> str:
     """Say what a model is on each stream: on those with texts something is put before it."""
     by_model: dict[str, list[str]] = {}
@@ -365,12 +346,11 @@ def runs_of(
     focus
         The class that they are measured by; default: all.
     """
-    drifts = [list(drift) for drift in stream.drifts]
     shared: Record = {
         "stream": stream.name,
         "sha256": stream.sha256,
         "examples": len(stream),
-        "drifts": drifts,
+        "drifts": [list(drift) for drift in stream.drifts],
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
         **{name: value for name, value in settings._asdict().items() if name != "seeds"},
         "forks": None if settings.folds == 1 else settings.forks,
@@ -388,24 +368,16 @@ def runs_of(
             "parameters": contender.identity,
             "code": code_fingerprint(*MODEL_CODE) if contender.is_of_drift else None,
         }
+        told = settings._replace(explain=settings.explain and name not in BASELINES)
         seeds = range(settings.seeds) if settings.seeds is not None and contender.draws else [None]
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}
-                counted = counted_of(order, fork)
-                arguments = (stream.packed, order, fork, counted, drifts, settings.windows)
-                explain = settings.explain and name not in BASELINES
                 yield Run(
                     {**shared, **chosen, **which},
                     partial(contender.make, seed),
                     evaluate,
-                    (
-                        *arguments,
-                        settings.time_limit,
-                        settings.predictions,
-                        focus.positive,
-                        explain,
-                    ),
+                    (stream.packed, order, Task(told, stream.drifts, fork, focus.positive)),
                     len(stream),
                 )
 

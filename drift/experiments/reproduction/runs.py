@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from drift.experiments.jobs import Record
-    from drift.experiments.reproduction.baselines import BatchSVM
     from drift.experiments.reproduction.problem import Part, Problem
     from drift.experiments.reproduction.setting import Setting
+    from drift.experiments.rivals import BatchSVM
 
 __all__ = ["run_of"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift.experiments.comparison.contender import Contender
 from drift.experiments.jobs import float64_columns
-from drift.experiments.reproduction.baselines import BatchSVM
+from drift.experiments.rivals import BatchSVM
 from drift.models import MODELS, OneVsRest, Tracker
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SVM", "Printed", "Reproduction", "Setting", "sweep"]
 
-#: Name of `drift.experiments.reproduction.baselines.BatchSVM` among the models.
+#: Name of `drift.experiments.rivals.BatchSVM` among the models.
 SVM = "SVM"
 
 

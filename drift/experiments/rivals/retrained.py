@@ -39,7 +39,7 @@ class Retrained(base.Classifier):
 
     Examples
     --------
-    >>> from drift.experiments.arena.retrained import Retrained
+    >>> from drift.experiments.rivals import Retrained
     >>> model = Retrained(every=100)
     >>> for i in range(100):
     ...     model.learn_one({"size": i % 7, "colour": "red"}, i % 7 > 3)

@@ -1,27 +1,15 @@
-"""What drift's models are compared with on streams: River's, and resets where a detector fires."""
+"""Models that start afresh where ADWIN finds that their error has changed."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-__all__ = ["resetting", "river"]
+from river.drift import ADWIN, DriftRetrainingClassifier
+
+__all__ = ["resetting"]
 
 
-def river(path: str, **parameters: Any) -> Any:
-    """Make something of River's by its path; River takes a second to import.
-
-    Examples
-    --------
-    >>> from drift.experiments.river_models import river
-    >>> river("linear_model.PAClassifier", C=0.1).C
-    0.1
-    """
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(f"river.{module}"), name)(**parameters)
-
-
-def resetting(model: Any) -> Any:
+def resetting(model: Any) -> DriftRetrainingClassifier:
     """Wrap a model so that it starts afresh whenever ADWIN finds that its error has changed.
 
     Parameters
@@ -41,16 +29,12 @@ def resetting(model: Any) -> Any:
 
     Examples
     --------
-    >>> from drift.experiments.river_models import resetting
+    >>> from drift.experiments.rivals import resetting
     >>> from drift.models import LBP
     >>> model = resetting(LBP(budget=9))
     >>> model.learn_one({"a": 1.0}, True)
     >>> model.predict_one({"a": 2.0}), model.model.n_supports
     (True, 1)
     """
-    return river(
-        "drift.DriftRetrainingClassifier",
-        model=model,
-        drift_detector=river("drift.ADWIN"),
-        train_in_background=False,
-    )
+    detector: Any = ADWIN()  # the parameter's type, in River, has no detectors without a warning
+    return DriftRetrainingClassifier(model, detector, train_in_background=False)

@@ -6,7 +6,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from drift.errors import MissingExtraError, ParameterError
-from drift.experiments.reproduction.baselines import BatchSVM
+from drift.experiments.rivals import BatchSVM
 from drift.kernels import Linear, Polynomial
 
 

@@ -58,7 +58,7 @@ class BatchSVM:
     Examples
     --------
     >>> import numpy as np
-    >>> from drift.experiments.reproduction.baselines import BatchSVM
+    >>> from drift.experiments.rivals import BatchSVM
     >>> from drift.streams import gaussians
     >>> points = gaussians(600)
     >>> X, y = points.rows, points.has("+1")
