@@ -17,6 +17,8 @@ from drift.cli import _lazy, _named
 from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
+from drift.cli._settings import TABLES
+from drift.cli._settings import load as load_tables
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import verify
@@ -269,7 +271,7 @@ class Rollback(_Signed, Client):
         "The checkpoint's id, or a time (UTC): the last one written by then, or by a day's end."
     )
     keep_offsets: bool = option("Keep the offsets of the newest checkpoint.", default=False)
-    group: str | None = option("The workers' group; default: the one in the checkpoint.", None)
+    group: str | None = option("The workers' group; default: that of the checkpoint, or of the file.", None)
     yes: bool = option("Do not ask.", default=False)
 
     def _run(self) -> None:
@@ -280,11 +282,15 @@ class Rollback(_Signed, Client):
             raise ParameterError(f"{self.folder} has several models, give one of {names}")
         rollback = plan(models[0], self.to, keep_offsets=self.keep_offsets, warn=warn)
         rollback.check(secret)
-        for line in rollback.lines():
-            click.echo(line)
-        group = self.group or rollback.newest.header["identity"].get("group")
+        group = (
+            self.group
+            or rollback.newest.header["identity"].get("group")
+            or load_tables(self.config, TABLES)["worker"].get("group")  # after `adopt`
+        )
         if group is None:
             raise ParameterError("the checkpoint does not name its group: give it by --group")
+        for line in rollback.lines():
+            click.echo(line)
         reading, _ = self.clients()
         _refuse_members(group, reading)
         for line in [] if self.keep_offsets else _gone(rollback, reading):

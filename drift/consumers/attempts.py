@@ -26,6 +26,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drift.consumers.checkpoints.files import private
 from drift.consumers.records import Position
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Attempt:
         # cut off has left a whole first line.
         with (
             suppress(OSError),  # as of a full disk
-            os.fdopen(os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file,
+            os.fdopen(private(str(self._file), os.O_WRONLY | os.O_CREAT), "wb") as file,
         ):
             file.write(f"{text}\n".encode())
             file.truncate()

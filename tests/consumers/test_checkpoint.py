@@ -222,7 +222,7 @@ def test_a_signed_checkpoint_comes_back(model):
 
 
 def test_an_unsigned_checkpoint_is_refused_where_a_key_is_set():
-    with pytest.raises(CheckpointError, match=r"not signed.*without the key"):
+    with pytest.raises(CheckpointError, match=r"not signed.*another folder and group with the key"):
         from_bytes(to_bytes(some()), secret=KEY)
 
 

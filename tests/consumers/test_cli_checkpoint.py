@@ -1,6 +1,7 @@
 """`drift checkpoint init`, `list` and `rollback`, with workers on the broker inside the process."""
 
 import json
+from pathlib import Path
 from datetime import UTC, datetime
 
 import pytest
@@ -359,11 +360,15 @@ def test_one_model_is_rolled_back_at_a_time(drift, learnt):
     assert "is the newest" in shown.output
 
 
-def test_a_checkpoint_that_names_no_group_takes_one(drift, learnt):
-    drift("adopt", "c", "--topic", "t")
-    shown = back(drift, "--to", learnt[0], "--yes")
-    assert "does not name its group: give it by --group" in shown.output
-    assert back(drift, "--to", learnt[0], "--yes", "--group", "g").exit_code == 0
-    assert entries(drift)[0]["restores"] == learnt[0]
+def test_the_group_of_an_adopted_checkpoint_is_that_of_the_file_or_given(drift, learnt):
+    given = Path("w.toml").read_text()
+    for more in ((), ("--group", "g")):
+        drift("adopt", "c", "--topic", "t")
+        if more:
+            Path("w.toml").write_text(given.replace('group = "g"\n', ""))
+            shown = back(drift, "--to", learnt[0], "--yes")
+            assert "does not name its group: give it by --group" in shown.output
+        assert back(drift, "--to", learnt[0], "--yes", *more).exit_code == 0
+        assert entries(drift)[0]["restores"] == learnt[0]
     drift("adopt", "c", "--topic", "t")
     assert entries(drift)[0]["restores"] is None

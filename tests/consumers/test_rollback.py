@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from drift.consumers import CheckpointFolder, crash_points
+from drift.consumers.checkpoints.adoption import adopt
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
+from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.rollback import plan
@@ -150,6 +152,19 @@ def test_it_says_what_is_learnt_again(tmp_path):
         "  news:1 continues at 7: all before it are not learnt again",
         tail,
     ]
+
+
+def test_a_rewritten_one_has_its_own_time_and_goes_back_by_time(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    folder.claim(TP)
+    write(folder, 10)
+    adopt(files(folder), 30, None)
+    back = plan(files(folder), "2026-11-20T12:00")
+    assert id_of(back.target.header) == "1-1"
+    assert "  news:0 goes back from 30 to 10: 20 messages are learnt again" in back.lines()
+    adopt(files(folder), 4, None)
+    said = "  news:0 goes on from 4 to 10: 6 messages are not learnt"
+    assert said in plan(files(folder), "1-1").lines()
 
 
 def test_a_damaged_one_is_passed_over(folder):

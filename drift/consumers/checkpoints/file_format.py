@@ -157,7 +157,7 @@ def check_signature(description: Description | _format.Frame, secret: bytes | No
     if description.signature is None:
         raise CheckpointError(
             "it is not signed, and a key is set: someone else's, or written before the key was; "
-            "if it is yours, load it without the key and save it with the key"
+            "if it is yours, start another folder and group with the key"
         )
     if not hmac.compare_digest(
         hmac.digest(secret, description.signed, "sha256"), description.signature

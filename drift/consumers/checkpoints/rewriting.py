@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.agreement import part
@@ -112,7 +113,7 @@ def publish(  # noqa: PLR0913
     epoch
         Number of the claim.
     header, payload
-        Its contents, without epoch and sequence.
+        Its contents, without epoch, sequence and time.
     previous
         The checkpoint that it is to follow in the order of learning; None for none.
     offsets_of
@@ -125,7 +126,7 @@ def publish(  # noqa: PLR0913
     CheckpointError
         If it cannot be written.
     """
-    header = header | {"epoch": epoch, "sequence": 1}
+    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time()}
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
         line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)

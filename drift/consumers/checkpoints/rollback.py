@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time as clock
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -149,6 +148,8 @@ class Rollback:
             return f"continues at {now}: {missed} before it are not learnt again"
         if before is None:
             return "starts at its first offset"
+        if now < before:
+            return f"goes on from {now} to {before}: {before - now:,} messages are not learnt"
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
 
     def check(self, secret: bytes | None) -> None:
@@ -210,10 +211,7 @@ class Rollback:
                 f"{partition.path}: {wanted} was removed meanwhile, nothing was rolled back: "
                 "drift checkpoint list shows what is left"
             )
-        header = back.header | {
-            "time": clock.time(),
-            "restores": wanted,
-        }
+        header = back.header | {"restores": wanted}
         payload, offsets_of = back.payload, None
         skips = back.header.get("skips", [])
         added = [position for position in now.get("skips", []) if position not in skips]
