@@ -271,7 +271,9 @@ class Rollback(_Signed, Client):
         "The checkpoint's id, or a time (UTC): the last one written by then, or by a day's end."
     )
     keep_offsets: bool = option("Keep the offsets of the newest checkpoint.", default=False)
-    group: str | None = option("The workers' group; default: that of the checkpoint, or of the file.", None)
+    group: str | None = option(
+        "The workers' group; default: that of the checkpoint, or of the file.", None
+    )
     yes: bool = option("Do not ask.", default=False)
 
     def _run(self) -> None:

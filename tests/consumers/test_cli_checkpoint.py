@@ -1,8 +1,8 @@
 """`drift checkpoint init`, `list` and `rollback`, with workers on the broker inside the process."""
 
 import json
-from pathlib import Path
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
