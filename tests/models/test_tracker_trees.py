@@ -466,9 +466,9 @@ def rules(n, classes=2, columns=3, seed=5):
 def test_the_cores_agree_when_windows_are_full(budget, classes, columns):
     """With more columns than a tree chooses from, and than are renewed at one example."""
     cores = both(budget, trees=True)
-    n = compare(cores, rules(200, classes, columns), most=1e-5)
+    n = compare(cores, rules(150, classes, columns), most=1e-5)
     found, expected = (core.arrays() for core in cores)
-    for name in expected if n == 200 else ():
+    for name in expected if n == 150 else ():
         if "tree" in name:
             assert found[name] == pytest.approx(expected[name], rel=1e-5, abs=1e-5), name
 

@@ -148,7 +148,7 @@ MAKE["OneVsRest(Averaged)"] = lambda k, B: OneVsRest(Averaged(LBP(B, kernel=k)))
 
 def examples_of(name):
     several = "classes" in name or "OneVsRest" in name
-    return list(islice(CLASSES["words"]() if several else drifting_stream(), 60))
+    return list(islice(CLASSES["words"]() if several else drifting_stream(), 40))
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -277,11 +277,11 @@ def test_a_failed_example_leaves_no_weight(name):
     Failing.left = 0
     model = MAKE[name](Failing(), 3)
     examples = examples_of(name)
-    for x, y in examples[:40]:
+    for x, y in examples[:25]:
         model.learn_one(x, y, 2.0)
     failed = 0
     for calls in range(1, 5):
-        for x, y in examples[40:60]:
+        for x, y in examples[25:]:
             before = pickle.dumps(model)
             Failing.left = calls
             try:
