@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, linear_model, preprocessing
-from streams import drifting_stream
 
 from drift import __version__
 from drift._format import FORMAT
@@ -29,6 +28,7 @@ from drift.consumers.order import Clock
 from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, DamagedCheckpointError
 from drift.models import LBP, RBP, Tracker
+from tests.models.streams import drifting_stream
 
 PAGE = Path(__file__).parents[2] / "docs" / "one_model.md"
 KEY = b"a key"

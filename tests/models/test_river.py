@@ -7,9 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from cases import CASES, EVERY_KERNEL, Laplace, canonical
 from river import base, checks, compose, datasets, metrics, preprocessing
-from streams import drifting_stream, random_stream
 
 from drift.kernels import RBF
 from drift.models import (
@@ -24,6 +22,8 @@ from drift.models import (
     compiled,
 )
 from drift.models.registry import ENTRIES
+from tests.models.cases import CASES, EVERY_KERNEL, Laplace, canonical
+from tests.models.streams import drifting_stream, random_stream
 
 
 def river_checks():

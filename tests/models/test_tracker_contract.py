@@ -12,9 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from river import checks
-from streams import random_stream
-from test_threads import IN_USE, in_thread
-from tracker_streams import wide_table
 
 from drift.consumers.checkpoints.checkpoint import encode_model
 from drift.errors import CheckpointError, FeatureError, FeatureTypeError, LabelError, ParameterError
@@ -22,6 +19,9 @@ from drift.experiments.memory import memory
 from drift.models import Tracker, compiled, from_bytes
 from drift.models._tracker import reference, reference_core, room, tables
 from drift.models._tracker.layout import layout_of
+from tests.models.streams import random_stream
+from tests.models.test_threads import IN_USE, in_thread
+from tests.models.tracker_streams import wide_table
 
 #: Of memory there is a shorter test below.
 SLOW, LATE = [pytest.mark.slow], [pytest.mark.compiled]

@@ -9,14 +9,14 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from test_tracker_parts import NOTHING, arrays, changed
-from test_tracker_twin import both, compare
 
 from drift.models import Tracker, compiled
 from drift.models import tracker as module
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import room
 from drift.models._tracker import tables as c
+from tests.models.test_tracker_parts import NOTHING, arrays, changed
+from tests.models.test_tracker_twin import both, compare
 
 CORES = pytest.mark.usefixtures("core")
 

@@ -10,14 +10,14 @@ from itertools import chain, islice, product
 
 import numpy as np
 import pytest
-from oracles import near
-from test_multiclass import clusters
-from tracker_streams import ALL, FEW
 
 from drift.models import Tracker, compiled
 from drift.models._tracker import tables
 from drift.models._tracker.layout import layout_of
 from drift.models._tracker.reference_core import TrackerCore
+from tests.models.oracles import near
+from tests.models.test_multiclass import clusters
+from tests.models.tracker_streams import ALL, FEW
 
 pytestmark = pytest.mark.skipif(not compiled, reason="there is one core")
 

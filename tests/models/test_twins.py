@@ -5,16 +5,16 @@ import lzma
 
 import numpy as np
 import pytest
-from cases import CASES, KERNELS
-from oracles import naive_gram, naive_kernel, near
 from scipy import sparse
-from streams import STREAMS, random_stream
-from test_multiclass import CASES as MULTICLASS
 
 from drift.errors import FeatureError
 from drift.kernels import RBF
 from drift.models import MODELS
 from drift.models._store import built, plain
+from tests.models.cases import CASES, KERNELS
+from tests.models.oracles import naive_gram, naive_kernel, near
+from tests.models.streams import STREAMS, random_stream
+from tests.models.test_multiclass import CASES as MULTICLASS
 
 
 def steps(twin, examples, weights=None):

@@ -4,8 +4,8 @@ import random
 from functools import partial
 from itertools import islice
 
-from streams import STREAMS
-from test_multiclass import clusters
+from tests.models.streams import STREAMS
+from tests.models.test_multiclass import clusters
 
 
 def checkerboard(n=160, seed=5):
