@@ -6,20 +6,13 @@ one less, or another one fails its scenario.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.machine import ROOT
 from drift.kernels import DEFAULT_KERNEL, RBF, Polynomial
-
-sys.path.append(str(ROOT / "tests" / "models"))
-import oracles
-import oracles_margin
-import oracles_multiclass
-import oracles_projection
-from cases import largest_self_kernel, random_victim
+from tests.models import oracles, oracles_margin, oracles_multiclass, oracles_projection
+from tests.models.cases import largest_self_kernel, random_victim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

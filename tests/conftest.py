@@ -122,9 +122,25 @@ def unrendered():
         yield
 
 
+@pytest.fixture
+def undrawn():
+    """The same without drawing, for experiments whose figures another test draws."""
+
+    def write(folder, name, _):
+        path = folder.path / name
+        path.parent.mkdir(exist_ok=True)
+        for suffix in (".png", ".svg"):
+            path.with_suffix(suffix).touch()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("drift.experiments.results.Results.plot", lambda *_: None)
+        patch.setattr("drift.experiments.folder.RunFolder.write_figure", write)
+        yield
+
+
 @pytest.fixture(scope="session")
 def without_rendering():
-    """The same as a context, for fixtures that several tests share."""
+    """`unrendered` as a context, for fixtures that several tests share."""
     return _without_rendering
 
 

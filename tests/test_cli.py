@@ -185,7 +185,7 @@ def test_track_prints_tables_and_says_where_the_files_are(drift, tmp_path):
     assert (folder / "error_vs_budget.png").exists()
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_a_second_call_computes_nothing(drift, tmp_path):
     runs = tmp_path / "out" / "runs.jsonl"
     arguments = [*QUICK, "--shifts", "0, 3", "--output", "out"]
@@ -197,7 +197,7 @@ def test_a_second_call_computes_nothing(drift, tmp_path):
     assert runs.read_bytes() == before
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_the_seed_draws_stories_and_targets(drift, tmp_path):
     few = ["track", "--rows", "40", "--shifts", "3", "--models", "Perceptron", "--jobs", "1"]
     tracked, produced = [], []
@@ -213,7 +213,7 @@ def test_the_seed_draws_stories_and_targets(drift, tmp_path):
         assert targets != other_targets
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_continue(drift, tmp_path, monkeypatch):
     append = RunFolder.append
 
@@ -236,7 +236,7 @@ def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_continue(drift, tmp_pa
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_a_torn_line_is_a_warning(drift, tmp_path):
     folder = RunFolder(tmp_path / "out")
     folder.runs.write_text('{"key": "a"')

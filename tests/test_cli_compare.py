@@ -83,7 +83,7 @@ def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
     assert "recovery " in shown.stdout
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.filterwarnings("ignore:sales. sorted by the moment")
 def test_each_delay_has_a_folder_of_its_own_and_says_what_it_is(drift, tmp_path):
     words = ["sales.csv", "--target", "sold", "--models", "nb", "--jobs", "1", "--windows", "3"]
@@ -114,7 +114,7 @@ def test_each_delay_has_a_folder_of_its_own_and_says_what_it_is(drift, tmp_path)
     assert re.search(r"error % +error %.*\nmodel +all rows +after label +kappa +AUC", shown.stdout)
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_thresholds_are_compared_by_name(drift, tmp_path):
     words = ["sales.csv", "--target", "sold", "--jobs", "1", "--windows", "3"]
     asked = "Threshold(model=lbp, positive='YES', rate=0.2),Threshold(positive=yes, cost=(1, 5))"
@@ -159,7 +159,7 @@ def test_a_call_that_no_model_has_a_result_of_ends_with_1(drift, tmp_path):
     assert "recall, precision and F1 are of 'yes'" in shown.stdout
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(drift, tmp_path):
     (tmp_path / "c.toml").write_text("""
         [compare]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.base import Classifier
 from river.linear_model import LogisticRegression
-from streams import drifting_stream
 
 from drift import _format, engines
 from drift.consumers import register
@@ -25,6 +24,7 @@ from drift.errors import (
 )
 from drift.models import LBP, RBP, Averaged, OneVsRest, Tracker
 from drift.models._state.codec import encode
+from tests.models.streams import drifting_stream
 
 MODELS = [
     LBP(5),

@@ -24,12 +24,12 @@ from river import (
     metrics,
     preprocessing,
 )
-from streams import random_stream
 
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 from drift.features import RecentDeviation
 from drift.models import Tracker
 from drift.models._tracker import tables
+from tests.models.streams import random_stream
 
 #: Whose rows within a batch know nothing of each other.
 NOT_HELD = "check_transform_many_matches_transform_one"

@@ -4,8 +4,6 @@ import multiprocessing
 import os
 import signal
 
-from streams import drifting_stream
-
 from drift.consumers import CheckpointFolder, crash_points
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.files import files_in
@@ -14,6 +12,7 @@ from drift.consumers.checkpoints.objects import place
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.keyed import KeyedModels
 from drift.models import LBP
+from tests.models.streams import drifting_stream
 
 __all__ = ["kill_at", "roll_back", "save", "save_models"]
 

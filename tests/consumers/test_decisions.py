@@ -87,14 +87,14 @@ def test_late_labels_teach_what_was_answered():
 def test_a_checkpoint_keeps_threshold_and_baseline():
     given = {"recall": 0.8, "explain": 2}
     whole, first = learner(**given), learner(**given)
-    expected = sent(whole, stream())
-    sent(first, list(stream())[:200])
+    expected = sent(whole, stream(120))
+    sent(first, stream(80))
     second = learner(**given)
     second.restore(from_bytes(to_bytes(first.snapshot())))
-    continued = sent(second, list(stream())[200:], 200)
+    continued = sent(second, list(stream(120))[80:], 80)
     for body in (*continued, *expected):
         body.pop("checkpoint")
-    assert continued == expected[200:]
+    assert continued == expected[80:]
     other = learner(rate=0.5)  # another goal starts anew, and so does none
     other.restore(from_bytes(to_bytes(first.snapshot())))
     assert other.answering.state()["decision"] == Decision("rate", 0.5).state()

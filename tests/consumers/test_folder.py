@@ -16,7 +16,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from streams import drifting_stream
 
 from drift.consumers import CheckpointFolder, crash_points
 from drift.consumers.checkpoints import files
@@ -36,6 +35,7 @@ from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.models._tracker.reference_core import TrackerCore
 from tests.consumers import killed
+from tests.models.streams import drifting_stream
 
 TP = ("news", 0)
 #: No checkpoint is kept for its hour: a test may run as one ends.

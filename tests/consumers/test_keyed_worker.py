@@ -40,7 +40,7 @@ from tests.consumers.topics import everything, send
 pytestmark = pytest.mark.usefixtures("stores")
 
 CODEC = JsonCodec(key="customer")
-COUNT = 100
+COUNT = 66
 POISON = {20: b'{"features": {"a": 1}, "label": true}', 33: b"{", 60: b'{"customer": [1]}'}
 
 

@@ -437,7 +437,7 @@ def learn(path, log, at=AT, every=20):
 
 POINTS = [
     *((point, 1) for point in CLAIM_POINTS),
-    *((point, count) for point in CHECKPOINT_POINTS for count in (2, 5, 8)),
+    *((point, count) for point in CHECKPOINT_POINTS for count in (5, 8)),
     *(("message.taken", count) for count in (30, 70, 100)),
     ("model.promoted", 1),
 ]

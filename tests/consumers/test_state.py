@@ -8,10 +8,8 @@ from array import array
 
 import numpy as np
 import pytest
-from cases import CASES, EVERY_KERNEL, Laplace, canonical
 from hypothesis import example, given
 from hypothesis import strategies as st
-from streams import degenerate_stream, drifting_stream, huge_stream
 
 from drift.errors import CheckpointError
 from drift.models import (
@@ -35,6 +33,8 @@ from drift.models._state import codec, kinds
 from drift.models._state.codec import decode, encode
 from drift.models._store import built, plain, precision
 from drift.models._store.calibration import Calibration
+from tests.models.cases import CASES, EVERY_KERNEL, Laplace, canonical
+from tests.models.streams import degenerate_stream, drifting_stream, huge_stream
 
 kinds.register(Laplace)
 

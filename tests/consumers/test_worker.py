@@ -82,6 +82,8 @@ def log(partition, count=200):
 
 
 LOGS = {("t", partition): log(partition) for partition in range(2)}
+#: With all that is poison, and long enough for three checkpoints and a rest.
+BEGUN = {place: messages[:110] for place, messages in LOGS.items()}
 
 
 @cache
@@ -178,12 +180,12 @@ def assert_exact(folder, logs=LOGS, key=KEY, **options):
     assert again.metrics.state() == found.metrics
 
 
-def assert_published(broker):
+def assert_published(broker, logs=LOGS):
     """Each prediction of a plain loop was sent, whether once or again, and each dead letter."""
     got = {
         (r.key().decode(), json.loads(r.value())["predicted"]) for r in everything(broker, "out")
     }
-    assert got == set(loop(tuple(in_time(LOGS)))[1].items())
+    assert got == set(loop(tuple(in_time(logs)))[1].items())
     letters = [(dict(one.headers()), one.value()) for one in everything(broker, "dead")]
     assert {(int(h["drift.partition"]), int(h["drift.offset"]), v) for h, v in letters} == {
         (partition, offset, value) for partition in range(2) for offset, value in POISON.items()
@@ -217,7 +219,8 @@ THIRD = ["message.taken", "outputs.flushed", *CHECKPOINT_POINTS]
 @pytest.mark.parametrize(
     ("point", "count"), [*((point, 1) for point in FIRST), *((point, 3) for point in THIRD)]
 )
-def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, count):
+def test_a_crash_at_any_step_loses_and_doubles_nothing(broker, tmp_path, point, count):
+    topics = with_topics(broker, BEGUN)
     # What the worker does not wait for is in no hurry to be sent.
     slow = {"linger_ms": 60_000}
     # At the first checkpoint it counts that there is no offset in the group yet.
@@ -227,9 +230,9 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, point, 
     with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 10**6)
     kill(one)
-    finish(worker(topics, tmp_path, *(same or ("later",))))
-    assert_exact(tmp_path)
-    assert_published(topics)
+    finish(worker(topics, tmp_path, *(same or ("later",))), 110)
+    assert_exact(tmp_path, BEGUN)
+    assert_published(topics, BEGUN)
 
 
 @pytest.mark.parametrize("count", [510, 560, 640])

@@ -186,7 +186,7 @@ def test_forests_can_sort_the_names_of_deviations():
     assert deviating[1][0]["0 - mean of 8"] == 2.0
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_second_call_computes_only_missing_runs_and_gives_the_same_tables(tmp_path):
     whole = arena(tmp_path / "whole", quick=True, **ARENA)
     part = tmp_path / "part"
@@ -239,6 +239,7 @@ def test_ten_kills_leave_no_trace_in_the_tables(tmp_path):
         assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables(tmp_path):
     results = arena(tmp_path, quick=True, **ARENA)
     standings = results.cached(Standings.of)
@@ -454,7 +455,7 @@ def test_what_there_is_not_is_refused(tmp_path, monkeypatch):
         assert arena(tmp_path, streams=["weather"]).rows("table") == []
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_the_command(tmp_path):
     command = ["arena", "--quick", "--streams", "phishing", "--models", "Tracker", "--jobs", "1"]
     result = CliRunner().invoke(app, [*command, "--output", str(tmp_path)])

@@ -186,7 +186,7 @@ def test_prose_and_names_of_rows_are_no_categories():
     assert "OneHotEncoder" in runs["message"][0]
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_says_what_each_model_is_given_and_what_was_left_out(tmp_path):
     frame = FRAME.assign(sold=FRAME["sold"] == "yes")
     frame = frame.assign(id=range(N), leak=frame["sold"], prose=[f"no. {i}" for i in range(N)])
@@ -217,7 +217,7 @@ def test_an_id_is_named(tmp_path):
         read_stream(path, "sold", drop=["soldd"])
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_of_other_data_is_refused(tmp_path):
     folder, model = tmp_path / "out", dummy.PriorClassifier()
     few = FRAME[:50]

@@ -27,7 +27,7 @@ from river.stream import simulate_qa
 from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
-from drift.experiments import Contender, Results, compare
+from drift.experiments import Contender, compare
 from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
@@ -294,6 +294,7 @@ def edited(answer, helper=lambda x: x):
     return Mine
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_whose_code_has_changed_runs_again(tmp_path):
     def mistakes(model):
         return compare({"mine": model}, PHISHING, output=tmp_path, jobs=1)["runs"]["mistakes"][0]
@@ -345,6 +346,7 @@ def test_whose_key_has_drifts_code():
     assert [Contender(model).is_of_drift for model in models] == [True, True, False, False]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_more_seeds_run_only_what_is_new(tmp_path):
     def run(**settings):
         compare({"rbp": RBP(5)}, PHISHING[:60], output=tmp_path, jobs=1, **settings)
@@ -454,8 +456,8 @@ def test_a_stream_with_moments_and_delays_takes_no_others(options, message):
         compare(LBP(), stream, jobs=1, **options)
 
 
-def test_second_call_computes_only_missing_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(Results, "figures", {})  # they take a while
+@pytest.mark.usefixtures("undrawn")
+def test_second_call_computes_only_missing_runs(tmp_path):
     models = {"LBP": LBP(budget=20)}
     first = compare(models, PHISHING, output=tmp_path, jobs=1)
     again = compare(models, PHISHING, output=tmp_path, jobs=1)

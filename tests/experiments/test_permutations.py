@@ -72,7 +72,7 @@ def test_it_leaves_a_folder_and_continues_from_it(tmp_path, documents):
     assert manifest["parameters"]["permutations"] == 2
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_saved_by_hand_it_is_the_same_folder(tmp_path, results):
     results.save(tmp_path)
     assert len(RunFolder(tmp_path).read()) == 9

@@ -128,7 +128,7 @@ def test_results_that_are_read_have_the_same_page(results):
     assert before == after
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_without_plotly_there_is_no_report_and_a_warning_says_so(results, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.warns(RuntimeWarning, match="no report: plotly is not installed"):

@@ -159,7 +159,7 @@ def test_it_leaves_a_folder(tmp_path, results, of_the_paper):
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(keys)
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_other_runs_in_the_folder_are_kept_but_not_reported(tmp_path, documents):
     few = {"shifts": [1], "models": ["LBP"], "jobs": 1, "output": tmp_path}
     track(documents, budgets=[3], **few)
@@ -177,7 +177,7 @@ def test_the_seconds_are_those_from_start_to_end(documents, monkeypatch):
     assert track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1).seconds == 2.5
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_is_read_back(tmp_path, results):
     results.save(tmp_path)
     read = Results.read(tmp_path, TRACKING)
@@ -199,14 +199,14 @@ def test_a_folder_without_results_cannot_be_read(tmp_path):
         Results.read(tmp_path, TRACKING)
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_save_without_output_writes_the_runs_too(tmp_path, documents):
     results = track(documents, shifts=[1], models=["LBP"], budgets=[3], jobs=1)
     results.save(tmp_path)
     assert len(RunFolder(tmp_path).read()) == 4
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 def test_tables_without_rows_have_their_headings(tmp_path, results, of_the_paper):
     few = {"shifts": [1], "models": ["LBP"], "budgets": [3], "jobs": 1}
     track(of_the_paper, output=tmp_path / "few", **few)
@@ -228,7 +228,7 @@ def test_without_matplotlib_everything_else_is_saved(tmp_path, documents, monkey
     assert names == {"runs.jsonl", "records.csv", "manifest.json", *TABLES}
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
 def test_without_pandas_or_pyarrow_there_is_no_parquet(tmp_path, results, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)

@@ -10,10 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-import oracles
-import oracles_margin
-import oracles_projection
-from oracles import Case
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import (
@@ -34,6 +30,8 @@ from drift.models import (
     VariableCachePerceptron,
     VotedPerceptron,
 )
+from tests.models import oracles, oracles_margin, oracles_projection
+from tests.models.oracles import Case
 
 #: drift's kernel (None is the default), the name and parameters of the naive one.
 KERNELS = {
@@ -235,4 +233,4 @@ CASES = {
 }
 # A file may have a twin with its own cases.
 for path in sorted(Path(__file__).parent.glob("twin_*.py")):
-    CASES |= import_module(path.stem).CASES
+    CASES |= import_module(f"tests.models.{path.stem}").CASES

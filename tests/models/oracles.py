@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsv
 
 
 def naive_kernel(name, a, b, *, degree=4, coef0=1.0, gamma=1.0, normalize=False):
@@ -270,7 +270,7 @@ class SOP(Twin):
         """Add the row of example `t` to the factor: what is left of it and of its diagonal."""
         if not self.supports:
             return np.zeros(0), self.ridge / w + self.K[t, t]
-        left = solve_triangular(self.L, self.K[t, self.supports], lower=True, check_finite=False)
+        left = dtrsv(self.L, self.K[t, self.supports], lower=1)
         return left, self.ridge / w + self.K[t, t] - left @ left
 
     def dual(self, t):
@@ -282,7 +282,7 @@ class SOP(Twin):
         left, diagonal2 = self.row(t)
         if not self.supports:
             return left
-        back = solve_triangular(self.L, left, lower=True, trans="T", check_finite=False)
+        back = dtrsv(self.L, left, lower=1, trans=1)
         return self.ridge / diagonal2 * back
 
     def f(self, t):

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from oracles import Carried, PassiveAggressive
+
+from tests.models.oracles import Carried, PassiveAggressive
 
 TIE = 2.0**-40  # share of the sum of its terms' sizes within which a sum is rounding error
 

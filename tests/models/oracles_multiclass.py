@@ -8,8 +8,9 @@ import math
 import random
 
 import numpy as np
-from oracles_margin import added, merging
-from oracles_projection import Span
+
+from tests.models.oracles_margin import added, merging
+from tests.models.oracles_projection import Span
 
 BINARY = [{False, True}, {-1, 1}]  # 0 and 1 are False and True
 

@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
-from oracles import Carried, Twin
 from scipy.linalg.blas import dtpsv
+
+from tests.models.oracles import Carried, Twin
 
 
 class Span:

@@ -8,7 +8,8 @@ import itertools
 import math
 
 import numpy as np
-from oracles import naive_kernel
+
+from tests.models.oracles import naive_kernel
 
 LABELS = "abc"
 SIZE = 2 * len(LABELS) + len(LABELS) ** 2

@@ -1,11 +1,24 @@
 """Small streams to compare models on: (features, label) with labels True and False."""
 
 import random
+from functools import cache, wraps
 
 import numpy as np
 
 
-def random_stream(n=160, seed=0, *, signed=False):
+def drawn_once(stream):
+    """Draw the examples once, and give each test copies: there are thousands of tests."""
+    drawn = cache(lambda *given, **more: list(stream(*given, **more)))
+
+    @wraps(stream)
+    def copies(*given, **more):
+        return ((x.copy(), y) for x, y in drawn(*given, **more))
+
+    return copies
+
+
+@drawn_once
+def random_stream(n=120, seed=0, *, signed=False):
     """Sparse rows over twelve features, labelled by a noisy linear rule."""
     rng = random.Random(seed)
     w = {f"f{j}": rng.gauss(0, 1) for j in range(12)}
@@ -14,7 +27,8 @@ def random_stream(n=160, seed=0, *, signed=False):
         yield x, sum(w[k] * v for k, v in x.items()) + rng.gauss(0, 0.2) > 0
 
 
-def drifting_stream(n=200, seed=1):
+@drawn_once
+def drifting_stream(n=150, seed=1):
     """Two topics' words, and a target that changes from one to the other and back."""
     rng = random.Random(seed)
     for t in range(n):
@@ -26,6 +40,7 @@ def drifting_stream(n=200, seed=1):
         yield x, topic == ((t // 50) % 2 == 0)
 
 
+@drawn_once
 def degenerate_stream(seed=2):
     """Duplicates with either label, empty dicts, one feature, zeros, NaN and tiny values."""
     rng = random.Random(seed)
@@ -44,10 +59,11 @@ def degenerate_stream(seed=2):
         {("n", "gram"): 0.5, 7: 0.25, 7.5: 1.0},
         {7: 3.0, "7": 1.0, True: 2.0},
     ]
-    for _ in range(200):
+    for _ in range(150):
         yield rng.choice(pool), rng.random() < 0.5
 
 
+@drawn_once
 def huge_stream(seed=3):
     """Values whose products are far beyond float32, beside ordinary ones."""
     rng = random.Random(seed)
@@ -58,7 +74,7 @@ def huge_stream(seed=3):
         {"a": 1.0, "b": 0.5},
         {"a": -0.3, "c": 2.0},
     ]
-    for _ in range(100):
+    for _ in range(80):
         yield rng.choice(pool), rng.random() < 0.5
 
 

@@ -11,11 +11,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from cases import CASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from streams import STREAMS, as_arrays, drifting_stream
 
 from drift.errors import FeatureError, LabelError, ParameterError
 from drift.explain import Explainer
@@ -35,6 +33,8 @@ from drift.models import (
 from drift.models._base.rows import Rows, numbered_objects, rows_to_check
 from drift.models._store import built
 from drift.streams import Documents
+from tests.models.cases import CASES
+from tests.models.streams import STREAMS, as_arrays, drifting_stream
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))

@@ -6,10 +6,8 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from cases import CASES, canonical
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import drifting_stream
 
 from drift import _format
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
@@ -29,6 +27,8 @@ from drift.models import (
 )
 from drift.models._state.codec import decode, encode
 from drift.models._store.built import Calibration
+from tests.models.cases import CASES, canonical
+from tests.models.streams import drifting_stream
 
 
 def learnt(model, n=40):

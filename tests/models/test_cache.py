@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import naive_kernel
-from streams import drifting_stream
 
 from drift.kernels import Linear, Polynomial
 from drift.models import CKS, VariableCachePerceptron
 from drift.models._linalg.leave_one_out import LeaveOneOutScores
+from tests.models.oracles import naive_kernel
+from tests.models.streams import drifting_stream
 
 value = st.integers(-3, 3) | st.floats(-2, 2)
 row = st.dictionaries(st.sampled_from("abcd"), value, max_size=4)

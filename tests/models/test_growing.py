@@ -9,12 +9,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from cases import CASES as BINARY
-from cases import KERNELS
 from scipy import sparse
-from test_multiclass import CASES as MULTICLASS
 
 from drift.models import Averaged, OneVsRest, compiled
+from tests.models.cases import CASES as BINARY
+from tests.models.cases import KERNELS
+from tests.models.test_multiclass import CASES as MULTICLASS
 
 pytestmark = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 

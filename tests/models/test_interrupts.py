@@ -19,17 +19,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import CASES as BINARY
-from cases import canonical
 from scipy import sparse
-from streams import random_stream
-from test_multiclass import CASES as MULTICLASS
 
 import drift.models
 from drift.errors import FeatureError
 from drift.models import LBP, Averaged, Forgetron, OneVsRest, PassiveAggressive, Tracker
 from drift.models._base.guard import Part
 from drift.models._store import built
+from tests.models.cases import CASES as BINARY
+from tests.models.cases import canonical
+from tests.models.streams import random_stream
+from tests.models.test_multiclass import CASES as MULTICLASS
 
 pytestmark = [
     pytest.mark.usefixtures("tolerance"),

@@ -7,16 +7,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cases import CASES, KERNELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import naive_gram, naive_kernel
 from scipy.stats import chi2
 
 from drift.kernels import Linear
 from drift.models import MODELS, MRBP, RBP, RBSOP, SOP, SPA, KernelClassifier, Perceptron
 from drift.models._linalg.gram import InverseGram
 from drift.models._store.built import Guard
+from tests.models.cases import CASES, KERNELS
+from tests.models.oracles import naive_gram, naive_kernel
 
 #: In thousandths: below 1e-154 values are too small for their squares.
 number = st.integers(-2000, 2000).map(lambda thousandths: thousandths / 1000)

@@ -3,9 +3,9 @@
 import tracemalloc
 
 import pytest
-from streams import random_stream
 
 from drift.models import LBSOP, RBSOP, SOP, compiled
+from tests.models.streams import random_stream
 
 HELD = 300
 ROW = 8 * HELD  # bytes of one row of their matrices, which have as many rows

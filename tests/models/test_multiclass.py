@@ -5,15 +5,15 @@ import random
 from decimal import Decimal
 
 import numpy as np
-import oracles_multiclass as oracles
 import pandas as pd
 import pytest
-from cases import KERNELS, with_gram
-from oracles import near
 
 from drift.errors import LabelError, ParameterError
 from drift.kernels import Linear, Polynomial
 from drift.models import MIRA, MRBP, PassiveAggressive, ProjectronPlusPlus
+from tests.models import oracles_multiclass as oracles
+from tests.models.cases import KERNELS, with_gram
+from tests.models.oracles import near
 
 
 def clusters(labels, n=105, seed=0, *, drift=False):

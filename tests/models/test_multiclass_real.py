@@ -1,10 +1,7 @@
 """The multiclass models against their twins on real stories of five topics."""
 
 import numpy as np
-import oracles_multiclass as oracles
 import pytest
-from oracles import near
-from test_twins import first_rows, matrix_of
 
 from drift.models import (
     MIRA,
@@ -13,6 +10,9 @@ from drift.models import (
     ProjectronPlusPlus,
 )
 from drift.models._store import built, plain
+from tests.models import oracles_multiclass as oracles
+from tests.models.oracles import near
+from tests.models.test_twins import first_rows, matrix_of
 
 #: Stories for each model; the plain store takes a hundred times as long.
 FAST_ROWS, ROWS = 300, 5000

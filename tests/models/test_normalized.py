@@ -4,14 +4,14 @@ import random
 from array import array
 
 import pytest
-from cases import CASES
-from oracles import naive_kernel
 from river import preprocessing
 
 from drift.kernels import DEFAULT_KERNEL, Linear, Polynomial
 from drift.models import LBP, MIRA, MRBP, OneVsRest, Perceptron, column_type
 from drift.models._store.supports import SupportSet
 from drift.streams import newswire
+from tests.models.cases import CASES
+from tests.models.oracles import naive_kernel
 
 ROWS = Polynomial(normalize="rows")
 MODELS = {name: lambda k, case=case: case.model(k, 30) for name, case in CASES.items()} | {

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from cases import CASES
-from streams import drifting_stream, random_stream
-from test_multiclass import CASES as MULTICLASS
-from test_multiclass import STREAMS as CLASSES
 
 from drift.kernels import Linear, Polynomial
 from drift.models import LBP, LBSOP, MRBP, Averaged, OneVsRest, PassiveAggressive, Perceptron
+from tests.models.cases import CASES
+from tests.models.streams import drifting_stream, random_stream
+from tests.models.test_multiclass import CASES as MULTICLASS
+from tests.models.test_multiclass import STREAMS as CLASSES
 
 
 class Twin:

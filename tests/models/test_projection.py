@@ -9,13 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cases import CASES, KERNELS, with_gram
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import naive_gram
 from scipy import linalg
 from scipy.spatial import distance
-from streams import STREAMS, random_stream
 
 from drift.kernels import RBF, Linear
 from drift.models import ALMA2, Perceptron, Projectron, ProjectronPlusPlus
@@ -23,6 +20,9 @@ from drift.models._linalg.gram import GramFactor
 from drift.models._linalg.span import Projector
 from drift.models._store.built import Guard
 from drift.streams import read_libsvm
+from tests.models.cases import CASES, KERNELS, with_gram
+from tests.models.oracles import naive_gram
+from tests.models.streams import STREAMS, random_stream
 
 PROJECTING = [Projectron, ProjectronPlusPlus, ALMA2]
 

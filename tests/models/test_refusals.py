@@ -8,9 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES
 from river.preprocessing import StandardScaler
-from streams import random_stream
 
 from drift.errors import FeatureError, FeatureTypeError, LabelError, ParameterError
 from drift.kernels import RBF, Linear, Polynomial
@@ -32,6 +30,8 @@ from drift.models import (
     ProjectronPlusPlus,
     VariableCachePerceptron,
 )
+from tests.models.cases import CASES
+from tests.models.streams import random_stream
 
 
 @pytest.fixture(params=CASES)

@@ -6,17 +6,17 @@ import pickle
 import random
 
 import numpy as np
-import oracles_margin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import naive_gram, naive_kernel
-from streams import degenerate_stream, random_stream
-from test_cache import separable
-from test_twins import assert_same, steps
 
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import ROMMA
+from tests.models import oracles_margin
+from tests.models.oracles import naive_gram, naive_kernel
+from tests.models.streams import degenerate_stream, random_stream
+from tests.models.test_cache import separable
+from tests.models.test_twins import assert_same, steps
 
 
 def product(f, g, noise=0.0):

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from streams import random_stream
 
 from drift.errors import FeatureError, FeatureTypeError
 from drift.kernels import RBF, Linear, Polynomial
@@ -30,6 +29,7 @@ from drift.models._base.rows import Row, Rows
 from drift.models._store import plain
 from drift.models._store.shared_supports import SharedStore, SharedSupports
 from drift.models._store.supports import SupportSet
+from tests.models.streams import random_stream
 
 if compiled:
     from drift.models._store.columns import ColumnStore, prefix_votes

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import naive_kernel, near
-from oracles_structured import (
+from river import compose
+
+from drift.errors import LabelError, ParameterError
+from drift.models import StructuredProjectron
+from tests.models.oracles import naive_kernel, near
+from tests.models.oracles_structured import (
     LABELS,
     SIZE,
     Multiclass,
@@ -21,10 +25,6 @@ from oracles_structured import (
     tagging_kernel,
     taggings,
 )
-from river import compose
-
-from drift.errors import LabelError, ParameterError
-from drift.models import StructuredProjectron
 
 CLASSES = ["red", "green", ("blue", 1), 7]
 

@@ -8,8 +8,6 @@ import threading
 
 import numpy as np
 import pytest
-from oracles_structured import tagging_argmax, tagging_kernel
-from streams import random_stream
 
 from drift.kernels import Linear, Polynomial
 from drift.models import (
@@ -35,6 +33,8 @@ from drift.models._base.guard import IN_USE
 from drift.models._store import built
 from drift.models._template.binary import KernelClassifier
 from drift.models._template.two_or_more import TwoOrMore
+from tests.models.oracles_structured import tagging_argmax, tagging_kernel
+from tests.models.streams import random_stream
 
 pytestmark = pytest.mark.usefixtures("tolerance")  # on each store
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from river import base, checks, compose, linear_model, multiclass, preprocessing
-from streams import random_stream
 
 from drift._decision import Awaited, Decision
 from drift.errors import ParameterError
 from drift.models import LBP, MIRA, Threshold, Tracker, from_bytes
 from drift.streams import load
+from tests.models.streams import random_stream
 
 
 def made(goal, value, shares, truth):

@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-from cases import CASES
-from test_multiclass import CASES as MULTICLASS
 
 from drift.kernels import RBF, Linear
 from drift.models import PassiveAggressive
+from tests.models.cases import CASES
+from tests.models.test_multiclass import CASES as MULTICLASS
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
-from streams import as_arrays, degenerate_stream, drifting_stream, random_stream
-from test_batches import FORMS, loop
-from test_multiclass import clusters
-from tracker_streams import paired
 
 from drift.models import Tracker, compiled
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import tables
+from tests.models.streams import as_arrays, degenerate_stream, drifting_stream, random_stream
+from tests.models.test_batches import FORMS, loop
+from tests.models.test_multiclass import clusters
+from tests.models.tracker_streams import paired
 
 # --- no look-ahead ------------------------------------------------------------------------------
 

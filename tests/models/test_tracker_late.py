@@ -11,12 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import near
 from river import evaluate, metrics
 from river.preprocessing import StandardScaler
-from streams import random_stream
-from test_tracker_twin import outputs, same_slots, same_state
-from tracker_streams import ALL
 
 from drift.models import Threshold, Tracker, compiled, tracker
 from drift.models._state.codec import decode, encode
@@ -25,6 +21,10 @@ from drift.models._tracker import tickets as ticket_module
 from drift.models._tracker.names import hash_of
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tickets import Tickets
+from tests.models.oracles import near
+from tests.models.streams import random_stream
+from tests.models.test_tracker_twin import outputs, same_slots, same_state
+from tests.models.tracker_streams import ALL
 
 
 def events(stream, delay, seed=None):

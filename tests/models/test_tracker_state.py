@@ -7,12 +7,12 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
-from tracker_streams import ALL, FEW, wide_table
 
 from drift.models import Tracker, compiled
 from drift.models._tracker.layout import Shape, arrays_of, layout_of
 from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tables import FEATURE, GROUPS, SUMS, n_knots
+from tests.models.tracker_streams import ALL, FEW, wide_table
 
 STREAMS = {name: ALL[name] for name in ("text", "wide table", "late classes", "growing", "tiny")}
 

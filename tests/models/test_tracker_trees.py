@@ -9,14 +9,14 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from test_tracker_parts import NOTHING, arrays, changed
-from test_tracker_twin import both, compare
 
 from drift.models import Tracker, compiled
 from drift.models import tracker as module
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import room
 from drift.models._tracker import tables as c
+from tests.models.test_tracker_parts import NOTHING, arrays, changed
+from tests.models.test_tracker_twin import both, compare
 
 CORES = pytest.mark.usefixtures("core")
 
@@ -466,9 +466,9 @@ def rules(n, classes=2, columns=3, seed=5):
 def test_the_cores_agree_when_windows_are_full(budget, classes, columns):
     """With more columns than a tree chooses from, and than are renewed at one example."""
     cores = both(budget, trees=True)
-    n = compare(cores, rules(200, classes, columns), most=1e-5)
+    n = compare(cores, rules(150, classes, columns), most=1e-5)
     found, expected = (core.arrays() for core in cores)
-    for name in expected if n == 200 else ():
+    for name in expected if n == 150 else ():
         if "tree" in name:
             assert found[name] == pytest.approx(expected[name], rel=1e-5, abs=1e-5), name
 

@@ -9,16 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import CASES, KERNELS, with_gram
-from oracles import near
-from oracles_structured import Tagger, tagging_argmax, tagging_kernel
 from river import evaluate, metrics
 from scipy import sparse
-from streams import STREAMS, as_arrays, drifting_stream, random_stream
-from test_multiclass import CASES as MULTICLASS
-from test_multiclass import STREAMS as CLASSES
-from test_structured import check, tagged, taggings
-from test_twins import assert_same, steps
 
 from drift.errors import ParameterError
 from drift.kernels import Linear
@@ -35,6 +27,14 @@ from drift.models import (
     StructuredProjectron,
     from_bytes,
 )
+from tests.models.cases import CASES, KERNELS, with_gram
+from tests.models.oracles import near
+from tests.models.oracles_structured import Tagger, tagging_argmax, tagging_kernel
+from tests.models.streams import STREAMS, as_arrays, drifting_stream, random_stream
+from tests.models.test_multiclass import CASES as MULTICLASS
+from tests.models.test_multiclass import STREAMS as CLASSES
+from tests.models.test_structured import check, tagged, taggings
+from tests.models.test_twins import assert_same, steps
 
 
 def drawn(n, seed=7):
@@ -148,7 +148,7 @@ MAKE["OneVsRest(Averaged)"] = lambda k, B: OneVsRest(Averaged(LBP(B, kernel=k)))
 
 def examples_of(name):
     several = "classes" in name or "OneVsRest" in name
-    return list(islice(CLASSES["words"]() if several else drifting_stream(), 60))
+    return list(islice(CLASSES["words"]() if several else drifting_stream(), 40))
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -277,11 +277,11 @@ def test_a_failed_example_leaves_no_weight(name):
     Failing.left = 0
     model = MAKE[name](Failing(), 3)
     examples = examples_of(name)
-    for x, y in examples[:40]:
+    for x, y in examples[:25]:
         model.learn_one(x, y, 2.0)
     failed = 0
     for calls in range(1, 5):
-        for x, y in examples[40:60]:
+        for x, y in examples[25:]:
             before = pickle.dumps(model)
             Failing.left = calls
             try:

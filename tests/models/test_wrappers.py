@@ -7,14 +7,8 @@ import random
 from collections import Counter, defaultdict
 
 import numpy as np
-import oracles_multiclass
 import pytest
-from cases import CASES, KERNELS, with_gram
-from oracles import near
 from river import checks
-from streams import drifting_stream, random_stream
-from test_multiclass import CASES as MULTICLASS
-from test_multiclass import STREAMS as CLASSES
 
 from drift.errors import FeatureError, LabelError, ParameterError
 from drift.kernels import Linear, Polynomial
@@ -30,6 +24,12 @@ from drift.models import (
     Perceptron,
     VotedPerceptron,
 )
+from tests.models import oracles_multiclass
+from tests.models.cases import CASES, KERNELS, with_gram
+from tests.models.oracles import near
+from tests.models.streams import drifting_stream, random_stream
+from tests.models.test_multiclass import CASES as MULTICLASS
+from tests.models.test_multiclass import STREAMS as CLASSES
 
 BINARY = ["Perceptron", "SPA", "RBP", "LBP", "Forgetron", "PassiveAggressive", "SOP", "LBSOP"]
 

@@ -4,8 +4,8 @@ import random
 from functools import partial
 from itertools import islice
 
-from streams import STREAMS
-from test_multiclass import clusters
+from tests.models.streams import STREAMS
+from tests.models.test_multiclass import clusters
 
 
 def checkerboard(n=160, seed=5):
@@ -89,7 +89,7 @@ def paired(first, most, third=None, *, n=120, share=0.9):
     """
     rng = random.Random(10)
     for t in range(n):
-        names = range(min(first + t // 5, most))
+        names = range(min(first + t // 4, most))
         x = {f"f{j}": rng.gauss(0.0, 1.0) for j in names if rng.random() < share}
         late = third is not None and t >= third and rng.random() < 0.3
         yield x, 2 if late else int(x.get("f0", 0.5) * x.get("f1", 1.0) > 0.0)
@@ -149,8 +149,8 @@ FEW = {
     "16 names, late class": partial(paired, 16, 16, 40),
     "growing": partial(paired, 1, 18, share=1.0),
     "growing, classes": partial(paired, 1, 18, 0, share=1.0),
-    "growing, late class": partial(paired, 1, 18, 95, share=1.0),
+    "growing, late class": partial(paired, 1, 18, 70, share=1.0),
     "growing, halves, classes": partial(paired, 4, 27, 0, share=0.5),
-    "growing, halves, late class": partial(paired, 4, 27, 95, share=0.5),
+    "growing, halves, late class": partial(paired, 4, 27, 70, share=0.5),
 }
 ALL = STREAMS | LATE | OWN
