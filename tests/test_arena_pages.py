@@ -33,6 +33,13 @@ def test_the_pages_are_what_their_program_writes():
     assert make.in_readme(readme, standings) == readme
 
 
+def test_rows_that_count_with_late_labels_by_hand():
+    assert make.rows_after_delay(20_000) == 18_800  # the third window of 400 ends at row 1,200
+    assert make.rows_after_delay(1_250) == 250
+    assert make.rows_after_delay(1_066) == 64  # 47 of 50 windows of 21.32 rows end at row 1,002
+    assert make.rows_after_delay(900) == 0
+
+
 def test_losses_on_held_out_streams_come_first():
     errors = {"Tracker": {"steel": 0.2, "a9a": 0.3}, "PA": {"steel": 0.19, "a9a": 0.1}}
     late = rows({"Tracker": {"steel": 0.2}, "PA": {"steel": 0.1}}, "100")

@@ -5,7 +5,8 @@ Into the version's folder this writes what it lacks, and never overwrites::
     python -c "from tools.golden import write; write()"
 
 That is a checkpoint of each model, small and full, a pickle of each class, and what becomes of the
-model, as JSON. The test is tests/consumers/test_golden.py.
+model, as JSON. The test is tests/consumers/test_golden.py. As a program, `python tools/golden.py`,
+it would pickle what is defined here as parts of `__main__`, where no later version finds them.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from drift.consumers.codec import JsonCodec
 from drift.consumers.exporter import Exporter
 from drift.consumers.metrics import WorkerMetrics
@@ -69,31 +71,27 @@ GROUPS = {
 COLUMNS = "| metric | type | more labels | meaning |\n|---|---|---|---|"
 #: Labels that the page names above its tables.
 COMMON = {"group", "topic", "model"}
-#: Of an alert, on its line or folded below.
-EXPRESSION = r"(?s)expr: (?:>-)?(.*?)\n +(?:for|labels):"
 
 
 def page() -> str:
     """Return the page."""
-    rules = (ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8")
-    rules = re.sub(r"{{ \$labels\.(\w+) }}", r"`<\1>`", rules).replace("`:`", ":")
-    rules = re.sub(r'summary: "(.*)"', r"summary: \1", rules)
-    alerts = [
-        f"| [`{name}`]({book}.md{anchor}) | {what} | {more} "
-        f"| {_found('severity: (.*)}', rule)} | {_found('for: (.*)', rule)} "
-        f"| `{' '.join(_found(EXPRESSION, rule).split())}` |"
-        for name, rule, what, more, book, anchor in re.findall(
-            r"alert: (\w+)(.*?)summary: (.*?)\n *description: (.*?)\n"
-            r" *runbook_url: \S*/docs/(\w+)/(#\S+)\n",
-            rules,
-            re.DOTALL,
-        )
-    ]
+    [group] = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text("utf-8"))["groups"]
     return HEAD.format(
         worker="\n\n".join(_groups(_rows(Exporter(WorkerMetrics()).collect(), with_labels=True))),
         serve="\n".join(_rows(_service().registry.collect())),
-        alerts="\n".join(alerts),
+        alerts="\n".join(map(_alert, group["rules"])),
     )
+
+
+def _alert(rule: dict[str, Any]) -> str:
+    notes = rule["annotations"]
+    what = re.sub(r"{{ \$labels\.(\w+) }}", r"`<\1>`", notes["summary"]).replace("`:`", ":")
+    book = notes["runbook_url"].partition("/docs/")[2].replace("/#", ".md#")
+    cells = (
+        *(f"[`{rule['alert']}`]({book})", what, notes["description"], rule["labels"]["severity"]),
+        *(rule.get("for", ""), f"`{' '.join(rule['expr'].split())}`"),
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def _groups(rows: Iterable[str]) -> Iterator[str]:
@@ -128,10 +126,6 @@ def _service() -> Service:
         waits=None,
     )
     return Service(replica, ServiceOptions())
-
-
-def _found(pattern: str, rule: str) -> str:
-    return str((re.findall(pattern, rule) or [""])[0])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ from drift.experiments.arena.standings import (
     Standings,
     error_after_delay,
     error_of_all,
-    rows_after_delay,
     select,
 )
 from drift.experiments.arena.streams import ROWS, STREAMS
@@ -322,13 +321,6 @@ def test_where_the_tracker_stands_by_hand():
     assert [real[name] for name in names] == ["real", None, 3, 2, 2, 0, 0, 1, 2]
     assert real["lead"] == pytest.approx(-0.05)
     assert Standings([]).tallies() == []
-
-
-def test_rows_that_count_with_late_labels_by_hand():
-    assert rows_after_delay(20_000) == 18_800  # the third window of 400 ends at row 1,200
-    assert rows_after_delay(1_250) == 250
-    assert rows_after_delay(1_066) == 64  # 47 of 50 windows of 21.32 rows end at row 1,002
-    assert rows_after_delay(900) == 0
 
 
 def test_a_rival_that_ended_on_one_copy_is_compared_on_that_alone():

@@ -1,7 +1,4 @@
-"""One fault test from its start to its report.
-
-More than 300 lines, as half are what a run is made of and half what it must show.
-"""
+"""One fault test from its start to its report."""
 
 from __future__ import annotations
 

@@ -24,15 +24,25 @@ from pyarrow import parquet
 
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.models import MODELS
-from drift.experiments.arena.standings import HALF, OWN, POINT, Standings, gap_of, select
+from drift.experiments.arena.standings import (
+    FIRST,
+    HALF,
+    OWN,
+    POINT,
+    Standings,
+    gap_of,
+    select,
+)
 from drift.experiments.arena.streams import KINDS, STREAMS
+from drift.experiments.comparison.evaluation import N_WINDOWS
 from drift.experiments.comparison.tables import BASELINES
 from drift.experiments.folder import RunFolder
+from drift.experiments.jobs import edges_of
 from drift.experiments.plots import save
 from drift.experiments.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from drift.experiments.jobs import Record
 
@@ -169,6 +179,12 @@ def verdict(pairs: Sequence[Record]) -> str:
 # --- what the templates are told ------------------------------------------------------------------
 
 
+def rows_after_delay(length: int) -> int:
+    """Count the rows of a stream, of so many, that `error_after_delay` is of: whole windows."""
+    edges = edges_of(length, N_WINDOWS)
+    return length - next((edge for edge in edges if edge >= FIRST), length)
+
+
 class Arena(Standings):
     """The standings, as the pages show them."""
 
@@ -176,6 +192,31 @@ class Arena(Standings):
     def held_out(self) -> list[str]:
         """Names of the held-out streams."""
         return self.of_kind(HELD_OUT)
+
+    def status(self, stream: str, model: str, delay: str | None = None) -> str:
+        """What became of a model on a stream; empty where it has not run."""
+        row = self.asked.get((stream, model, delay))
+        return "" if row is None else row["status"]
+
+    def length(self, stream: str) -> int:
+        """Rows of a stream, with the first, which does not count."""
+        rows: int = max(row["rows"] for row in self.rows if row["stream"] == stream)
+        return rows + 1
+
+    def counted(self, stream: str, delay: str | None = None) -> int:
+        """Rows of a stream that errors with this delay are of."""
+        length = self.length(stream)
+        return length - 1 if delay is None else rows_after_delay(length)
+
+    def ended(
+        self, streams: Iterable[str], models: Collection[str], delay: str | None = None
+    ) -> list[str]:
+        """Those of some streams on which one or more of some models have ended well."""
+        return [
+            stream
+            for stream in streams
+            if any(self.error(stream, model, delay) is not None for model in models)
+        ]
 
     @property
     def standing(self) -> dict[str, Record | None]:
@@ -265,10 +306,10 @@ class Arena(Standings):
 
     def times(self, other: str) -> str:
         """Return by how many an example takes longer than with `OWN`, on held-out streams."""
-        both = ([self.asked.get((s, m, None)) for m in (OWN, other)] for s in self.held_out)
+        timed = ([self.asked.get((s, m, None)) for m in (OWN, other)] for s in self.held_out)
         ratios = [
             theirs["microseconds"] / ours["microseconds"]
-            for ours, theirs in both
+            for ours, theirs in timed
             if ours and theirs and ours["status"] == theirs["status"] == "ok"
             if ours["microseconds"] and theirs["microseconds"]
         ]

@@ -8,8 +8,8 @@
     python tools/kafka/broker.py stop      # and deletes its data; --keep leaves them to a start
 
 It needs Java 17 and, to fetch, Maven (Debian: ``apt-get install -y --no-install-recommends
-openjdk-17-jre-headless maven``), and listens on 127.0.0.1 only. More than 300 lines, as it is one
-script, which runs before anything is installed.
+openjdk-17-jre-headless maven``), and listens on 127.0.0.1 only. It runs before anything is
+installed.
 """
 
 from __future__ import annotations

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
-from drift.experiments.comparison.evaluation import N_WINDOWS
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
 from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
-from drift.experiments.jobs import edges_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from drift.experiments.jobs import Record
     from drift.experiments.results import Results
@@ -35,7 +33,6 @@ __all__ = [
     "error_after_delay",
     "error_of_all",
     "gap_of",
-    "rows_after_delay",
     "select",
 ]
 
@@ -109,21 +106,6 @@ class Standings:
             return None
         error: float | None = row["error" if delay is None else "error_after_delay"]
         return error
-
-    def status(self, stream: str, model: str, delay: str | None = None) -> str:
-        """What became of a model on a stream; empty where it has not run."""
-        row = self.asked.get((stream, model, delay))
-        return "" if row is None else row["status"]
-
-    def length(self, stream: str) -> int:
-        """Rows of a stream, with the first, which does not count."""
-        rows: int = max(row["rows"] for row in self.rows if row["stream"] == stream)
-        return rows + 1
-
-    def counted(self, stream: str, delay: str | None = None) -> int:
-        """Rows of a stream that errors with this delay are of."""
-        length = self.length(stream)
-        return length - 1 if delay is None else rows_after_delay(length)
 
     @cached_property
     def asked(self) -> dict[tuple[str, str, str | None], Record]:
@@ -211,16 +193,6 @@ class Standings:
             if not always or all(self.error(stream, model, d) is not None for d in self.delays)
         }
         return dict(sorted(errors.items(), key=lambda item: (item[1], item[0] not in BASELINES)))
-
-    def ended(
-        self, streams: Iterable[str], models: Collection[str], delay: str | None = None
-    ) -> list[str]:
-        """Those of some streams on which one or more of some models have ended well."""
-        return [
-            stream
-            for stream in streams
-            if any(self.error(stream, model, delay) is not None for model in models)
-        ]
 
     def tally(
         self, streams: Iterable[str], delay: str | None = None, *, always: bool = False
@@ -401,12 +373,6 @@ def error_after_delay(record: Record, rows: int = FIRST) -> float | None:
         for part in known
     )
     return float(wrong / sum(part["rows"] for part in known))
-
-
-def rows_after_delay(length: int) -> int:
-    """Count the rows of a stream, of so many, that `error_after_delay` is of: whole windows."""
-    edges = edges_of(length, N_WINDOWS)
-    return length - next((edge for edge in edges if edge >= FIRST), length)
 
 
 def select(
