@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from drift.experiments.comparison.measures import Measure
-    from drift.experiments.reproduction.setting import Reproduction
+    from drift.experiments.reproduction.spec import Reproduction
     from drift.experiments.results import Results
 
     _Row = Mapping[str, Any]
