@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from drift.experiments.folder import RunFolder
     from drift.experiments.jobs import Record, Run
-    from drift.experiments.results import Kind
+    from drift.experiments.results import ExperimentKind
 
 __all__ = ["WINDOWS", "How", "learn", "run_all", "run_experiment", "updates"]
 
@@ -195,7 +195,7 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
 
 
 def run_experiment(
-    kind: Kind,
+    kind: ExperimentKind,
     stages: Callable[[list[Record]], Iterable[Iterable[tuple[str, Run]]]],
     streams: Mapping[str, Record],
     settings: Mapping[str, Any],
