@@ -32,8 +32,6 @@ from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.rivals import Retrained
-from drift.features import RecentDeviation
 from drift.kernels import Linear
 from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
 from drift.streams import Stream
@@ -323,7 +321,7 @@ class Mine(dummy.NoChangeClassifier):
 """
 
 
-@pytest.mark.parametrize("module", ["notebook", "drift.experiments.rivals.mine"])
+@pytest.mark.parametrize("module", ["notebook", "drift.experiments.rivals.mine", "drift.features"])
 def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
     def identity(rate, times):
         cell = {"dummy": dummy, "__name__": module}
@@ -332,17 +330,6 @@ def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
 
     assert identity("0.5", "1") == identity("0.5", "1")
     assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
-
-
-def test_whose_key_has_drifts_code():
-    bayes = naive_bayes.GaussianNB()
-    models = [
-        LBP(5),
-        RecentDeviation() | bayes,
-        preprocessing.StandardScaler() | bayes,
-        Retrained(),
-    ]
-    assert [Contender(model).is_of_drift for model in models] == [True, True, False, False]
 
 
 def test_more_seeds_run_only_what_is_new(tmp_path):
