@@ -186,9 +186,10 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
             path = counters if backend == "loky" else None
             with closing(_results(queue, jobs, backend, address, path)) as arriving:
                 for key, result in arriving:
+                    predictions = result.pop("predictions_made", None)
                     record = {**missing[key].identity, "key": key, **result}
                     if folder is not None:
-                        folder.append(record)
+                        folder.append(record, predictions)
                     done[key] = record
                     ended(key)
     return [done[run.key] for run in runs]

@@ -410,6 +410,7 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"delay": stats.norm()}, "delay must be at least 0 and finite"),
         (LBP(), {"delay": lambda x, y: -1}, "delay of example 0 must be 0 or more"),
         (LBP(), {"delay": lambda x, y: "soon"}, "the delay of example 0 is 'soon'"),
+        (LBP(), {"delay": lambda x, y: 10**400}, "the delay of example 0 is 1000"),
         (LBP(), {"moment": "when"}, "without 'when': give a moment that every example has"),
         (LBP(), {"moment": lambda x: math.nan}, "moment of example 0 must be a finite number"),
         (LBP(), {"target": "y", "drop": ["zz"]}, "stream has no columns.*cannot use target, drop"),

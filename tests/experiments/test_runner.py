@@ -142,8 +142,8 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
     folder = RunFolder(tmp_path)
     append = folder.append
 
-    def interrupted(record):
-        append(record)
+    def interrupted(*given):
+        append(*given)
         if len(learnt) == 3:
             raise KeyboardInterrupt
 
