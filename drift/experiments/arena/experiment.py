@@ -24,6 +24,7 @@ from drift.experiments.arena.standings import (
     select,
 )
 from drift.experiments.arena.streams import GROUPS, KINDS, STREAMS
+from drift.experiments.arena.terminal import contested
 from drift.experiments.comparison.evaluation import Settings
 from drift.experiments.comparison.experiment import baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
@@ -32,7 +33,6 @@ from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
 from drift.experiments.folder import locked_folder
 from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
-from drift.experiments.terminal import contested
 from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ ARENA = ExperimentKind(
         "runs": TableSpec(_all_runs, _RUN_COLUMNS),
     },
     figures=lambda results: (
-        {"arena-cost": "drift.experiments.figures:arena_cost"}
+        {"arena-cost": "drift.experiments.arena.figures:arena_cost"}
         if results.cached(Standings.of).has_costs
         else {}
     ),

@@ -34,10 +34,10 @@ from drift.experiments.comparison.tables import (
     summary,
     window_rows,
 )
+from drift.experiments.comparison.terminal import compared
 from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
 from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
-from drift.experiments.terminal import compared
 from drift.models._template.probabilities import check_probabilities
 from drift.streams.tables import has_columns, read_stream
 

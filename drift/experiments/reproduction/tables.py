@@ -16,8 +16,8 @@ from drift.experiments.reproduction.curves import (
     percent,
     records_of,
 )
+from drift.experiments.reproduction.terminal import reproduced, tracked
 from drift.experiments.results import ExperimentKind, TableSpec
-from drift.experiments.terminal import reproduced, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
