@@ -217,8 +217,8 @@ def test_the_seed_draws_stories_and_targets(drift, tmp_path):
 def test_ctrl_c_keeps_the_runs_that_ended_and_says_how_to_continue(drift, tmp_path, monkeypatch):
     append = RunFolder.append
 
-    def interrupted(self, record):
-        append(self, record)
+    def interrupted(self, *given):
+        append(self, *given)
         if len(self.read()) == 3:
             raise KeyboardInterrupt
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from drift.experiments.arena.models import MODELS as MODELS
     from drift.experiments.comparison.clock import column_of as column_of
     from drift.experiments.comparison.focus import focus_of as focus_of
-    from drift.experiments.terminal import reproductions as reproductions
+    from drift.experiments.reproduction.terminal import reproductions as reproductions
     from drift.models._state.codec import decode as decode, encode as encode, to_bytes as to_bytes
     from rich.console import Console as Console
     from river.multiclass import OneVsRestClassifier as OneVsRestClassifier
@@ -78,7 +78,7 @@ _NAMES = {
     "drift.experiments.arena.models": ("MODELS",),
     "drift.experiments.comparison.clock": ("column_of",),
     "drift.experiments.comparison.focus": ("focus_of",),
-    "drift.experiments.terminal": ("reproductions",),
+    "drift.experiments.reproduction.terminal": ("reproductions",),
     "drift.models._state.codec": ("decode", "encode", "to_bytes"),
     "rich.console": ("Console",),
     "river.multiclass": ("OneVsRestClassifier",),

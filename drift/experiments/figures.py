@@ -1,4 +1,4 @@
-"""Figures of errors: over time, against cost, and mean ranks."""
+"""Figures of comparisons: errors over time and against cost, importances, mean ranks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift.experiments.arena.models import MODELS
-from drift.experiments.arena.standings import Standings
-from drift.experiments.arena.streams import KINDS
 from drift.experiments.comparison.importances import curves
 from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.statistics import ranks_of
@@ -39,11 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Panel",
-    "arena_cost",
     "cost",
     "error_against_cost",
     "features_over_time",
     "importances",
+    "panel_of",
     "ranks",
     "windows",
 ]
@@ -72,7 +69,7 @@ class Panel(NamedTuple):
     title: str = ""
 
 
-def _panel_of(rows: Iterable[Record], cost: str, ours: Collection[str], title: str = "") -> Panel:
+def panel_of(rows: Iterable[Record], cost: str, ours: Collection[str], title: str = "") -> Panel:
     """Return a panel with a point for each of the rows of `costs`; `ours` are drift's models."""
     spots = [
         {"name": row["model"], "curve": row["model"], "drift": row["model"] in ours}
@@ -286,7 +283,7 @@ def cost(results: Results) -> Figure:
     # take one of drift's in their place.
     ours = {record["model"] for record in results.records if record.get("code")}
     ours -= {record["model"] for record in results.records if not record.get("code")}
-    panels = [_panel_of(spots, cost, ours) for cost in COSTS]
+    panels = [panel_of(spots, cost, ours) for cost in COSTS]
     name = streams[0] if len(streams) == 1 else "mean"
     return error_against_cost(f"{name}: error against cost{_after(rows)}", panels, every=True)
 
@@ -322,20 +319,3 @@ def ranks(results: Results) -> Figure:
     panel.set_xlabel("mean rank of the error")
     title = f"Mean ranks; bars join what differs by less than {critical:.2f}"
     return finish(figure, title, [panel])
-
-
-def arena_cost(results: Results) -> Figure:
-    """Error against time, of each kind of streams.
-
-    Parameters
-    ----------
-    results
-        Of the arena.
-    """
-    standings, panels = results.cached(Standings.of), []
-    ours = [name for name, family in MODELS.items() if family.ours]
-    for kind in KINDS:
-        streams, rows = standings.costs(kind)
-        title = f"mean of {len(streams)} {kind} streams"
-        panels += [_panel_of(rows, "microseconds", ours, title)] if rows else []
-    return error_against_cost("Error against time", panels, every=True, narrow=True)

@@ -155,32 +155,30 @@ class RunFolder:
         problem = f"{what}: delete the line, and its run is computed again"
         return DataError(self.runs, number, problem)
 
-    def append(self, record: Record) -> None:
+    def append(
+        self, record: Record, predictions: Mapping[str, Sequence[Any]] | None = None
+    ) -> None:
         """Add a run; it is with the operating system when this returns.
 
         Parameters
         ----------
         record
             The run, with its `key`; what JSON can hold.
+        predictions
+            Columns of a table of the run's predictions, for the folder ``predictions``; None: none.
 
         Raises
         ------
         ParameterError
             Another call is writing to the folder, or this one cannot: the disk is full, say.
         """
-        columns = record.pop("predictions_made", None)
-        if columns is not None:
+        if predictions is not None:
             (self.path / "predictions").mkdir(exist_ok=True)
-            rows = (
-                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-            )
-            self.write_table(f"predictions/{record['key']}", rows, list(columns))
+            cells = zip(*predictions.values(), strict=True)
+            rows = (dict(zip(predictions, row, strict=True)) for row in cells)
+            self.write_table(f"predictions/{record['key']}", rows, list(predictions))
         line = json.dumps({**record, "check": fingerprint(record)}) + "\n"
-        with (
-            self.alone(),
-            _saying_why(self.runs),
-            self.runs.open("a", encoding="utf-8") as file,
-        ):
+        with self.alone(), _saying_why(self.runs), self.runs.open("a", encoding="utf-8") as file:
             file.write(line)
 
     def append_missing(self, records: Iterable[Record]) -> None:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from drift.experiments.jobs import Record
 
-__all__ = ["Kind", "Results", "Table"]
+__all__ = ["ExperimentKind", "Results", "TableSpec"]
 
 _T = TypeVar("_T")
 #: Columns of integers with missing values.
 _INTEGERS = ("seed", "fold", "unrecovered")
 
 
-class Table(NamedTuple):
+class TableSpec(NamedTuple):
     """How a table is made of results, and its columns.
 
     Without columns they are those of its first row, and there is no file where it has no rows.
@@ -43,11 +43,11 @@ class Table(NamedTuple):
     columns: Sequence[str] = ()
 
 
-class Kind(NamedTuple):
+class ExperimentKind(NamedTuple):
     """What is shown of the results of an experiment."""
 
     #: By name, which is that of the file.
-    tables: Mapping[str, Table]
+    tables: Mapping[str, TableSpec]
     #: Those that the results are enough for, by the name of the file: ``module:function`` that
     #: draws one, imported when it is requested, as matplotlib is optional.
     figures: Callable[[Results], Mapping[str, str]]
@@ -89,7 +89,7 @@ class Results(JupyterMixin):
     [5.6, 4.6]
     """
 
-    kind: Kind
+    kind: ExperimentKind
     records: list[Record]
     streams: Mapping[str, Record]
     settings: Mapping[str, Any]
@@ -206,7 +206,7 @@ class Results(JupyterMixin):
                     folder.write_text(name, text(self))
 
     @classmethod
-    def read(cls, path: str | PathLike[str], kind: Kind) -> Results:
+    def read(cls, path: str | PathLike[str], kind: ExperimentKind) -> Results:
         """Read what `save` has written.
 
         Parameters

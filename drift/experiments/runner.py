@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from drift.experiments.folder import RunFolder
     from drift.experiments.jobs import Record, Run
-    from drift.experiments.results import Kind
+    from drift.experiments.results import ExperimentKind
 
 __all__ = ["WINDOWS", "How", "learn", "run_all", "run_experiment", "updates"]
 
@@ -186,16 +186,17 @@ def run_all(  # noqa: PLR0913 - what to run, and how, by keyword
             path = counters if backend == "loky" else None
             with closing(_results(queue, jobs, backend, address, path)) as arriving:
                 for key, result in arriving:
+                    predictions = result.pop("predictions_made", None)
                     record = {**missing[key].identity, "key": key, **result}
                     if folder is not None:
-                        folder.append(record)
+                        folder.append(record, predictions)
                     done[key] = record
                     ended(key)
     return [done[run.key] for run in runs]
 
 
 def run_experiment(
-    kind: Kind,
+    kind: ExperimentKind,
     stages: Callable[[list[Record]], Iterable[Iterable[tuple[str, Run]]]],
     streams: Mapping[str, Record],
     settings: Mapping[str, Any],

@@ -29,7 +29,7 @@ from drift.experiments.arena.standings import (
     select,
 )
 from drift.experiments.arena.streams import ROWS, STREAMS
-from drift.experiments.results import Table
+from drift.experiments.results import TableSpec
 from drift.experiments.rivals import Retrained
 from drift.streams import Documents, Stream
 from tests.experiments.arena_rows import rows
@@ -383,7 +383,7 @@ def test_runs_whose_time_was_taken_elsewhere_have_no_cost():
     for record in records:
         record["microseconds"] = None
     assert Standings(records).costs("real") == ([], [])
-    own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
+    own = KIND._replace(tables={"runs": TableSpec(lambda results: results.records)})
     assert not Results(own, records, {}, {}, 1.0).figures
 
 
@@ -410,7 +410,7 @@ def test_costs_are_of_three_streams_and_more_that_all_have_ended_on():
     assert standings.costs("generated") == ([], [])  # of two streams
     two = Standings([row for row in records if row["model"] in {"Tracker", "LBP"}])
     assert two.costs("real") == ([], [])  # with one other model alone
-    own = KIND._replace(tables={"runs": Table(lambda results: results.records)})
+    own = KIND._replace(tables={"runs": TableSpec(lambda results: results.records)})
     figure = Results(own, records, {}, {}, 1.0).plot("arena-cost")
     (panel,) = figure.axes
     assert {text.get_text() for text in panel.texts} == {"Tracker", "LBP", "PA", "ARF"}

@@ -15,7 +15,7 @@ from drift._durations import seconds_of
 from drift.errors import ParameterError
 from drift.experiments import compare
 from drift.experiments.comparison.clock import timed
-from drift.experiments.comparison.protocol import counted_of, order_of
+from drift.experiments.comparison.protocol import counted_rows, order_of
 from drift.experiments.comparison.tables import remarks
 from drift.models import LBP
 from drift.streams import Stream
@@ -134,7 +134,7 @@ def test_rows_that_count_are_the_same_for_every_delay(delay):
     assert run["mistakes"] >= blind
     assert run["error"] == pytest.approx(run["mistakes"] / 19)
     stream = Stream(examples)
-    assert counted_of(order_of(stream, delay), None) == (1, 1 + blind)
+    assert counted_rows(order_of(stream, delay), None) == (1, 1 + blind)
 
 
 def test_moments_and_delays_go_with_their_examples():

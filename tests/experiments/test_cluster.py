@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Problem, RunFolder, run_all, track
-from drift.experiments.reproduction import Setting, run_of
+from drift.experiments.reproduction import ModelSpec, run_of
 
 #: Nothing listens at the discard port.
 NOBODY = "127.0.0.1:9"
@@ -21,7 +21,9 @@ NOBODY = "127.0.0.1:9"
 def trials(documents):
     problem = Problem(documents, "a", documents.head(60))
     return [
-        run_of(Setting("RBP", {"budget": b}), problem, i, seed=i) for b in (5, 20) for i in range(3)
+        run_of(ModelSpec("RBP", {"budget": b}), problem, i, seed=i)
+        for b in (5, 20)
+        for i in range(3)
     ]
 
 

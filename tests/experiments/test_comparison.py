@@ -32,8 +32,6 @@ from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.rivals import Retrained
-from drift.features import RecentDeviation
 from drift.kernels import Linear
 from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
 from drift.streams import Stream
@@ -324,7 +322,7 @@ class Mine(dummy.NoChangeClassifier):
 """
 
 
-@pytest.mark.parametrize("module", ["notebook", "drift.experiments.rivals.mine"])
+@pytest.mark.parametrize("module", ["notebook", "drift.experiments.rivals.mine", "drift.features"])
 def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
     def identity(rate, times):
         cell = {"dummy": dummy, "__name__": module}
@@ -333,17 +331,6 @@ def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
 
     assert identity("0.5", "1") == identity("0.5", "1")
     assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
-
-
-def test_whose_key_has_drifts_code():
-    bayes = naive_bayes.GaussianNB()
-    models = [
-        LBP(5),
-        RecentDeviation() | bayes,
-        preprocessing.StandardScaler() | bayes,
-        Retrained(),
-    ]
-    assert [Contender(model).is_of_drift for model in models] == [True, True, False, False]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -425,6 +412,7 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"delay": stats.norm()}, "delay must be at least 0 and finite"),
         (LBP(), {"delay": lambda x, y: -1}, "delay of example 0 must be 0 or more"),
         (LBP(), {"delay": lambda x, y: "soon"}, "the delay of example 0 is 'soon'"),
+        (LBP(), {"delay": lambda x, y: 10**400}, "the delay of example 0 is 1000"),
         (LBP(), {"moment": "when"}, "without 'when': give a moment that every example has"),
         (LBP(), {"moment": lambda x: math.nan}, "moment of example 0 must be a finite number"),
         (LBP(), {"target": "y", "drop": ["zz"]}, "stream has no columns.*cannot use target, drop"),

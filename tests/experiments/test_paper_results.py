@@ -8,15 +8,15 @@ from rich.console import Console
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Results
-from drift.experiments.reproduction import Setting, permuted
+from drift.experiments.reproduction import ModelSpec, permuted
 from drift.experiments.reproduction.curves import records_of
-from drift.experiments.reproduction.setting import sweep
+from drift.experiments.reproduction.spec import sweep
 from drift.kernels import Linear
 
 CONTENDERS = {
-    "free": Setting("MRBP", {"budget": 200}),
+    "free": ModelSpec("MRBP", {"budget": 200}),
     **sweep("fixed", "MRBP", "budget", [20, 5]),
-    "SVM": Setting("SVM", {"C": 1.0}, kernel=Linear()),
+    "SVM": ModelSpec("SVM", {"C": 1.0}, kernel=Linear()),
 }
 
 
@@ -33,8 +33,8 @@ def swept(documents, test_part):
 @pytest.fixture(scope="module")
 def trained(documents, test_part):
     contenders = {
-        "Perceptron": Setting("Perceptron", {"bias": True}, one_vs_rest=True),
-        "halved": Setting("Perceptron", one_vs_rest=True, factor=0.5, kernel=Linear()),
+        "Perceptron": ModelSpec("Perceptron", {"bias": True}, one_vs_rest=True),
+        "halved": ModelSpec("Perceptron", one_vs_rest=True, factor=0.5, kernel=Linear()),
     }
     printed = {"Perceptron": {"test_error": (9.0, 8.0), "mistakes": (90, 100)}}
     return permuted(
@@ -63,7 +63,7 @@ def test_a_table_has_the_rate_of_all_runs(swept):
 def test_a_run_shorter_than_a_tick_of_the_clock_has_no_rate(documents, tmp_path, monkeypatch):
     monkeypatch.setattr("time.process_time", lambda: 1.0)
     results = permuted(
-        documents, "a", {"it": Setting("LBP")}, permutations=1, jobs=1, output=tmp_path
+        documents, "a", {"it": ModelSpec("LBP")}, permutations=1, jobs=1, output=tmp_path
     )
     assert results.rows("table")[0]["rows_per_second"] is None
     console = Console()
@@ -86,7 +86,7 @@ def test_each_epoch_has_a_row_with_the_papers_numbers(trained):
 
 
 def test_of_one_permutation_no_deviation_is_shown(documents):
-    results = permuted(documents, "a", {"P": Setting("Perceptron")}, permutations=1, jobs=1)
+    results = permuted(documents, "a", {"P": ModelSpec("Perceptron")}, permutations=1, jobs=1)
     console = Console(width=120)
     with console.capture() as shown:
         console.print(results)
@@ -115,7 +115,7 @@ def test_curves_against_supports_have_three_panels_where_there_is_a_test_part(sw
 
 
 def test_over_time_draws_the_error_so_far_and_the_supports(documents):
-    results = permuted(documents, "a", {"P": Setting("Perceptron")}, permutations=2, jobs=1)
+    results = permuted(documents, "a", {"P": ModelSpec("Perceptron")}, permutations=2, jobs=1)
     left, right = results.plot("over_time").axes
     error, supports = (panel.get_lines()[0].get_xydata() for panel in (left, right))
     (row,) = results.rows("table")

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, run_all
-from drift.experiments.reproduction import Setting, run_of
+from drift.experiments.reproduction import ModelSpec, run_of
 from drift.kernels import Linear, Polynomial
 from drift.models import MRBP, OneVsRest, Perceptron, VotedPerceptron
 from drift.streams import Documents
@@ -35,25 +35,25 @@ def test_models_learn_in_float64_whenever_they_are_made(close, one_vs_rest, perm
     # OneVsRest makes the model of a class when it sees one.
     problem = Problem(close, None if one_vs_rest else "a")
     record = one(
-        Setting("Perceptron", one_vs_rest=one_vs_rest, kernel=Linear()), problem, permutation
+        ModelSpec("Perceptron", one_vs_rest=one_vs_rest, kernel=Linear()), problem, permutation
     )
     assert (record["updates"], record["columns"]) == (1, "float64")
 
 
 def test_the_seed_reaches_every_model(documents):
     trial = partial(run_of, problem=Problem(documents, "a"), permutation=None, seed=7)
-    assert trial(Setting("RBP")).make().seed == 7
-    assert trial(Setting("RBP", one_vs_rest=True)).make().model.seed == 7
+    assert trial(ModelSpec("RBP")).make().seed == 7
+    assert trial(ModelSpec("RBP", one_vs_rest=True)).make().model.seed == 7
 
 
 def test_a_trial_stays_what_its_key_says(documents):
-    trial = run_of(Setting("RBP"), Problem(documents, "a"), 0, seed=7)
+    trial = run_of(ModelSpec("RBP"), Problem(documents, "a"), 0, seed=7)
     with pytest.raises(FrozenInstanceError):
         trial.seed = 8
 
 
 def test_a_permutation_is_learnt_in_its_own_order(documents):
-    record = one(Setting("Perceptron"), Problem(documents, "a"), 2)
+    record = one(ModelSpec("Perceptron"), Problem(documents, "a"), 2)
     order = np.random.default_rng(2).permutation(len(documents))
     y = documents.has("a")[order]
     model = Perceptron()
@@ -66,7 +66,7 @@ def test_a_permutation_is_learnt_in_its_own_order(documents):
 
 def test_every_epoch_continues_in_the_same_order_and_is_tested(documents, test_part):
     record = one(
-        Setting("Perceptron", {"bias": True}), Problem(documents, "b", test_part), 1, epochs=3
+        ModelSpec("Perceptron", {"bias": True}), Problem(documents, "b", test_part), 1, epochs=3
     )
     order = np.random.default_rng(1).permutation(len(documents))
     model, X, y = Perceptron(bias=True), documents.rows[order], documents.has("b")[order]
@@ -84,7 +84,7 @@ def test_every_epoch_continues_in_the_same_order_and_is_tested(documents, test_p
 @pytest.mark.parametrize("model", [Perceptron(), VotedPerceptron()])
 def test_one_against_the_rest_counts_over_all_classes(documents, test_part, model):
     name = type(model).__name__
-    record = one(Setting(name, one_vs_rest=True), Problem(documents, None, test_part), 0)
+    record = one(ModelSpec(name, one_vs_rest=True), Problem(documents, None, test_part), 0)
     order = np.random.default_rng(0).permutation(len(documents))
     y = np.array([min(topics) for _, topics in documents])[order]
     twin = OneVsRest(model)
@@ -99,14 +99,14 @@ def test_one_against_the_rest_counts_over_all_classes(documents, test_part, mode
 
 def test_classes_named_0_and_1_are_classes_all_the_same(documents):
     numbered = Documents(documents.rows, documents.topics, ("1", "0", "-1", "3"))
-    lettered = one(Setting("ProjectronPlusPlus", {"tolerance": 0.4}), Problem(documents), 0)
-    record = one(Setting("ProjectronPlusPlus", {"tolerance": 0.4}), Problem(numbered), 0)
+    lettered = one(ModelSpec("ProjectronPlusPlus", {"tolerance": 0.4}), Problem(documents), 0)
+    record = one(ModelSpec("ProjectronPlusPlus", {"tolerance": 0.4}), Problem(numbered), 0)
     for name in ("mistakes", "supports", "updates"):
         assert record[name] == lettered[name]
 
 
 def test_a_factor_scales_what_is_learnt_and_what_is_tested(documents, test_part):
-    romma = Setting("ROMMA", kernel=Polynomial(degree=2))
+    romma = ModelSpec("ROMMA", kernel=Polynomial(degree=2))
     scaled = [
         Documents(part.rows / 8, part.topics, part.topic_names) for part in (documents, test_part)
     ]
@@ -123,7 +123,9 @@ def test_a_factor_scales_what_is_learnt_and_what_is_tested(documents, test_part)
 )
 def test_an_svm_is_scikit_learns(documents, test_part, kernel):
     started = time.process_time()
-    record = one(Setting("SVM", {"C": 2.0}, kernel=kernel), Problem(documents, None, test_part), 0)
+    record = one(
+        ModelSpec("SVM", {"C": 2.0}, kernel=kernel), Problem(documents, None, test_part), 0
+    )
     assert 0 <= record["seconds"] <= time.process_time() - started
     X, Z = documents.rows.toarray(), test_part.rows.toarray()
     if kernel.normalize == "rows":
@@ -145,19 +147,19 @@ def test_an_svm_is_scikit_learns(documents, test_part, kernel):
 def test_everything_that_matters_is_in_the_key(documents, test_part):
     problem = Problem(documents, "a", test_part)
     trials = [
-        run_of(Setting("Perceptron"), problem, 0),
-        run_of(Setting("Perceptron", {"bias": True}), problem, 0),
-        run_of(Setting("Perceptron"), problem, 1),
-        run_of(Setting("Perceptron", kernel=Linear()), problem, 0),
-        run_of(Setting("Perceptron"), problem, 0, epochs=2),
-        run_of(Setting("Perceptron", one_vs_rest=True), problem, 0),
-        run_of(Setting("RBP"), problem, 0, seed=0),
-        run_of(Setting("RBP"), problem, 0, seed=1),
-        run_of(Setting("Perceptron"), Problem(documents, "b", test_part), 0),
-        run_of(Setting("Perceptron"), Problem(documents, "a", test_part.head(9)), 0),
-        run_of(Setting("Perceptron"), Problem(documents, "a"), 0),
-        run_of(Setting("Perceptron"), Problem(documents.head(99), "a", test_part), 0),
-        run_of(Setting("Perceptron"), Problem(documents, "a", test_part, factor=2.0), 0),
+        run_of(ModelSpec("Perceptron"), problem, 0),
+        run_of(ModelSpec("Perceptron", {"bias": True}), problem, 0),
+        run_of(ModelSpec("Perceptron"), problem, 1),
+        run_of(ModelSpec("Perceptron", kernel=Linear()), problem, 0),
+        run_of(ModelSpec("Perceptron"), problem, 0, epochs=2),
+        run_of(ModelSpec("Perceptron", one_vs_rest=True), problem, 0),
+        run_of(ModelSpec("RBP"), problem, 0, seed=0),
+        run_of(ModelSpec("RBP"), problem, 0, seed=1),
+        run_of(ModelSpec("Perceptron"), Problem(documents, "b", test_part), 0),
+        run_of(ModelSpec("Perceptron"), Problem(documents, "a", test_part.head(9)), 0),
+        run_of(ModelSpec("Perceptron"), Problem(documents, "a"), 0),
+        run_of(ModelSpec("Perceptron"), Problem(documents.head(99), "a", test_part), 0),
+        run_of(ModelSpec("Perceptron"), Problem(documents, "a", test_part, factor=2.0), 0),
     ]
     assert len({trial.key for trial in trials}) == len(trials)
 
@@ -165,7 +167,7 @@ def test_everything_that_matters_is_in_the_key(documents, test_part):
 def test_trials_resume(tmp_path, documents, test_part):
     problem = Problem(documents, None, test_part)
     trials = [
-        run_of(Setting("MRBP", {"budget": b}), problem, i, i) for b in (9, 30) for i in (0, 1)
+        run_of(ModelSpec("MRBP", {"budget": b}), problem, i, i) for b in (9, 30) for i in (0, 1)
     ]
     first = run_all(trials, folder=RunFolder(tmp_path), jobs=1)
     assert json.loads(json.dumps(first)) == first

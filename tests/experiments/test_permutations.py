@@ -7,13 +7,13 @@ from rich.console import Console
 
 from drift.errors import ParameterError
 from drift.experiments import RunFolder
-from drift.experiments.reproduction import Setting, permuted
+from drift.experiments.reproduction import ModelSpec, permuted
 from drift.experiments.reproduction.curves import records_of
 
 CONTENDERS = {
-    "RBP": Setting("RBP", budget_of="LBP"),  # before the one that it waits for
-    "Perceptron": Setting("Perceptron"),
-    "LBP": Setting("LBP", {"budget": 7}),
+    "RBP": ModelSpec("RBP", budget_of="LBP"),  # before the one that it waits for
+    "Perceptron": ModelSpec("Perceptron"),
+    "LBP": ModelSpec("LBP", {"budget": 7}),
 }
 
 
@@ -31,7 +31,7 @@ def test_every_contender_meets_the_same_permutations(results):
 
 
 def test_a_budget_is_the_mean_of_what_another_contender_holds(documents):
-    contenders = {"free": Setting("Perceptron"), "RBP": Setting("RBP", budget_of="free")}
+    contenders = {"free": ModelSpec("Perceptron"), "RBP": ModelSpec("RBP", budget_of="free")}
     results = permuted(documents, "b", contenders, permutations=3, jobs=1)
     supports = [record["supports"] for record in records_of(results)["free"]]
     assert len(set(supports)) > 1
@@ -89,15 +89,14 @@ def test_it_prints_a_table(results):
 @pytest.mark.parametrize(
     ("contenders", "settings", "message"),
     [
-        ({"X": Setting("Percepton")}, {}, "no model 'Percepton': did you mean 'Perceptron'"),
-        ({"X": Setting("LBP", adwin=True)}, {}, "X has adwin, for streams: compare it by"),
-        ({"X": Setting("LBP", {"budget": 0})}, {}, "budget must be an integer of at least 1"),
+        ({"X": ModelSpec("Percepton")}, {}, "no model 'Percepton': did you mean 'Perceptron'"),
+        ({"X": ModelSpec("LBP", {"budget": 0})}, {}, "budget must be an integer of at least 1"),
         (CONTENDERS, {"permutations": 0}, "permutations must be an integer of at least 1, not 0"),
-        ({"X": Setting("LBP", budget_of="Y")}, {}, "X takes its budget from 'Y': compare it"),
+        ({"X": ModelSpec("LBP", budget_of="Y")}, {}, "X takes its budget from 'Y': compare it"),
         (
-            {"X": Setting("LBP", budget_of="Y"), "Y": Setting("RBP", budget_of="X")},
+            {"X": ModelSpec("LBP", budget_of="Y"), "Y": ModelSpec("RBP", budget_of="X")},
             {},
-            "which must have a setting of its own",
+            "which must not take its own from another",
         ),
     ],
 )

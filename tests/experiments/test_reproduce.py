@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.errors import ParameterError
 from drift.experiments import REPRODUCTIONS, reproduce
-from drift.experiments.reproduction import Setting
+from drift.experiments.reproduction import ModelSpec
 from drift.experiments.reproduction.curves import records_of
-from drift.experiments.reproduction.setting import sweep
+from drift.experiments.reproduction.spec import sweep
 from drift.kernels import RBF, Polynomial
 from drift.models import MODELS
 from drift.streams import Documents
@@ -181,7 +181,7 @@ def test_what_cannot_be_reproduced_is_refused(name, settings, message):
 
 def test_a_sweep_is_one_curve():
     points = sweep("few", "LBP", "budget", [2, 3])
-    assert points["few 3"] == Setting("LBP", {"budget": 3}, series="few")
+    assert points["few 3"] == ModelSpec("LBP", {"budget": 3}, series="few")
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -17,7 +17,7 @@ import drift
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, learn, run_all, runner
 from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
-from drift.experiments.reproduction import Part, Setting, run_of, runs
+from drift.experiments.reproduction import ModelSpec, Part, run_of, runs
 from drift.experiments.runner import one_thread
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
@@ -38,7 +38,7 @@ def stream(documents):
 @pytest.fixture
 def cells(stream):
     return [
-        tracked(Setting("LBP", {"budget": budget}), stream, 0, chunk=chunk)
+        tracked(ModelSpec("LBP", {"budget": budget}), stream, 0, chunk=chunk)
         for chunk in (None, 0, 1)
         for budget in (3, 8)
     ]
@@ -92,7 +92,7 @@ def test_windows_cover_the_stream(n):
 def test_river_counts_the_same_mistakes(model, stream):
     known = inspect.signature(MODELS[model]).parameters
     parameters = PARAMETERS.get(model, {"budget": 12} if "budget" in known else {})
-    cell = tracked(Setting(model, parameters), stream, 0, seed=3 if "seed" in known else None)
+    cell = tracked(ModelSpec(model, parameters), stream, 0, seed=3 if "seed" in known else None)
     (record,) = run_all([cell], jobs=1)
     metric = metrics.Accuracy()
     river_model = cell.make()
@@ -105,7 +105,7 @@ def test_river_counts_the_same_mistakes(model, stream):
 
 
 def test_a_chunk_is_learnt_afresh(documents, stream):
-    (record,) = run_all([tracked(Setting("Perceptron"), stream, 0, chunk=2)], jobs=1)
+    (record,) = run_all([tracked(ModelSpec("Perceptron"), stream, 0, chunk=2)], jobs=1)
     y = documents.has("c")[100:150]
     model = Perceptron()
     wrong = model.predict_learn_many(documents.rows[100:150], y) != y
@@ -116,8 +116,8 @@ def test_a_chunk_is_learnt_afresh(documents, stream):
 def test_records_come_in_the_order_of_the_runs_on_any_number_of_cores(cells, documents):
     tested, untested = Problem(documents, None, documents.head(60)), Problem(documents, "a")
     papers = [
-        *(run_of(Setting("MRBP", {"budget": b}), tested, i, i) for b in (9, 30) for i in (0, 1)),
-        run_of(Setting("LBP", {"budget": 9}), untested),
+        *(run_of(ModelSpec("MRBP", {"budget": b}), tested, i, i) for b in (9, 30) for i in (0, 1)),
+        run_of(ModelSpec("LBP", {"budget": 9}), untested),
     ]
     alone, beside = (run_all([*cells, *papers], jobs=jobs) for jobs in (1, 2))
     assert [record["key"] for record in alone] == [run.key for run in [*cells, *papers]]
@@ -142,8 +142,8 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
     folder = RunFolder(tmp_path)
     append = folder.append
 
-    def interrupted(record):
-        append(record)
+    def interrupted(*given):
+        append(*given)
         if len(learnt) == 3:
             raise KeyboardInterrupt
 
@@ -157,7 +157,7 @@ def test_a_break_loses_only_what_is_in_flight(tmp_path, cells, learnt):
 
 
 def test_each_seed_makes_the_draws_of_that_seed(stream):
-    cells = [tracked(Setting("RBP", {"budget": 5}), stream, 0, seed=seed) for seed in (0, 1, 2)]
+    cells = [tracked(ModelSpec("RBP", {"budget": 5}), stream, 0, seed=seed) for seed in (0, 1, 2)]
     records = run_all(cells, jobs=1)
     for seed, record in enumerate(records):
         wrong = RBP(5, seed=seed).predict_learn_many(stream.X, stream.y) != stream.y
@@ -172,7 +172,10 @@ def test_the_longest_are_run_first_and_equal_ones_once(cells, learnt):
 
 def test_without_shifts_the_only_chunk_is_the_stream(documents):
     stream = ShiftingStream(documents, "a")
-    assert tracked(Setting("SPA"), stream, 0, chunk=0).key == tracked(Setting("SPA"), stream, 0).key
+    assert (
+        tracked(ModelSpec("SPA"), stream, 0, chunk=0).key
+        == tracked(ModelSpec("SPA"), stream, 0).key
+    )
 
 
 def test_everything_that_matters_is_in_the_key(documents, stream):
@@ -180,27 +183,29 @@ def test_everything_that_matters_is_in_the_key(documents, stream):
         documents.rows.toarray() * 2, documents.topics, documents.topic_names
     )
     cells = [
-        tracked(Setting("LBP", {"budget": 5}), stream, 0),
-        tracked(Setting("Forgetron", {"budget": 5}), stream, 0),
-        tracked(Setting("LBP", {"budget": 6}), stream, 0),
-        tracked(Setting("LBP", {"budget": 5}), stream, 1),
-        tracked(Setting("LBP", {"budget": 5}, kernel=Linear()), stream, 0),
-        tracked(Setting("LBP", {"budget": 5}), stream, 0, seed=1),
-        tracked(Setting("LBP", {"budget": 5}), stream, 0, chunk=1),
-        tracked(Setting("LBP", {"budget": 5}), ShiftingStream(documents, ["b", "a", "c", "d"]), 0),
+        tracked(ModelSpec("LBP", {"budget": 5}), stream, 0),
+        tracked(ModelSpec("Forgetron", {"budget": 5}), stream, 0),
+        tracked(ModelSpec("LBP", {"budget": 6}), stream, 0),
+        tracked(ModelSpec("LBP", {"budget": 5}), stream, 1),
+        tracked(ModelSpec("LBP", {"budget": 5}, kernel=Linear()), stream, 0),
+        tracked(ModelSpec("LBP", {"budget": 5}), stream, 0, seed=1),
+        tracked(ModelSpec("LBP", {"budget": 5}), stream, 0, chunk=1),
         tracked(
-            Setting("LBP", {"budget": 5}), ShiftingStream(documents.head(100), list("abcd")), 0
+            ModelSpec("LBP", {"budget": 5}), ShiftingStream(documents, ["b", "a", "c", "d"]), 0
         ),
-        tracked(Setting("LBP", {"budget": 5}), ShiftingStream(other, list("abcd")), 0),
+        tracked(
+            ModelSpec("LBP", {"budget": 5}), ShiftingStream(documents.head(100), list("abcd")), 0
+        ),
+        tracked(ModelSpec("LBP", {"budget": 5}), ShiftingStream(other, list("abcd")), 0),
     ]
     assert len({cell.key for cell in cells}) == len(cells)
-    assert tracked(Setting("LBP", {"budget": 5}), stream, 0).key == cells[0].key
+    assert tracked(ModelSpec("LBP", {"budget": 5}), stream, 0).key == cells[0].key
 
 
 def test_the_models_code_is_in_the_key(stream, monkeypatch):
-    before = tracked(Setting("LBP", {"budget": 5}), stream, 0).key
+    before = tracked(ModelSpec("LBP", {"budget": 5}), stream, 0).key
     monkeypatch.setattr("drift.experiments.reproduction.runs.code_fingerprint", lambda *_: "mended")
-    assert tracked(Setting("LBP", {"budget": 5}), stream, 0).key != before
+    assert tracked(ModelSpec("LBP", {"budget": 5}), stream, 0).key != before
 
 
 def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
@@ -259,7 +264,7 @@ def test_libraries_are_looked_for_again_once_a_run_has_imported_something(monkey
 def test_models_learn_in_float64(close):
     # Kept in float64, the first story tells that the second is positive, too.
     (record,) = run_all(
-        [tracked(Setting("Perceptron", kernel=Linear()), ShiftingStream(close, "a"), 0)],
+        [tracked(ModelSpec("Perceptron", kernel=Linear()), ShiftingStream(close, "a"), 0)],
         jobs=1,
     )
     assert (record["mistakes"], record["columns"]) == (1, "float64")
@@ -273,7 +278,7 @@ def test_records_survive_json(cells):
 
 
 def test_what_cannot_run_is_refused_before_anything_runs(stream, learnt):
-    good, bad = (tracked(Setting("LBP", {"budget": budget}), stream, 0) for budget in (5, 0))
+    good, bad = (tracked(ModelSpec("LBP", {"budget": budget}), stream, 0) for budget in (5, 0))
     with pytest.raises(ParameterError, match="budget must be an integer of at least 1, not 0"):
         run_all([good, bad], jobs=1)
     with pytest.raises(ParameterError, match="-1 for all cores, not 0"):
@@ -292,5 +297,5 @@ def test_progress_is_shown_on_stderr_where_it_is_requested(cells, capsys):
 
 def test_progress_says_which_stream_or_how_many(cells, documents, capsys):
     other = ShiftingStream(replace(documents, name="tales"), ["a"])
-    run_all([*cells, tracked(Setting("Perceptron"), other, 0)], jobs=1, progress=True)
+    run_all([*cells, tracked(ModelSpec("Perceptron"), other, 0)], jobs=1, progress=True)
     assert re.search(r"2 streams +7 of 7 runs", capsys.readouterr().err)

@@ -24,15 +24,15 @@ from drift.experiments.arena.standings import (
     select,
 )
 from drift.experiments.arena.streams import GROUPS, KINDS, STREAMS
+from drift.experiments.arena.terminal import contested
 from drift.experiments.comparison.evaluation import Settings
 from drift.experiments.comparison.experiment import baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
 from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
 from drift.experiments.folder import locked_folder
-from drift.experiments.results import Kind, Results, Table
+from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
-from drift.experiments.terminal import contested
 from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
@@ -244,20 +244,20 @@ _RUN_COLUMNS = (
 )
 _TIMELESS = tuple(name for name in COLUMNS if name not in {"microseconds", "memory"})
 #: What the arena shows.
-ARENA = Kind(
+ARENA = ExperimentKind(
     tables={
-        "errors": Table(_timeless, _TIMELESS),
-        "table": Table(lambda results: results.cached(Standings.of).rows, COLUMNS),
-        **{f"pairs_{kind}": Table(partial(_pairs, kind), PAIRS) for kind in KINDS},
-        "standings": Table(lambda results: results.cached(Standings.of).tallies(), TALLIES),
-        "losses": Table(lambda results: results.cached(Standings.of).losses(), LOSSES),
-        "losses_tuned": Table(
+        "errors": TableSpec(_timeless, _TIMELESS),
+        "table": TableSpec(lambda results: results.cached(Standings.of).rows, COLUMNS),
+        **{f"pairs_{kind}": TableSpec(partial(_pairs, kind), PAIRS) for kind in KINDS},
+        "standings": TableSpec(lambda results: results.cached(Standings.of).tallies(), TALLIES),
+        "losses": TableSpec(lambda results: results.cached(Standings.of).losses(), LOSSES),
+        "losses_tuned": TableSpec(
             lambda results: results.cached(Standings.of).losses(tuned=True), LOSSES
         ),
-        "runs": Table(_all_runs, _RUN_COLUMNS),
+        "runs": TableSpec(_all_runs, _RUN_COLUMNS),
     },
     figures=lambda results: (
-        {"arena-cost": "drift.experiments.figures:arena_cost"}
+        {"arena-cost": "drift.experiments.arena.figures:arena_cost"}
         if results.cached(Standings.of).has_costs
         else {}
     ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drift._durations import seconds_of
-from drift._values import seconds_since_1970
+from drift._values import number, seconds_since_1970
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def lateness(settings: Mapping[str, Any]) -> str:
     if delay is None:
         return "at once"
     try:
-        number = float(delay)
+        count = float(delay)
     except ValueError:
         return f"{delay} late" if seconds_of(delay) is not None else f"late: {delay}"
-    return f"{number:,.10g} {unit[:-1] if number == 1 else unit} late"
+    return f"{count:,.10g} {unit[:-1] if count == 1 else unit} late"
 
 
 def column_of(delay: Any) -> str | None:
@@ -189,8 +189,8 @@ def _numbers(stream: Stream, what: str, values: Iterable[Any]) -> NDArray[np.flo
     """Numbers, and times or, as delays, spans of time as numbers."""
     numbers, zones, spans = [], set(), what == "delay"
     for row, value in enumerate(values):
-        number = _seconds(value, spans=spans)
-        if number is None:
+        seconds = _seconds(value, spans=spans)
+        if seconds is None:
             kind = "span of time" if spans else "time"
             raise ParameterError(
                 f"{stream.name}: the {what} of example {row} is {value!r:.80}: it must be a number "
@@ -202,7 +202,7 @@ def _numbers(stream: Stream, what: str, values: Iterable[Any]) -> NDArray[np.flo
                 "a moment, too, or a number of examples"
             )
         zones.add(value.tzinfo is not None if isinstance(value, dt.datetime) else None)
-        numbers.append(number)
+        numbers.append(seconds)
     if len(zones) > 1:
         raise ParameterError(
             f"{stream.name}: its {what}s are of several kinds, numbers and times, or times with "
@@ -221,9 +221,7 @@ def _seconds(value: Any, *, spans: bool) -> float | None:
         return value.total_seconds() if spans else None
     if isinstance(value, dt.date):
         return None if spans else seconds_since_1970(value)
-    if isinstance(value, str | bytes):
-        return None
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        return number(value)
+    except (TypeError, ValueError, OverflowError):
         return None

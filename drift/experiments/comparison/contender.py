@@ -128,8 +128,8 @@ class Contender:
 
     @property
     def is_of_drift(self) -> bool:
-        """Whether it, or a part, is made of `drift.experiments.jobs.MODEL_CODE`."""
-        return any(_is_of_drift(type(part)) for part in parts(self._made))
+        """Whether it, or a part, is one of drift's models."""
+        return any(type(part).__module__.startswith("drift.models") for part in parts(self._made))
 
     @property
     def description(self) -> str:
@@ -230,19 +230,13 @@ def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:
     return type(value).__name__, *inside
 
 
-def _is_of_drift(code: type | FunctionType) -> bool:
-    """Whether `MODEL_CODE` has it; rivals have their own code in their identity."""
-    package, _, rest = code.__module__.partition(".")
-    return package == "drift" and not rest.startswith("experiments.")
-
-
 def _version_of(code: type | FunctionType) -> str | None:
     """Return the version of the installed package that has a class or function.
 
     None where only the code itself says which one it is: in a script, a notebook, a checkout.
     """
-    if _is_of_drift(code):
-        return ""  # a run's key has drift's code by itself
+    if code.__module__.startswith(("drift.models", "drift.kernels")):
+        return ""  # a run's key has their code by itself
     package = code.__module__.partition(".")[0]
     if package in sys.stdlib_module_names:
         return ""

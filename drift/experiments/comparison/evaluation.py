@@ -17,7 +17,7 @@ from drift.experiments.comparison.categories import last_of
 from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
-from drift.experiments.comparison.protocol import Fork, counted_of
+from drift.experiments.comparison.protocol import Fork, counted_rows
 from drift.experiments.jobs import edges_of, tell
 from drift.experiments.memory import memory
 from drift.models import Threshold
@@ -123,7 +123,7 @@ class _Run:
     ) -> None:
         n, settings = len(examples), task.settings
         self.model, self.examples, self.order = model, examples, order
-        self.counted = counted_of(order, task.fork)
+        self.counted = counted_rows(order, task.fork)
         self.edges = edges_of(n, settings.windows)
         self.predictions = Predictions(labels_of(examples), task.positive)
         self.threshold: float | None = None

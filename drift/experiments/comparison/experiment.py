@@ -34,10 +34,10 @@ from drift.experiments.comparison.tables import (
     summary,
     window_rows,
 )
+from drift.experiments.comparison.terminal import compared
 from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
-from drift.experiments.results import Kind, Results, Table
+from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
-from drift.experiments.terminal import compared
 from drift.models._template.probabilities import check_probabilities
 from drift.streams.tables import has_columns, read_stream
 
@@ -414,15 +414,15 @@ def _figures(results: Results) -> dict[str, str]:
 
 
 #: What a comparison shows; see `compare`.
-COMPARISON = Kind(
+COMPARISON = ExperimentKind(
     tables={
-        "runs": Table(lambda results: run_rows(results.records), RUNS),
-        "windows": Table(lambda results: window_rows(results.records), WINDOWS),
-        "drifts": Table(_drifts, ("stream", "row", "width")),
-        "recoveries": Table(lambda results: recovery_rows(results.records), RECOVERIES),
-        "importances": Table(lambda results: importance_rows(results.records), IMPORTANCES),
-        "tests": Table(lambda results: pairs_of(own_rows(results)), TESTS),
-        "table": Table(lambda results: summary(results.rows("runs")), SUMMARY),
+        "runs": TableSpec(lambda results: run_rows(results.records), RUNS),
+        "windows": TableSpec(lambda results: window_rows(results.records), WINDOWS),
+        "drifts": TableSpec(_drifts, ("stream", "row", "width")),
+        "recoveries": TableSpec(lambda results: recovery_rows(results.records), RECOVERIES),
+        "importances": TableSpec(lambda results: importance_rows(results.records), IMPORTANCES),
+        "tests": TableSpec(lambda results: pairs_of(own_rows(results)), TESTS),
+        "table": TableSpec(lambda results: summary(results.rows("runs")), SUMMARY),
     },
     figures=_figures,
     shown=compared,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from drift.streams.stream import Stream
 
-__all__ = ["FORKS", "Counted", "Fork", "counted_of", "forks_of", "order_of"]
+__all__ = ["FORKS", "CountedRows", "Fork", "counted_rows", "forks_of", "order_of"]
 
 #: Ways of prequential cross-validation, and what one of `folds` models does with an example.
 FORKS = {
@@ -83,7 +83,7 @@ def order_of(stream: Stream, delay: Any = None) -> NDArray[np.int64]:
     return order
 
 
-class Counted(NamedTuple):
+class CountedRows(NamedTuple):
     """Which rows count, the same for every delay.
 
     The first row tells nothing: nobody can know its label. Of the next ones those that are
@@ -96,7 +96,7 @@ class Counted(NamedTuple):
     known: int
 
 
-def counted_of(order: NDArray[np.int64], fork: Fork | None) -> Counted:
+def counted_rows(order: NDArray[np.int64], fork: Fork | None) -> CountedRows:
     """Return from which rows on predictions count, and are known.
 
     Parameters
@@ -109,9 +109,9 @@ def counted_of(order: NDArray[np.int64], fork: Fork | None) -> Counted:
     Examples
     --------
     >>> import numpy as np
-    >>> from drift.experiments.comparison.protocol import counted_of
-    >>> counted_of(np.array([0, 1, -1, 2, -2, -3]), None)
-    Counted(first=1, known=2)
+    >>> from drift.experiments.comparison.protocol import counted_rows
+    >>> counted_rows(np.array([0, 1, -1, 2, -2, -3]), None)
+    CountedRows(first=1, known=2)
     """
     n, learnt = len(order) // 2, order < 0
     first = 1
@@ -120,7 +120,7 @@ def counted_of(order: NDArray[np.int64], fork: Fork | None) -> Counted:
         first += int(np.argmax(fork.learnt > 0)) if fork.learnt.any() else n
     later = order[int(np.argmax(learnt)) :] if learnt.any() else order[:0]
     rows = later[later >= 0]
-    return Counted(min(first, n), int(rows[0]) if len(rows) else n)
+    return CountedRows(min(first, n), int(rows[0]) if len(rows) else n)
 
 
 def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:

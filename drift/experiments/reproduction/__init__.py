@@ -4,7 +4,7 @@ from drift.experiments.reproduction.experiment import permuted, reproduce
 from drift.experiments.reproduction.papers import REPRODUCTIONS
 from drift.experiments.reproduction.problem import Part, Problem
 from drift.experiments.reproduction.runs import run_of
-from drift.experiments.reproduction.setting import Reproduction, Setting
+from drift.experiments.reproduction.spec import ModelSpec, Reproduction
 from drift.experiments.reproduction.tables import PAPER, TRACKING
 from drift.experiments.reproduction.tracking import TRACKING_MODELS, default_budgets, track
 
@@ -13,10 +13,10 @@ __all__ = [
     "REPRODUCTIONS",
     "TRACKING",
     "TRACKING_MODELS",
+    "ModelSpec",
     "Part",
     "Problem",
     "Reproduction",
-    "Setting",
     "default_budgets",
     "permuted",
     "reproduce",

@@ -13,7 +13,7 @@ from drift.errors import ParameterError
 from drift.experiments.reproduction.papers import REPRODUCTIONS
 from drift.experiments.reproduction.problem import Problem
 from drift.experiments.reproduction.runs import run_of
-from drift.experiments.reproduction.setting import SVM
+from drift.experiments.reproduction.spec import SVM
 from drift.experiments.reproduction.tables import PAPER
 from drift.experiments.runner import run_experiment
 from drift.kernels import DEFAULT_KERNEL
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from drift.experiments.jobs import Record, Run
-    from drift.experiments.reproduction.setting import Printed, Setting
+    from drift.experiments.reproduction.spec import ModelSpec, Printed
     from drift.experiments.results import Results
     from drift.experiments.runner import How
     from drift.kernels import Kernel
@@ -84,32 +84,32 @@ def reproduce(  # noqa: PLR0913 - an experiment's settings, by keyword
     [('Perceptron', 2)]
     """
     check_names("no experiment", [name], REPRODUCTIONS)
-    setting = REPRODUCTIONS[name]
-    chosen = setting.contenders if models is None else _chosen(setting.contenders, models)
+    one = REPRODUCTIONS[name]
+    chosen = one.contenders if models is None else _chosen(one.contenders, models)
     if quick:
-        rows = setting.quick_rows if rows is None else rows
+        rows = one.quick_rows if rows is None else rows
         permutations = 1 if permutations is None else permutations
     folder = None if data is None else Path(data)
-    if setting.tested:
-        documents, test = load_split(setting.stream, folder, rows, rows)
+    if one.tested:
+        documents, test = load_split(one.stream, folder, rows, rows)
     else:
-        documents, test = load(setting.stream, folder, rows)[0], None
-    contenders = setting.contenders_of(len(documents))
+        documents, test = load(one.stream, folder, rows)[0], None
+    contenders = one.contenders_of(len(documents))
     return permuted(
         documents,
-        setting.target,
+        one.target,
         {name: contenders[name] for name in chosen},
         test=test,
-        kernel=setting.kernel,
-        epochs=setting.epochs,
-        permutations=setting.permutations if permutations is None else permutations,
-        printed=setting.printed,
+        kernel=one.kernel,
+        epochs=one.epochs,
+        permutations=one.permutations if permutations is None else permutations,
+        printed=one.printed,
         output=output,
         **how,
     )
 
 
-def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[str]:
+def _chosen(contenders: Mapping[str, ModelSpec], models: Iterable[str]) -> list[str]:
     """Names of the contenders wanted, those they take their budget from included, in order."""
     asked = set(models)
     known = [
@@ -127,7 +127,7 @@ def _chosen(contenders: Mapping[str, Setting], models: Iterable[str]) -> list[st
 def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     documents: Documents,
     target: str | None,
-    contenders: Mapping[str, Setting],
+    contenders: Mapping[str, ModelSpec],
     *,
     test: Documents | None = None,
     kernel: Kernel | None = None,
@@ -179,12 +179,12 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     Examples
     --------
-    >>> from drift.experiments.reproduction import Setting, permuted
+    >>> from drift.experiments.reproduction import ModelSpec, permuted
     >>> from drift.streams import gaussians
     >>> results = permuted(
     ...     gaussians(200),
     ...     "+1",
-    ...     {"Perceptron": Setting("Perceptron"), "half": Setting("LBP", {"budget": 20})},
+    ...     {"Perceptron": ModelSpec("Perceptron"), "half": ModelSpec("LBP", {"budget": 20})},
     ...     permutations=2,
     ...     jobs=1,
     ... )
@@ -231,34 +231,29 @@ def permuted(  # noqa: PLR0913 - an experiment's settings, by keyword
     )
 
 
-def _refuse(contenders: Mapping[str, Setting]) -> None:
+def _refuse(contenders: Mapping[str, ModelSpec]) -> None:
     for name, contender in contenders.items():
         check_names("no model", [contender.model], [*MODELS, SVM])
-        if contender.adwin:
-            raise ParameterError(f"{name} has adwin, for streams: compare it by `compare`")
         source = contender if contender.budget_of is None else contenders.get(contender.budget_of)
         if source is None or source.budget_of is not None:
             raise ParameterError(
                 f"{name} takes its budget from {contender.budget_of!r}: "
-                "compare it with that contender, which must have a setting of its own"
+                "compare it with that contender, which must not take its own from another"
             )
 
 
-def _with_budget(setting: Setting, records: Iterable[Record]) -> Setting:
-    if setting.budget_of is None:
-        return setting
-    supports = [
-        record["supports"] for record in records if record["contender"] == setting.budget_of
-    ]
+def _with_budget(spec: ModelSpec, records: Iterable[Record]) -> ModelSpec:
+    if spec.budget_of is None:
+        return spec
+    supports = [record["supports"] for record in records if record["contender"] == spec.budget_of]
     budget = max(1, round(float(np.mean(supports))))
-    return replace(setting, parameters={"budget": budget, **setting.parameters})
+    return replace(spec, parameters={"budget": budget, **spec.parameters})
 
 
-def _runs(setting: Setting, problem: Problem, permutations: int, epochs: int) -> list[Run]:
-    if setting.model == SVM:
-        return [run_of(setting, problem, 0)]
-    draws = setting.draws
+def _runs(spec: ModelSpec, problem: Problem, permutations: int, epochs: int) -> list[Run]:
+    if spec.model == SVM:
+        return [run_of(spec, problem, 0)]
+    draws = spec.draws
     return [
-        run_of(setting, problem, i, i if draws else None, epochs=epochs)
-        for i in range(permutations)
+        run_of(spec, problem, i, i if draws else None, epochs=epochs) for i in range(permutations)
     ]

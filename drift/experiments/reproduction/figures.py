@@ -8,6 +8,7 @@ import numpy as np
 
 from drift.experiments.comparison.tables import grouped
 from drift.experiments.plots import (
+    COLOURS,
     error_in_windows,
     examples,
     finish,
@@ -44,18 +45,19 @@ _PANELS = {
     "error": "online error (%)",
     "updates": "updates (insertions)",
 }
+_BLACK, _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _GREY = COLOURS
 #: A model keeps its own colour.
 _STYLES: dict[str, dict[str, Any]] = {
-    "Perceptron": {"color": "#000000", "linestyle": "--"},
-    "SPA": {"color": "#CC79A7", "linestyle": "-."},
-    "RBP": {"color": "#0072B2", "marker": "o"},
-    "LBP": {"color": "#D55E00", "marker": "s"},
-    "Forgetron": {"color": "#009E73", "marker": "^"},
-    "CKS": {"color": "#999999", "marker": "v"},
-    "SOP": {"color": "#000000", "linestyle": ":"},
-    "RBSOP": {"color": "#56B4E9", "marker": "o"},
-    "LBSOP": {"color": "#E69F00", "marker": "s"},
-    "Tracker": {"color": "#E69F00", "marker": "D"},
+    "Perceptron": {"color": _BLACK, "linestyle": "--"},
+    "SPA": {"color": _PINK, "linestyle": "-."},
+    "RBP": {"color": _BLUE, "marker": "o"},
+    "LBP": {"color": _RED, "marker": "s"},
+    "Forgetron": {"color": _GREEN, "marker": "^"},
+    "CKS": {"color": _GREY, "marker": "v"},
+    "SOP": {"color": _BLACK, "linestyle": ":"},
+    "RBSOP": {"color": _SKY, "marker": "o"},
+    "LBSOP": {"color": _ORANGE, "marker": "s"},
+    "Tracker": {"color": _ORANGE, "marker": "D"},
 }
 _LINES = ("Perceptron", "SPA", "SOP")
 _FIRST_ORDER = ("RBP", "LBP", "Forgetron", "CKS", "Tracker", "Perceptron", "SPA")

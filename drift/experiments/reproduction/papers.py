@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift.experiments.reproduction.setting import Reproduction, Setting, sweep
+from drift.experiments.reproduction.spec import ModelSpec, Reproduction, sweep
 from drift.kernels import RBF, Linear, Polynomial
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _ORABONA = (
     "F. Orabona, J. Keshet, B. Caputo, Bounded kernel-based online learning, "
     "Journal of Machine Learning Research 10 (2009), figure"
 )
-_PA = Setting("PassiveAggressive", {"aggressiveness": 1.0})
+_PA = ModelSpec("PassiveAggressive", {"aggressiveness": 1.0})
 #: The published toolbox bounds the squared norm of a projection's error, and the printed numbers of
 #: supports agree with that.
 _SQUARED = {"squared": True}
@@ -35,12 +35,12 @@ def _at_one(  # noqa: PLR0913, PLR0917 - what differs from set to set
         target="+1",
         kernel=RBF(gamma=gamma),
         contenders={
-            "Perceptron": Setting("Perceptron"),
+            "Perceptron": ModelSpec("Perceptron"),
             "PassiveAggressive": _PA,
-            "Projectron": Setting("Projectron", projection),
-            "ProjectronPlusPlus": Setting("ProjectronPlusPlus", projection),
-            "Forgetron": Setting("Forgetron", budget_of="Projectron"),
-            "RBP": Setting("RBP", budget_of="Projectron"),
+            "Projectron": ModelSpec("Projectron", projection),
+            "ProjectronPlusPlus": ModelSpec("ProjectronPlusPlus", projection),
+            "Forgetron": ModelSpec("Forgetron", budget_of="Projectron"),
+            "RBP": ModelSpec("RBP", budget_of="Projectron"),
         },
         length=length,
         printed={name: {"supports": (supports,)} for name in ("Projectron", "Forgetron", "RBP")},
@@ -58,7 +58,7 @@ def _range(  # noqa: PLR0913, PLR0917 - what differs from set to set
 ) -> Reproduction:
     """Make the curves against supports: budgets are what Projectron++ ends with at a tolerance."""
     projectron = "ProjectronPlusPlus"
-    free = Setting("Perceptron") if target is not None else Setting("MRBP", {"budget": length})
+    free = ModelSpec("Perceptron") if target is not None else ModelSpec("MRBP", {"budget": length})
     contenders = {
         "Perceptron": free,  # of several classes: MRBP with a budget that is never reached
         "PassiveAggressive": _PA,
@@ -66,7 +66,7 @@ def _range(  # noqa: PLR0913, PLR0917 - what differs from set to set
     }
     for model in ("Forgetron", "RBP") if target is not None else ("MRBP",):
         contenders |= {
-            f"{model} {tolerance}": Setting(
+            f"{model} {tolerance}": ModelSpec(
                 model, budget_of=f"{projectron} {tolerance}", series=model
             )
             for tolerance in tolerances
@@ -125,8 +125,8 @@ _FACTOR = 1 / 1100
 _BIAS = {"bias": True}
 
 
-def _romma(**parameters: object) -> Setting:
-    return Setting("ROMMA", _BIAS | parameters, one_vs_rest=True, factor=_FACTOR)
+def _romma(**parameters: object) -> ModelSpec:
+    return ModelSpec("ROMMA", _BIAS | parameters, one_vs_rest=True, factor=_FACTOR)
 
 
 #: Table 1. "MisNo" counts mistakes of the hypotheses that learn, of the ten learners together: the
@@ -139,8 +139,8 @@ _ROMMA = {
         target=None,
         kernel=Polynomial(degree=4),
         contenders={
-            "Perceptron": Setting("Perceptron", _BIAS, one_vs_rest=True),
-            "VotedPerceptron": Setting("VotedPerceptron", _BIAS, one_vs_rest=True),
+            "Perceptron": ModelSpec("Perceptron", _BIAS, one_vs_rest=True),
+            "VotedPerceptron": ModelSpec("VotedPerceptron", _BIAS, one_vs_rest=True),
             "ROMMA": _romma(),
             "aggressive ROMMA": _romma(aggressive=True),
             "aggressive ROMMA (NC)": _romma(aggressive=True, noise=30.0),
@@ -181,7 +181,7 @@ def _crammer(  # noqa: PLR0913, PLR0917 - what differs from set to set
     stream: str,
     kernel: Kernel,
     budgets: Sequence[int],
-    svm: Setting,
+    svm: ModelSpec,
     length: int,
     permutations: int,
 ) -> Reproduction:
@@ -193,10 +193,10 @@ def _crammer(  # noqa: PLR0913, PLR0917 - what differs from set to set
         target=None,
         kernel=kernel,
         contenders={
-            "MIRA": Setting("MIRA", {"margin": _MARGIN}),
+            "MIRA": ModelSpec("MIRA", {"margin": _MARGIN}),
             **sweep("fixed", "MIRA", "budget", budgets, margin=_MARGIN, cache="fixed"),
-            "variable": Setting("MIRA", {"margin": _MARGIN, "cache": "variable"}),
-            "variable at half": Setting(
+            "variable": ModelSpec("MIRA", {"margin": _MARGIN, "cache": "variable"}),
+            "variable at half": ModelSpec(
                 "MIRA", {"margin": _MARGIN, "cache": "variable", "distill_margin": _MARGIN / 2}
             ),
             "SVM": svm,
@@ -207,7 +207,7 @@ def _crammer(  # noqa: PLR0913, PLR0917 - what differs from set to set
     )
 
 
-_DIGITS_SVM = Setting("SVM", {"C": 1.0}, kernel=Polynomial(normalize="rows"))
+_DIGITS_SVM = ModelSpec("SVM", {"C": 1.0}, kernel=Polynomial(normalize="rows"))
 _DEGREE_9 = Polynomial(degree=9, coef0=0.0, normalize="rows")
 
 #: A column each. The paper takes the RBF's width and the SVM's parameters from elsewhere; ours were
@@ -223,7 +223,7 @@ _CRAMMER = {
     "crammer-letter": _crammer(
         *("letter", RBF(gamma=0.1)),
         (1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000, 7000, 8000),
-        svm=Setting("SVM", {"C": 10.0}, kernel=RBF(gamma=0.05)),
+        svm=ModelSpec("SVM", {"C": 10.0}, kernel=RBF(gamma=0.05)),
         length=16_000,
         permutations=11,
     ),

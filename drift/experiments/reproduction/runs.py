@@ -10,7 +10,7 @@ import numpy as np
 
 import drift
 from drift.experiments.jobs import MODEL_CODE, Rows, Run, code_fingerprint, float64_columns
-from drift.experiments.reproduction.setting import SVM
+from drift.experiments.reproduction.spec import SVM
 from drift.experiments.runner import learn, updates
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import OneVsRest
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from drift.experiments.jobs import Record
     from drift.experiments.reproduction.problem import Part, Problem
-    from drift.experiments.reproduction.setting import Setting
+    from drift.experiments.reproduction.spec import ModelSpec
     from drift.experiments.rivals import BatchSVM
 
 __all__ = ["run_of"]
 
 
 def run_of(
-    setting: Setting,
+    spec: ModelSpec,
     problem: Problem | Part,
     permutation: int | None = None,
     seed: int | None = None,
@@ -41,7 +41,7 @@ def run_of(
 
     Parameters
     ----------
-    setting
+    spec
         The contender. Its `factor` and `budget_of` are the problem's and the experiment's.
     problem
         What it learns.
@@ -55,19 +55,19 @@ def run_of(
     Examples
     --------
     >>> from drift.experiments import Problem, run_all
-    >>> from drift.experiments.reproduction import Setting, run_of
+    >>> from drift.experiments.reproduction import ModelSpec, run_of
     >>> from drift.streams import gaussians
     >>> problem = Problem(gaussians(200), "+1", test=gaussians(100, seed=1))
-    >>> (record,) = run_all([run_of(Setting("Perceptron"), problem, 0, epochs=2)], jobs=1)
+    >>> (record,) = run_all([run_of(ModelSpec("Perceptron"), problem, 0, epochs=2)], jobs=1)
     >>> [state["mistakes"] for state in record["by_epoch"]], record["test_error"]
     ([36, 64], 13.0)
     """
     identity = {
-        "model": setting.model,
-        "parameters": dict(setting.parameters),
-        "one_vs_rest": setting.one_vs_rest,
+        "model": spec.model,
+        "parameters": dict(spec.parameters),
+        "one_vs_rest": spec.one_vs_rest,
         "seed": seed,
-        "kernel": None if setting.model == "Tracker" else repr(setting.kernel or DEFAULT_KERNEL),
+        "kernel": None if spec.model == "Tracker" else repr(spec.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
         "code": code_fingerprint(*MODEL_CODE),
@@ -76,8 +76,8 @@ def run_of(
         "permutation": permutation,
     }
     start, stop = problem.span
-    learnt, arguments = _task(setting.model, problem, permutation, epochs)
-    return Run(identity, partial(setting.make, seed), learnt, arguments, epochs * (stop - start))
+    learnt, arguments = _task(spec.model, problem, permutation, epochs)
+    return Run(identity, partial(spec.make, seed), learnt, arguments, epochs * (stop - start))
 
 
 def _task(

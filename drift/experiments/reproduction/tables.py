@@ -16,8 +16,8 @@ from drift.experiments.reproduction.curves import (
     percent,
     records_of,
 )
-from drift.experiments.results import Kind, Table
-from drift.experiments.terminal import reproduced, tracked
+from drift.experiments.reproduction.terminal import reproduced, tracked
+from drift.experiments.results import ExperimentKind, TableSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,8 +152,8 @@ def _paper_figures(results: Results) -> dict[str, str]:
 
 
 #: What the experiment of a paper shows; see `permuted`.
-PAPER = Kind(
-    tables={"table": Table(_paper_table), "epochs": Table(_epochs)},
+PAPER = ExperimentKind(
+    tables={"table": TableSpec(_paper_table), "epochs": TableSpec(_epochs)},
     figures=_paper_figures,
     shown=reproduced,
     texts={},
@@ -233,12 +233,12 @@ def _tracking_figures(results: Results) -> dict[str, str]:
 
 
 #: What the experiment of the tracking paper shows; see `track`.
-TRACKING = Kind(
+TRACKING = ExperimentKind(
     tables={
-        "table": Table(_settings),
-        "summary": Table(_summary),
-        "chunks": Table(lambda results: chunk_table(_chunk_records(results)), _CHUNK_COLUMNS),
-        "claims": Table(_claims, Claim._fields),
+        "table": TableSpec(_settings),
+        "summary": TableSpec(_summary),
+        "chunks": TableSpec(lambda results: chunk_table(_chunk_records(results)), _CHUNK_COLUMNS),
+        "claims": TableSpec(_claims, Claim._fields),
     },
     figures=_tracking_figures,
     shown=tracked,

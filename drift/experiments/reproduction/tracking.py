@@ -12,7 +12,7 @@ from drift._checks import check_integer, in_order
 from drift.errors import ParameterError
 from drift.experiments.reproduction.problem import Part
 from drift.experiments.reproduction.runs import run_of
-from drift.experiments.reproduction.setting import Setting
+from drift.experiments.reproduction.spec import ModelSpec
 from drift.experiments.reproduction.tables import TRACKING, WITHOUT_BUDGET
 from drift.experiments.runner import run_experiment
 from drift.kernels import DEFAULT_KERNEL
@@ -169,7 +169,7 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     ]
     # The paper's Table I: a fresh model on each chunk. Where the target stays, that is the stream.
     runs += [
-        (model, run_of(Setting(model, kernel=kernel), replace(part, chunk=chunk)))
+        (model, run_of(ModelSpec(model, kernel=kernel), replace(part, chunk=chunk)))
         for model in WITHOUT_BUDGET
         if model in chosen
         for part in parts
@@ -242,7 +242,7 @@ def _grid(
     points = [{}] if parameter is None else [{parameter: value} for value in values[parameter]]
     seeds: Sequence[int | None] = range(n_seeds) if model in _SEEDS else [None]
     return [
-        run_of(Setting(model, point, kernel=kernel), part, None, seed)
+        run_of(ModelSpec(model, point, kernel=kernel), part, None, seed)
         for part in parts
         for point in points
         for seed in seeds

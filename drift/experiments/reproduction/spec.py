@@ -1,4 +1,4 @@
-"""What an experiment of a paper is: contenders by the names of their models, and their data."""
+"""What an experiment of a paper is: models by their names, and their data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from drift.experiments.comparison.contender import Contender
 from drift.experiments.jobs import float64_columns
 from drift.experiments.rivals import BatchSVM
 from drift.models import MODELS, OneVsRest, Tracker
@@ -16,15 +15,15 @@ if TYPE_CHECKING:
 
     from drift.kernels import Kernel
 
-__all__ = ["SVM", "Printed", "Reproduction", "Setting", "sweep"]
+__all__ = ["SVM", "ModelSpec", "Printed", "Reproduction", "sweep"]
 
 #: Name of `drift.experiments.rivals.BatchSVM` among the models.
 SVM = "SVM"
 
 
 @dataclass(frozen=True)
-class Setting(Contender):
-    """A contender by the name of its model, and what an experiment of a paper makes of it.
+class ModelSpec:
+    """A model by its name, and what an experiment of a paper makes of it.
 
     Parameters
     ----------
@@ -40,32 +39,46 @@ class Setting(Contender):
     factor
         What this one's examples are multiplied by.
     kernel
-        Its kernel; None: that of the comparison.
+        Its kernel; None: that of the experiment.
     series
         The curve against supports that it is a point of; empty: one of its own.
 
     Examples
     --------
-    >>> from drift.experiments.reproduction import Setting
-    >>> Setting("RBP", {"budget": 10}).make(seed=7).seed
+    >>> from drift.experiments.reproduction import ModelSpec
+    >>> ModelSpec("RBP", {"budget": 10}).make(seed=7).seed
     7
     """
 
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     budget_of: str | None = None
     one_vs_rest: bool = False
     factor: float = 1.0
     kernel: Kernel | None = None
     series: str = ""
 
+    @property
+    def _class(self) -> Any:
+        return {**MODELS, "Tracker": Tracker, SVM: BatchSVM}[self.model]
+
+    def _has(self, parameter: str) -> bool:
+        return parameter in inspect.signature(self._class).parameters
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws at random: whether it has a parameter called ``seed``."""
+        return self._has("seed")
+
     @float64_columns()
     def make(self, seed: int | None = None) -> Any:
         """Make the model, which has learnt nothing and, if it is drift's, keeps float64 columns."""
-        known: dict[str, Any] = {**MODELS, "Tracker": Tracker, SVM: BatchSVM}
-        made = known[self.model]
-        arguments: dict[str, Any] = dict(self.parameters) | ({} if seed is None else {"seed": seed})
-        if "kernel" in inspect.signature(made).parameters:
+        arguments = dict(self.parameters)
+        if seed is not None:
+            arguments["seed"] = seed
+        if self._has("kernel"):
             arguments["kernel"] = self.kernel
-        model = made(**arguments)
+        model = self._class(**arguments)
         return OneVsRest(model) if self.one_vs_rest else model
 
 
@@ -88,7 +101,7 @@ class Reproduction:
     kernel
         Kernel between examples.
     contenders
-        Models with their settings, by name.
+        By name.
     length
         Number of examples; budgets are for so many.
     tested
@@ -109,7 +122,7 @@ class Reproduction:
     stream: str
     target: str | None
     kernel: Kernel
-    contenders: Mapping[str, Setting]
+    contenders: Mapping[str, ModelSpec]
     length: int
     tested: bool = False
     epochs: int = 1
@@ -118,7 +131,7 @@ class Reproduction:
     quick_rows: int = 1_000
     missing: str = ""
 
-    def contenders_of(self, rows: int) -> dict[str, Setting]:
+    def contenders_of(self, rows: int) -> dict[str, ModelSpec]:
         """Contenders for fewer examples: budgets are in proportion.
 
         Parameters
@@ -136,19 +149,19 @@ class Reproduction:
         100
         """
         share = min(1.0, rows / self.length)
-        return {name: _shrunk(setting, share) for name, setting in self.contenders.items()}
+        return {name: _shrunk(spec, share) for name, spec in self.contenders.items()}
 
 
-def _shrunk(setting: Setting, share: float) -> Setting:
-    if "budget" not in setting.parameters:
-        return setting
-    budget = max(1, round(setting.parameters["budget"] * share))
-    return replace(setting, parameters={**setting.parameters, "budget": budget})
+def _shrunk(spec: ModelSpec, share: float) -> ModelSpec:
+    if "budget" not in spec.parameters:
+        return spec
+    budget = max(1, round(spec.parameters["budget"] * share))
+    return replace(spec, parameters={**spec.parameters, "budget": budget})
 
 
 def sweep(
     series: str, model: str, parameter: str, values: Sequence[Any], **parameters: Any
-) -> dict[str, Setting]:
+) -> dict[str, ModelSpec]:
     """Contenders that are the points of one curve.
 
     Parameters
@@ -156,7 +169,7 @@ def sweep(
     series
         The curve's name.
     model
-        As for `Setting`.
+        As for `ModelSpec`.
     parameter
         The parameter that differs.
     values
@@ -166,14 +179,11 @@ def sweep(
 
     Examples
     --------
-    >>> from drift.experiments.reproduction.setting import sweep
-    >>> {
-    ...     name: setting.parameters
-    ...     for name, setting in sweep("LBP", "LBP", "budget", [5, 9]).items()
-    ... }
+    >>> from drift.experiments.reproduction.spec import sweep
+    >>> {name: spec.parameters for name, spec in sweep("LBP", "LBP", "budget", [5, 9]).items()}
     {'LBP 5': {'budget': 5}, 'LBP 9': {'budget': 9}}
     """
     return {
-        f"{series} {value}": Setting(model, {**parameters, parameter: value}, series=series)
+        f"{series} {value}": ModelSpec(model, {**parameters, parameter: value}, series=series)
         for value in values
     }
