@@ -36,8 +36,8 @@ def test_the_readme_describes_every_scenario():
 
 
 def test_constants_of_thresholds_are_chosen_on_no_stream_that_is_held_out():
-    heldout = {entry.source or name for name, entry in ARENA.items() if entry.heldout}
-    assert not heldout & {name.partition("-")[0] for name in threshold.STREAMS | threshold.MORE}
+    heldout = {name.split()[0] for name, entry in ARENA.items() if entry.heldout}
+    assert not heldout & {name.split()[0] for name in threshold.STREAMS | threshold.MORE}
 
 
 def test_thresholds_and_losses_by_hand(monkeypatch):
@@ -159,7 +159,8 @@ def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation, "fresh", fresh)
     edits, path = [("tables.py", "A", "B")], tmp_path / "runs.jsonl"
 
-    def run(*wanted, edits=edits):
+    def run(*keys, edits=edits, examples="x"):
+        wanted = dict.fromkeys(keys, examples)
         return [
             (r["stream"], r["seed"]) for r in ablation.runs_of("", edits, wanted, path, tmp_path)
         ]
@@ -168,8 +169,9 @@ def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     assert run(("a", 0), ("a", 1), ("b", 0)) == [("a", 0), ("a", 1), ("b", 0)]
     assert run(("b", 0), ("a", 1)) == [("b", 0), ("a", 1)]
     assert run(("a", 0), edits=[]) == [("a", 0)]  # of other sources
-    assert asked == [[("a", 0)], [("a", 1), ("b", 0)], [("a", 0)]]
-    marks = [ablation.fingerprint(edits)] * 3 + [ablation.fingerprint([])]
+    assert run(("a", 0), edits=[], examples="y") == [("a", 0)]  # of other examples
+    assert asked == [[("a", 0)], [("a", 1), ("b", 0)], [("a", 0)], [("a", 0)]]
+    marks = [ablation.fingerprint(edits)] * 3 + [ablation.fingerprint([])] * 2
     assert [one["sources"] for one in ablation.runs_in(path)] == marks
     with path.open("a", encoding="utf-8") as file:
         file.write('{"stream": "a"')  # a run that was killed amid its line

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import forest, linear_model, naive_bayes, preprocessing, tree
 
-from benchmarks import streams
 from benchmarks.data import Missing, stories
+from benchmarks.streams import stream
 from benchmarks.timing import Times, order_of, prequential, progress, seconds
 from drift.models import LBP, Tracker
 
@@ -58,7 +58,7 @@ def alternatives(settings: Settings) -> dict[str, Any]:
         raise Missing("DRIFT_DATA names no folder, and so none with Electricity")
     n = settings.pick(12_000, 3_000)
     columns = {
-        "Electricity, 6 features": (streams.stream("electricity", n), MODELS),
+        "Electricity, 6 features": (stream("electricity").head(n), MODELS),
         "8 normal features": (normal(n), MODELS),
         "RCV1, 77 words": (stories().part(0, n), OF_TEXT),
     }
