@@ -1,9 +1,9 @@
 """What each rule of the Tracker is worth: errors and log loss without it, on all streams.
 
     export DRIFT_DATA=...
-    python -m benchmarks.ablation                                  # every rule, two seeds; hours
-    python -m benchmarks.ablation --changes "no trees" --streams electricity weather
-    python -m benchmarks.ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
+    python -m benchmarks ablation                                  # every rule, two seeds; hours
+    python -m benchmarks ablation --changes "no trees" --streams electricity weather
+    python -m benchmarks ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
 
 A change is an edit of the sources: text that stands once in a file of `drift/models/_tracker`, and
 what takes its place. Each is made in a copy, compiled, and run on every stream with every seed. A
@@ -30,7 +30,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.ablation_changes import CHANGES, PARTS
+from benchmarks.report import markdown
 from benchmarks.streams import stream
+from benchmarks.timing import probabilities
 from drift.models import Tracker  # in a worker that of the copy, which is its folder
 
 if TYPE_CHECKING:
@@ -65,12 +67,10 @@ LEAST = 1e-6
 
 def measure(rows: Rows, seed: int) -> dict[str, float]:
     """Predict each example, then learn it."""
-    model, wrong, loss, started = Tracker(BUDGET, seed=seed), 0, 0.0, time.process_time()
-    for x, y in rows:
-        chances = model.predict_proba_one(x)
-        wrong += model.predict_one(x) != y
+    wrong, loss, started = 0, 0.0, time.process_time()
+    for y, predicted, chances in probabilities(Tracker(BUDGET, seed=seed), rows):
+        wrong += predicted != y
         loss -= math.log(max(chances.get(y, 0.0), LEAST))
-        model.learn_one(x, y)
     seconds = time.process_time() - started
     n = len(rows)
     figures = {"error": 100 * wrong / n, "log_loss": loss / n, "us": 1e6 * seconds / n}
@@ -148,7 +148,7 @@ def fresh(edits: Iterable[Edit], wanted: Iterable[Key], rows: Path) -> Iterator[
     with tempfile.TemporaryDirectory() as folder:
         build(edits, Path(folder))
         for seed, names in streams.items():
-            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(rows)]
+            command = [sys.executable, "-m", "benchmarks", "ablation", "--work", str(rows)]
             command += ["--streams", *names, "--seeds", str(seed)]
             with subprocess.Popen(  # noqa: S603
                 command, cwd=folder, stdout=subprocess.PIPE, text=True
@@ -208,42 +208,48 @@ def _by_stream(runs: Iterable[dict[str, Any]], key: str) -> dict[str, Any]:
     return {name: np.array(values) for name, values in result.items()}
 
 
-def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> str:
+def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, str]:
     """Return a row of the table: changes against the Tracker as it is, in percent."""
-    cells = [name]
+    change: dict[str, dict[str, float]] = {}
     for key in ("error", "log_loss"):
         ours, theirs = _by_stream(runs, key), _by_stream(base, key)
-        change = {s: 100 * (ours[s].mean() / theirs[s].mean() - 1) for s in ours}
-        worst, best = max(change, key=change.__getitem__), min(change, key=change.__getitem__)
-        cells.append(f"{np.mean(list(change.values())):+.1f}")
-        if key == "error":
-            *others, _ = sorted(change.values(), key=abs)
-            cells.append(f"{np.mean(others):+.1f}" if others else "")
-            cells += [f"{worst} {change[worst]:+.1f}", f"{best} {change[best]:+.1f}"]
+        change[key] = {s: 100 * (ours[s].mean() / theirs[s].mean() - 1) for s in ours}
+    errors = change["error"]
+    worst, best = max(errors, key=errors.__getitem__), min(errors, key=errors.__getitem__)
+    *others, _ = sorted(errors.values(), key=abs)
     time_of = _by_stream(runs, "us"), _by_stream(base, "us")
     ratios = [time_of[0][s].mean() / time_of[1][s].mean() for s in time_of[0]]
-    return "| " + " | ".join([*cells, f"{np.median(ratios):.2f}"]) + " |"
+    return {
+        "change": name,
+        "error, %": f"{np.mean([*errors.values()]):+.1f}",
+        "one stream left out, %": f"{np.mean(others):+.1f}" if others else "",
+        "worst": f"{worst} {errors[worst]:+.1f}",
+        "best": f"{best} {errors[best]:+.1f}",
+        "log loss, %": f"{np.mean([*change['log_loss'].values()]):+.1f}",
+        "time": f"{np.median(ratios):.2f}",
+    }
 
 
 def streams_of(base: list[dict[str, Any]]) -> str:
     """Return a table of the Tracker's errors, with how far seeds are apart."""
     errors = _by_stream(base, "error")
     apart = {s: 100 * e.std(ddof=1) / e.mean() for s, e in errors.items() if len(e) > 1}
-    lines = ["| stream | error, % | deviation between seeds, % of it |", "|---|---|---|"]
-    for name, values in errors.items():
-        noise = f"{apart[name]:.1f}" if name in apart else ""
-        lines.append(f"| {name} | {values.mean():.2f} | {noise} |")
+    rows = [
+        {
+            "stream": name,
+            "error, %": f"{values.mean():.2f}",
+            "deviation between seeds, % of it": f"{apart[name]:.1f}" if name in apart else "",
+        }
+        for name, values in errors.items()
+    ]
     if not apart:
-        return "\n".join([*lines, "", "With one seed nothing tells the noise."])
+        return f"{markdown(rows)}\n\nWith one seed nothing tells the noise."
     mean = math.sqrt(sum(v * v for v in apart.values())) / len(apart)
-    return "\n".join([*lines, "", f"Deviation of the mean between seeds: {mean:.1f} %."])
+    return f"{markdown(rows)}\n\nDeviation of the mean between seeds: {mean:.1f} %."
 
 
 #: Name of a change that the command line gives.
 YOURS = "your edit"
-HEAD = """\
-| change | error, % | one stream left out, % | worst | best | log loss, % | time |
-|---|---|---|---|---|---|---|"""
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
@@ -251,20 +257,20 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
     base, paragraphs = results[""], []
     for part, names in (PARTS | {"Your edit": [YOURS]}).items():
         if rows := [row_of(name, results[name], base) for name in names if name in results]:
-            paragraphs += [f"### {part}", "\n".join([HEAD, *rows])]
+            paragraphs += [f"### {part}", markdown(rows)]
     return "\n\n".join([*paragraphs, "### Streams", streams_of(base)])
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks ablation")
     parser.add_argument("--changes", nargs="*", choices=CHANGES, default=list(CHANGES))
     parser.add_argument("--edit", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--output", type=Path, default=Path("results", "ablation.jsonl"))
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     if chosen.work:
         work(chosen.streams, chosen.seeds, chosen.work)
         return
@@ -286,7 +292,3 @@ def main() -> None:
     text = table(results)
     chosen.output.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
     print(text)
-
-
-if __name__ == "__main__":
-    main()

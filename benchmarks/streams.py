@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river.datasets import synth
+from scipy.sparse import csr_array
 
 from drift.experiments.arena.streams import ROWS
 from drift.experiments.arena.streams import STREAMS as ARENA
@@ -17,6 +18,8 @@ from drift.streams import ShiftingStream, Stream, load, read_stream, tracking_gr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     Maker = Callable[[], Stream]
 
@@ -118,3 +121,14 @@ STREAMS: dict[str, Maker] = {name: entry.make for name, entry in ARENA.items()} 
 def stream(name: str) -> Stream:
     """Return a stream by its name."""
     return replace(STREAMS[name](), name=name)
+
+
+def matrix_of(stream: Stream) -> tuple[csr_array, NDArray[Any]]:
+    """Return the rows as a sparse matrix, with a column for each name, and the labels."""
+    columns = {name: j for j, name in enumerate(stream.features)}
+    cells = [(columns[name], value) for x, _ in stream for name, value in x.items()]
+    indices, values = zip(*cells, strict=True)
+    ends = np.cumsum([0, *(len(x) for x, _ in stream)])
+    matrix = csr_array((values, indices, ends), shape=(len(stream), len(columns)), dtype=float)
+    matrix.sort_indices()
+    return matrix, np.array(stream.labels)
