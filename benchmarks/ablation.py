@@ -1,14 +1,15 @@
 """What each rule of the Tracker is worth: errors and log loss without it, on all streams.
 
     export DRIFT_DATA=...
-    python -m benchmarks.ablation                                  # every rule, two seeds; hours
-    python -m benchmarks.ablation --changes "no trees" --streams electricity weather
-    python -m benchmarks.ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
+    python -m benchmarks ablation                                  # every rule, two seeds; hours
+    python -m benchmarks ablation --changes "no trees" --streams electricity weather
+    python -m benchmarks ablation --edit tables.py "DRAWS = 16" "DRAWS = 4"    # a rule of yours
 
 A change is an edit of the sources: text that stands once in a file of `drift/models/_tracker`, and
 what takes its place. Each is made in a copy, compiled, and run on every stream with every seed. A
-run is a line of the output file, written as it ends. While the Tracker's sources stay as they are
-it is not made again: the command can be interrupted and called again. Needs a C compiler.
+run is a line of the output file, written as it ends. While the Tracker's sources and the stream's
+examples stay as they are it is not made again: the command can be interrupted and called again.
+Needs a C compiler.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.ablation_changes import CHANGES, PARTS
-from benchmarks.streams import MORE, STREAMS, stream
+from benchmarks.report import markdown
+from benchmarks.streams import stream
+from benchmarks.timing import probabilities
 from drift.models import Tracker  # in a worker that of the copy, which is its folder
 
 if TYPE_CHECKING:
@@ -38,13 +41,23 @@ if TYPE_CHECKING:
     from benchmarks.ablation_changes import Edit
 
     Rows = list[tuple[dict[str, float], Any]]
+    #: A stream and a seed.
+    Key = tuple[str, int]
 
 ROOT = Path(__file__).parents[1]
 #: Where the files of the edits are.
 SOURCES = Path("drift", "models", "_tracker")
 BUDGET = 300
-#: First rows of streams with many classes.
-MORE_ROWS = 10_000
+#: All are development streams: on these the rules were chosen.
+STREAMS = (
+    *("rcv1-0", "rcv1-1", "rcv1-2", "rcv1-3"),
+    *("reuters earn whole", "reuters money-fx", "reuters shifts whole"),
+    *("electricity", "a9a one-hot", "ijcnn1 whole", "insects whole", "weather", "outdoor"),
+    *("spam named", "sea abrupt", "sea noisy", "hyperplane clean", "hyperplane noisy"),
+    *("moving rbf", "moving rbf noisy", "led named", "led noisy"),
+    *("agrawal abrupt", "agrawal noisy", "checkerboard", "checkerboard noisy"),
+    *("rialto 10k", "letter 10k", "usps", "mnist 10k"),
+)
 #: A probability below this counts as this in the log loss.
 LEAST = 1e-6
 
@@ -52,24 +65,12 @@ LEAST = 1e-6
 # --- one process: a build on some streams ---------------------------------------------------------
 
 
-def rows_of(name: str, folder: Path) -> Rows:
-    """Return the examples of a stream, which are kept as a file."""
-    path = folder / f"{name}.pickle"
-    if not path.exists():
-        rows = list(stream(name, MORE_ROWS if name in MORE else None))
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(pickle.dumps(rows))
-    return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
-
-
 def measure(rows: Rows, seed: int) -> dict[str, float]:
     """Predict each example, then learn it."""
-    model, wrong, loss, started = Tracker(BUDGET, seed=seed), 0, 0.0, time.process_time()
-    for x, y in rows:
-        chances = model.predict_proba_one(x)
-        wrong += model.predict_one(x) != y
+    wrong, loss, started = 0, 0.0, time.process_time()
+    for y, predicted, chances in probabilities(Tracker(BUDGET, seed=seed), rows):
+        wrong += predicted != y
         loss -= math.log(max(chances.get(y, 0.0), LEAST))
-        model.learn_one(x, y)
     seconds = time.process_time() - started
     n = len(rows)
     figures = {"error": 100 * wrong / n, "log_loss": loss / n, "us": 1e6 * seconds / n}
@@ -79,7 +80,7 @@ def measure(rows: Rows, seed: int) -> dict[str, float]:
 def work(names: list[str], seeds: list[int], folder: Path) -> None:
     """Print a line for each run."""
     for name in names:
-        rows = rows_of(name, folder)
+        rows = pickle.loads((folder / name).read_bytes())
         for seed in seeds:
             print(json.dumps({"stream": name, "seed": seed} | measure(rows, seed)), flush=True)
 
@@ -132,9 +133,14 @@ def build(edits: Iterable[Edit], folder: Path) -> None:
         raise SystemExit(done.stderr)
 
 
-def fresh(
-    edits: Iterable[Edit], wanted: Iterable[tuple[str, int]], rows: Path
-) -> Iterator[dict[str, Any]]:
+def kept(name: str, folder: Path) -> str:
+    """Write the examples of a stream for all builds; return their checksum."""
+    made = stream(name)
+    (folder / name).write_bytes(pickle.dumps(list(made)))
+    return made.sha256[:16]
+
+
+def fresh(edits: Iterable[Edit], wanted: Iterable[Key], rows: Path) -> Iterator[dict[str, Any]]:
     """Yield runs of these streams and seeds, in another process with its own build."""
     streams: dict[int, list[str]] = {}
     for name, seed in wanted:
@@ -142,7 +148,7 @@ def fresh(
     with tempfile.TemporaryDirectory() as folder:
         build(edits, Path(folder))
         for seed, names in streams.items():
-            command = [sys.executable, "-m", "benchmarks.ablation", "--work", str(rows)]
+            command = [sys.executable, "-m", "benchmarks", "ablation", "--work", str(rows)]
             command += ["--streams", *names, "--seeds", str(seed)]
             with subprocess.Popen(  # noqa: S603
                 command, cwd=folder, stdout=subprocess.PIPE, text=True
@@ -153,15 +159,23 @@ def fresh(
 
 
 def runs_of(
-    name: str, edits: Iterable[Edit], wanted: list[tuple[str, int]], output: Path, rows: Path
+    name: str, edits: Iterable[Edit], wanted: dict[Key, str], output: Path, rows: Path
 ) -> Iterator[dict[str, Any]]:
-    """Yield the runs of a change: those that are there, then those that are missing."""
+    """Yield the runs of a change: those that are there, then those that are missing.
+
+    What is wanted are streams and seeds, with the checksum of the stream's examples.
+    """
     mark = fingerprint(edits)
-    result = {(r["stream"], r["seed"]): r for r in runs_in(output) if r["sources"] == mark}
+    result = {}
+    for run in runs_in(output):
+        key = run["stream"], run["seed"]
+        if (run["sources"], run["examples"]) == (mark, wanted.get(key)):
+            result[key] = run
     yield from (result[key] for key in wanted if key in result)
     if missing := [key for key in wanted if key not in result]:
         for one in fresh(edits, missing, rows):
-            run = {"change": name, "sources": mark} | one
+            examples = wanted[one["stream"], one["seed"]]
+            run = {"change": name, "sources": mark, "examples": examples} | one
             with output.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(run) + "\n")
             yield run
@@ -194,42 +208,48 @@ def _by_stream(runs: Iterable[dict[str, Any]], key: str) -> dict[str, Any]:
     return {name: np.array(values) for name, values in result.items()}
 
 
-def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> str:
+def row_of(name: str, runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, str]:
     """Return a row of the table: changes against the Tracker as it is, in percent."""
-    cells = [name]
+    change: dict[str, dict[str, float]] = {}
     for key in ("error", "log_loss"):
         ours, theirs = _by_stream(runs, key), _by_stream(base, key)
-        change = {s: 100 * (ours[s].mean() / theirs[s].mean() - 1) for s in ours}
-        worst, best = max(change, key=change.__getitem__), min(change, key=change.__getitem__)
-        cells.append(f"{np.mean(list(change.values())):+.1f}")
-        if key == "error":
-            *others, _ = sorted(change.values(), key=abs)
-            cells.append(f"{np.mean(others):+.1f}" if others else "")
-            cells += [f"{worst} {change[worst]:+.1f}", f"{best} {change[best]:+.1f}"]
+        change[key] = {s: 100 * (ours[s].mean() / theirs[s].mean() - 1) for s in ours}
+    errors = change["error"]
+    worst, best = max(errors, key=errors.__getitem__), min(errors, key=errors.__getitem__)
+    *others, _ = sorted(errors.values(), key=abs)
     time_of = _by_stream(runs, "us"), _by_stream(base, "us")
     ratios = [time_of[0][s].mean() / time_of[1][s].mean() for s in time_of[0]]
-    return "| " + " | ".join([*cells, f"{np.median(ratios):.2f}"]) + " |"
+    return {
+        "change": name,
+        "error, %": f"{np.mean([*errors.values()]):+.1f}",
+        "one stream left out, %": f"{np.mean(others):+.1f}" if others else "",
+        "worst": f"{worst} {errors[worst]:+.1f}",
+        "best": f"{best} {errors[best]:+.1f}",
+        "log loss, %": f"{np.mean([*change['log_loss'].values()]):+.1f}",
+        "time": f"{np.median(ratios):.2f}",
+    }
 
 
 def streams_of(base: list[dict[str, Any]]) -> str:
     """Return a table of the Tracker's errors, with how far seeds are apart."""
     errors = _by_stream(base, "error")
     apart = {s: 100 * e.std(ddof=1) / e.mean() for s, e in errors.items() if len(e) > 1}
-    lines = ["| stream | error, % | deviation between seeds, % of it |", "|---|---|---|"]
-    for name, values in errors.items():
-        noise = f"{apart[name]:.1f}" if name in apart else ""
-        lines.append(f"| {name} | {values.mean():.2f} | {noise} |")
+    rows = [
+        {
+            "stream": name,
+            "error, %": f"{values.mean():.2f}",
+            "deviation between seeds, % of it": f"{apart[name]:.1f}" if name in apart else "",
+        }
+        for name, values in errors.items()
+    ]
     if not apart:
-        return "\n".join([*lines, "", "With one seed nothing tells the noise."])
+        return f"{markdown(rows)}\n\nWith one seed nothing tells the noise."
     mean = math.sqrt(sum(v * v for v in apart.values())) / len(apart)
-    return "\n".join([*lines, "", f"Deviation of the mean between seeds: {mean:.1f} %."])
+    return f"{markdown(rows)}\n\nDeviation of the mean between seeds: {mean:.1f} %."
 
 
 #: Name of a change that the command line gives.
 YOURS = "your edit"
-HEAD = """\
-| change | error, % | one stream left out, % | worst | best | log loss, % | time |
-|---|---|---|---|---|---|---|"""
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
@@ -237,25 +257,23 @@ def table(results: dict[str, list[dict[str, Any]]]) -> str:
     base, paragraphs = results[""], []
     for part, names in (PARTS | {"Your edit": [YOURS]}).items():
         if rows := [row_of(name, results[name], base) for name in names if name in results]:
-            paragraphs += [f"### {part}", "\n".join([HEAD, *rows])]
+            paragraphs += [f"### {part}", markdown(rows)]
     return "\n\n".join([*paragraphs, "### Streams", streams_of(base)])
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks ablation")
     parser.add_argument("--changes", nargs="*", choices=CHANGES, default=list(CHANGES))
     parser.add_argument("--edit", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
-    parser.add_argument("--streams", nargs="+")
+    parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--output", type=Path, default=Path("results", "ablation.jsonl"))
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     if chosen.work:
         work(chosen.streams, chosen.seeds, chosen.work)
         return
-    if not chosen.streams:
-        chosen.streams = [*STREAMS, *MORE]
     chosen.output.parent.mkdir(parents=True, exist_ok=True)
     changes: dict[str, list[Edit]] = {name: CHANGES[name] for name in chosen.changes}
     if chosen.edit:
@@ -264,17 +282,13 @@ def main() -> None:
     drop_old(
         chosen.output, {fingerprint(edits) for edits in [*everything.values(), *CHANGES.values()]}
     )
-    wanted = [(name, seed) for name in chosen.streams for seed in chosen.seeds]
     results = {}
-    # Builds share the examples, as reading texts takes long; another call reads them anew.
-    with tempfile.TemporaryDirectory() as rows:
+    with tempfile.TemporaryDirectory() as folder:
+        examples = {name: kept(name, Path(folder)) for name in chosen.streams}
+        wanted = {(name, seed): examples[name] for name in examples for seed in chosen.seeds}
         for k, (name, edits) in enumerate(everything.items()):
             print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)
-            results[name] = list(runs_of(name, edits, wanted, chosen.output, Path(rows)))
+            results[name] = list(runs_of(name, edits, wanted, chosen.output, Path(folder)))
     text = table(results)
     chosen.output.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
     print(text)
-
-
-if __name__ == "__main__":
-    main()

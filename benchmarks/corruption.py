@@ -1,8 +1,8 @@
 """Dirty data: the Tracker's error on corrupted streams, beside River's simple models.
 
-    python -m benchmarks.corruption                 # two generated streams; a quarter of an hour
-    DRIFT_DATA=... python -m benchmarks.corruption  # and three real ones; an hour
-    python -m benchmarks.corruption --streams gauss --corruptions clean "nan 5 %"
+    python -m benchmarks corruption                 # two generated streams; a quarter of an hour
+    DRIFT_DATA=... python -m benchmarks corruption  # and three real ones; an hour
+    python -m benchmarks corruption --streams gauss --corruptions clean "nan 5 %"
 
 A cell is a corruption of a stream of 6,000 rows. Each model predicts a row, then learns it. Rivals
 get the values that are there; the Tracker gets NaN, too. A cell is lost where the Tracker errs more
@@ -23,6 +23,7 @@ import numpy as np
 from river import base, linear_model, multiclass, optim, preprocessing, tree
 from river.compose import FuncTransformer
 
+from benchmarks.report import markdown
 from drift.errors import DriftError
 from drift.experiments import compare
 from drift.experiments.arena.streams import STREAMS as ARENA
@@ -276,14 +277,14 @@ def cell(errors: dict[str, float | None]) -> dict[str, Any]:
     return {"Tracker": ours, "best": best, "its error": rivals[best], "lost": lost}
 
 
-def main() -> None:
-    """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(arguments: list[str]) -> int:
+    """Run what is missing and print the table; 1 if a cell is lost."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks corruption")
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=list(STREAMS))
     parser.add_argument("--corruptions", nargs="+", choices=CORRUPTIONS, default=list(CORRUPTIONS))
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one for each core")
     parser.add_argument("--output", type=Path, default=Path("results", "corruption"))
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     cells = []
     for name in chosen.streams:
         try:
@@ -304,22 +305,7 @@ def main() -> None:
                 if row["model"] in models()
             }
             cells.append({"stream": name, "corruption": one.partition(": ")[2], **cell(errors)})
-    lines = [
-        "| stream | corruption | Tracker | best rival | its error | |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in cells:
-        ours = "failed" if row["Tracker"] is None else f"{row['Tracker']:.1f}"
-        mark = "lost" if row["lost"] else ""
-        lines.append(
-            f"| {row['stream']} | {row['corruption']} | {ours} | {row['best']} "
-            f"| {row['its error']:.1f} | {mark} |"
-        )
-    print("\n".join(lines))
-    print(f"{sum(row['lost'] for row in cells)} of {len(cells)} cells lost")
-
-
-if __name__ == "__main__":
-    from benchmarks import corruption  # noqa: PLW0406 - as what workers import it
-
-    corruption.main()
+    print(markdown(cells))
+    lost = sum(row["lost"] for row in cells)
+    print(f"{lost} of {len(cells)} cells lost")
+    return int(lost > 0)

@@ -1,11 +1,27 @@
-"""Tables of results for a terminal."""
+"""Tables for a terminal and for pages, and files of results with what they depend on."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib.metadata
+import json
+import os
+import platform
+from typing import TYPE_CHECKING, Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
+
+from drift.experiments.jobs import code_fingerprint
+from drift.models import compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    Row = Mapping[str, Any]
+
+_PACKAGES = ("drift-learn", "river", "numpy", "scipy", "Cython", "scikit-learn", "vowpalwabbit")
 
 
 def shown(value: Any) -> str:
@@ -23,32 +39,90 @@ def shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def table_of(title: str, rows: list[dict[str, Any]]) -> Table:
-    """Make a table with a column for each key of the first row."""
+def show_table(title: str, rows: Sequence[Row]) -> None:
+    """Print a table with a column for each key of the first row."""
     table = Table(title=title, title_justify="left")
     for i, heading in enumerate(rows[0]):
         table.add_column(heading, justify="right" if i else "left", no_wrap=bool(i))
     for row in rows:
-        table.add_row(*(shown(value) for value in row.values()))
-    return table
+        table.add_row(*map(shown, row.values()))
+    Console(width=200).print(table)
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """Return a table as Markdown, with a column for each key of the first row.
+
+    Examples
+    --------
+    >>> from benchmarks.report import markdown
+    >>> print(markdown([{"stream": "a", "error": 1.25}, {"stream": "b", "error": None}]))
+    | stream | error |
+    |---|---|
+    | a | 1.25 |
+    | b |  |
+    """
+    rows = list(rows)
+    lines = [list(rows[0]), *(list(map(shown, row.values())) for row in rows)]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([head, f"|{'---|' * len(rows[0])}", *body])
 
 
 def show_scenario(name: str, result: dict[str, Any]) -> None:
-    """Print what a scenario measured."""
-    console = Console(width=150)
-    if result.get("failed"):
-        console.print(f"[bold red]{name} FAILED:[/] {result['failed']}")
-    if result.get("table"):
-        title = f"{name}, {result['when']}, {result['seconds']} s"
-        console.print(table_of(title, result["table"]))
+    """Print what a scenario measured: one table or several, and its bars."""
+    tables = {name: result["table"]} if "table" in result else result["tables"]
+    for title, rows in tables.items():
+        show_table(f"{title}, {result['seconds']} s", rows)
     for note in result.get("notes", ()):
-        console.print(note, highlight=False)
-    for what, why in result.get("skipped", {}).items():
-        console.print(f"skipped: {what}: {why}", highlight=False)
-    if result.get("checked"):
-        console.print(f"mistakes as the twins': {len(result['checked'])} contenders")
+        print(note)
+    if result.get("bars"):
+        show_table("to reach", result["bars"])
 
 
-def show_table(title: str, rows: list[dict[str, Any]]) -> None:
-    """Print a table."""
-    Console(width=150).print(table_of(title, rows))
+def bar(what: str, figure: dict[str, float], *, most: float = 0.0, least: float = 0.0) -> Row:
+    """Return whether the median of a figure is at most, or at least, so much."""
+    median = figure["median"]
+    wanted = f"at most {most:g}" if most else f"at least {least:g}"
+    return {
+        "figure": what,
+        "bar": wanted,
+        "measured": figure,
+        "reached": median <= most if most else median >= least,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Return what figures depend on: processor, versions and the code that was measured."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "compiled": compiled,
+        "code": code_fingerprint(),
+        "versions": {package: version(package) for package in _PACKAGES},
+    }
+
+
+def version(package: str) -> str | None:
+    """Return the version of a package, None where it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def load_average() -> list[float]:
+    """Processes that wanted a core in the last 1, 5 and 15 minutes."""
+    return [round(load, 2) for load in psutil.getloadavg()]
+
+
+def resident(pid: int | None = None) -> float:
+    """Megabytes of memory that a process holds; None: this one."""
+    return float(psutil.Process(pid).memory_info().rss / 1e6)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Replace a file by one that is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)

@@ -4,8 +4,8 @@ A producer writes examples at a rate; a worker learns them and writes checkpoint
 follows it and learns them, too. A generator in its own process asks at fixed times, whether
 or not the answers before have come: a time counts from when a request was due.
 
-    python -m benchmarks.serve --output results/serve.json
-    python -m benchmarks.serve --hostile 10000
+    python -m benchmarks serve --output results/serve.json
+    python -m benchmarks serve --hostile 10000
 
 `--late` has labels on a separate topic, which come 5 s later. With `--hostile` the requests are
 what no client should send, and what counts is the statuses and the memory of the service.
@@ -31,12 +31,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import numpy as np
+import psutil
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
-from rich.console import Console
 
-from benchmarks.machine import load_average, machine, write_json
-from benchmarks.report import table_of
+from benchmarks.report import load_average, machine, resident, show_table, write_json
 from tools.kafka.broker import Broker, free_ports
 
 if TYPE_CHECKING:
@@ -209,14 +208,8 @@ async def ask_badly(port: int, count: int) -> Counter[int]:
 
 def seconds_of(pid: int) -> float:
     """Return the seconds of the processor that a process took."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
-def megabytes_of(pid: int) -> float:
-    """Return the memory that a process holds."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def asked(port: int, path: str) -> str:
@@ -294,7 +287,7 @@ def measure(options: argparse.Namespace, address: str, broker: int | None) -> di
         took = time.monotonic() - began
         cpu = {name: (seconds_of(pid) - before[name]) / took for name, pid in pids.items()}
         begun = metric(run["port"], "drift_serve_checkpoints_total")
-        memory = megabytes_of(pids["service"])
+        memory = resident(pids["service"])
     p50, p99, p999 = np.percentile(result["times"], [50, 99, 99.9])
     return {
         "requests": len(result["times"]),
@@ -316,16 +309,16 @@ def measure_hostile(options: argparse.Namespace, address: str) -> dict[str, Any]
     with running(options, address) as run:
         port, pid = run["port"], run["pids"]["service"]
         asyncio.run(ask_badly(port, 2_000))
-        before = megabytes_of(pid)
+        before = resident(pid)
         statuses = asyncio.run(ask_badly(port, options.hostile))
-        row = {"requests": options.hostile, "MB before": before, "MB after": megabytes_of(pid)}
+        row = {"requests": options.hostile, "MB before": before, "MB after": resident(pid)}
         assert asked(port, "/healthz") == "ok\n"
     return row | {str(status): statuses[status] for status in sorted(statuses)}
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks serve")
     parser.add_argument("--rate", type=float, default=500, help="requests a second")
     parser.add_argument("--examples", type=float, default=5_000, help="examples a second")
     parser.add_argument("--seconds", type=float, default=60)
@@ -335,7 +328,7 @@ def main() -> None:
     parser.add_argument("--late", action="store_true", help="labels have a topic of their own")
     parser.add_argument("--hostile", type=int, help="send so many bad requests instead")
     parser.add_argument("--output", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     address = os.environ.get("DRIFT_KAFKA")
     with contextlib.ExitStack() as stack:
         broker = None
@@ -346,10 +339,6 @@ def main() -> None:
             rows = [measure_hostile(options, address)]
         else:
             rows = [measure(options, address, broker) for _ in range(options.rounds)]
-    Console(width=200).print(table_of("serve", rows))
+    show_table("serve", rows)
     if options.output:
         write_json(options.output, {"machine": machine(), "rows": rows})
-
-
-if __name__ == "__main__":
-    main()

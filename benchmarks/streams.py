@@ -1,143 +1,134 @@
-"""The streams that the Tracker is measured on: real ones whole, generated ones of 20,000 rows."""
+"""The arena's streams, and those that it does not have: whole files, other names, other noise."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from river.datasets import synth
+from scipy.sparse import csr_array
 
-from benchmarks.data import Stream
 from drift.experiments.arena.streams import ROWS
 from drift.experiments.arena.streams import STREAMS as ARENA
-from drift.streams import ShiftingStream, load, read_libsvm, tracking_groups
-from drift.streams import Stream as Examples
+from drift.streams import ShiftingStream, Stream, load, read_stream, tracking_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-
-def _sparse(documents: Any, y: NDArray[Any], shifts: tuple[int, ...] = ()) -> Stream:
-    named = documents.feature_names or [f"f{j}" for j in range(documents.n_features)]
-    return Stream(documents.rows, y, tuple(map(str, named)), shifts)
-
-
-def _shifting(stream: ShiftingStream) -> Stream:
-    return _sparse(stream.documents, stream.y, stream.shifts)
+    Maker = Callable[[], Stream]
 
 
 @cache
-def _documents(name: str) -> Any:
+def _loaded(name: str) -> Any:
     return load(name)
 
 
-def _rcv1(index: int) -> Stream:
-    documents, targets = _documents("rcv1")
-    return _shifting(tracking_groups(documents, targets, shifts=(7,))[7][index])
+def _file(name: str, target: str | None = None, rows: int | None = None) -> Stream:
+    documents, _ = _loaded(name)
+    return read_stream(documents, target, rows=rows)
+
+
+def _rcv1(number: int) -> Stream:
+    """Eight targets, one after the other, in the order of the tracking paper's permutations."""
+    documents, targets = _loaded("rcv1")
+    return _shifting(tracking_groups(documents, targets, shifts=(7,))[7][number])
 
 
 def _reuters(*topics: str) -> Stream:
-    documents, _ = _documents("reuters21578")
+    documents, _ = _loaded("reuters21578")
     return _shifting(ShiftingStream(documents, topics))
 
 
-def _libsvm(name: str, target: str = "+1", *, dense: bool = True) -> Stream:
-    documents, _ = _documents(name)
-    stream = _sparse(documents, documents.has(target))
-    return replace(stream, X=stream.X.toarray()) if dense else stream
+def _shifting(stream: ShiftingStream) -> Stream:
+    return _with(stream.documents.features(), stream.y.tolist())
 
 
-def _pixels(name: str) -> Stream:
-    """Return rows of handwriting, zeros left out where most are."""
-    documents, _ = _documents(name)
-    stream = _sparse(documents, documents.topics.argmax(axis=1))
-    return replace(stream, X=stream.X.toarray()) if name == "letter" else stream
+def _with(rows: Any, labels: Sequence[Any]) -> Stream:
+    return Stream(list(zip(rows, labels, strict=True)))
 
 
-def _columns(name: str) -> Stream:
-    table = pd.read_csv(Path(_data(), "streams", f"{name}.csv.xz"))
-    y = table.pop("class").to_numpy()
-    return Stream(table.to_numpy(dtype=float), y, tuple(table.columns))
+def _insects() -> Stream:
+    return read_stream(Path(os.environ["DRIFT_DATA"], "streams", "insects-gradual.csv.xz"), "class")
 
 
-def _spam() -> Stream:
-    documents = read_libsvm(Path(_data(), "streams", "spam.svm.xz"))
-    return _sparse(documents, documents.has("+1"))
+def _ijcnn1() -> Stream:
+    """All rows, with the zeros that the file leaves out."""
+    stream = _file("ijcnn1", "+1")
+    zeros = dict.fromkeys(sorted(stream.features), 0.0)
+    return _with([{**zeros, **x} for x, _ in stream], stream.labels)
 
 
-def _data() -> str:
-    if "DRIFT_DATA" not in os.environ:
-        raise FileNotFoundError("set DRIFT_DATA to the folder of the real data")
-    return os.environ["DRIFT_DATA"]
+def _named(make: Maker, prefix: str = "f") -> Stream:
+    """Features have texts as names where they have numbers: trees and ties depend on the order."""
+    stream = make()
+    rows = [{f"{prefix}{name}": value for name, value in x.items()} for x, _ in stream]
+    return _with(rows, stream.labels)
 
 
-def _generated(name: str, noise: float = 0.0) -> Stream:
-    """Return a stream of the arena's as arrays, with a share of the labels drawn at random."""
-    made = _GENERATORS[name]()
-    X = np.array([list(x.values()) for x, _ in made], dtype=float)
-    y = np.array([int(label) for _, label in made])
-    rng = np.random.default_rng(0)
-    if name == "checkerboard":  # the points come from the same generator
-        rng.random(X.shape)
-    y = np.where(rng.random(len(y)) < noise, rng.choice(np.unique(y), len(y)), y)
-    names = tuple(map(str, made.examples[0][0]))
-    return Stream(X, y, names, tuple(drift.row for drift in made.drifts))
+def _noisy(make: Maker, skip: int = 0) -> Stream:
+    """A fifth of the labels is drawn at random, after so many numbers a row of the same seed."""
+    stream, rng = make(), np.random.default_rng(0)
+    y = np.array(stream.labels)
+    rng.random((len(y), skip))
+    y = np.where(rng.random(len(y)) < 0.2, rng.choice(np.unique(y), len(y)), y)
+    return _with([x for x, _ in stream], y.tolist())
 
 
-def _hyperplane() -> Examples:
-    """Return the arena's, but that no label is drawn at random."""
+def _hyperplane() -> Stream:
+    """The arena's, but no label is drawn at random."""
     made = synth.Hyperplane(seed=1, n_drift_features=10, mag_change=0.001, noise_percentage=0)
-    return Examples.of(made, rows=ROWS)
+    return Stream.of(made, rows=ROWS)
 
 
-#: Abrupt shifts in four parts, or a drift that continues throughout.
-_GENERATORS: dict[str, Callable[[], Examples]] = {
-    "sea": ARENA["sea abrupt"].make,
-    "hyperplane": _hyperplane,
-    "moving-rbf": ARENA["moving rbf"].make,
-    "led": ARENA["led abrupt"].make,
-    "agrawal": ARENA["agrawal abrupt"].make,
-    "checkerboard": ARENA["checkerboard"].make,
+def _first(make: Maker, rows: int = 10_000) -> Stream:
+    return make().head(rows)
+
+
+_led = partial(_named, ARENA["led abrupt"].make, "")
+#: By names that the arena does not have.
+_OTHERS: dict[str, Maker] = {
+    **{f"rcv1-{k}": partial(_named, partial(_rcv1, k)) for k in range(4)},
+    "reuters earn whole": partial(_reuters, "earn"),
+    "reuters money-fx": partial(_reuters, "money-fx"),
+    "reuters shifts whole": partial(_reuters, "earn", "acq", "money-fx", "crude"),
+    "a9a one-hot": partial(_named, partial(_file, "a9a", "+1")),
+    "ijcnn1 whole": partial(_named, _ijcnn1),
+    "insects whole": _insects,
+    "spam named": partial(_named, ARENA["spam"].make),
+    "sea noisy": partial(_noisy, ARENA["sea abrupt"].make),
+    "hyperplane clean": _hyperplane,
+    "hyperplane noisy": partial(_noisy, _hyperplane),
+    "moving rbf noisy": partial(_noisy, ARENA["moving rbf"].make),
+    "led named": _led,
+    "led noisy": partial(_noisy, _led),
+    "agrawal noisy": partial(_noisy, ARENA["agrawal abrupt"].make),
+    "checkerboard noisy": partial(_noisy, ARENA["checkerboard"].make, 2),
+    "rialto 10k": partial(_first, ARENA["rialto"].make),
+    "letter 10k": partial(_first, partial(_named, ARENA["letter"].make)),
+    "usps": partial(_named, partial(_file, "usps")),
+    "mnist": partial(_file, "mnist", None, ROWS),
+    "mnist 10k": partial(_file, "mnist", None, 10_000),
 }
-
-#: Real streams, whole. The four of RCV1 go through one random permutation of the targets each.
-REAL: dict[str, Callable[[], Stream]] = {
-    **{f"rcv1-{k}": lambda k=k: _rcv1(k) for k in range(4)},
-    "reuters-earn": lambda: _reuters("earn"),
-    "reuters-money-fx": lambda: _reuters("money-fx"),
-    "reuters-shifts": lambda: _reuters("earn", "acq", "money-fx", "crude"),
-    "electricity": lambda: _libsvm("elec", "1"),
-    "a9a": lambda: _libsvm("a9a", dense=False),
-    "ijcnn1": lambda: _libsvm("ijcnn1"),
-    "insects": lambda: _columns("insects-gradual"),
-    "weather": lambda: _columns("weather"),
-    "outdoor": lambda: _columns("outdoor"),
-    "spam": _spam,
-}
-
-GENERATED: dict[str, Callable[[], Stream]] = {
-    f"{name}{'-noise' * (noise > 0)}": lambda name=name, noise=noise: _generated(name, noise)
-    for name in _GENERATORS
-    for noise in (0.0, 0.2)
-}
-
-STREAMS = REAL | GENERATED
-
-#: Of many classes, for the constants of the Tracker: its tables do not have them.
-MORE: dict[str, Callable[[], Stream]] = {
-    "rialto": lambda: _columns("rialto"),
-    **{name: lambda name=name: _pixels(name) for name in ("letter", "usps", "mnist")},
-}
+STREAMS: dict[str, Maker] = {name: entry.make for name, entry in ARENA.items()} | _OTHERS
 
 
-@cache
-def stream(name: str, rows: int | None = None) -> Stream:
-    """Return a stream by its name, or its first rows."""
-    return (STREAMS | MORE)[name]().part(0, rows)
+def stream(name: str) -> Stream:
+    """Return a stream by its name."""
+    return replace(STREAMS[name](), name=name)
+
+
+def matrix_of(stream: Stream) -> tuple[csr_array, NDArray[Any]]:
+    """Return the rows as a sparse matrix, with a column for each name, and the labels."""
+    columns = {name: j for j, name in enumerate(stream.features)}
+    cells = [(columns[name], value) for x, _ in stream for name, value in x.items()]
+    indices, values = zip(*cells, strict=True)
+    ends = np.cumsum([0, *(len(x) for x, _ in stream)])
+    matrix = csr_array((values, indices, ends), shape=(len(stream), len(columns)), dtype=float)
+    matrix.sort_indices()
+    return matrix, np.array(stream.labels)

@@ -16,7 +16,8 @@ from rich.progress import track
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-Figure = dict[str, float]
+    Figure = dict[str, float]
+    Example = tuple[dict[Any, float], Any]
 
 
 def progress(items: Iterable[Any], label: str) -> Iterable[Any]:
@@ -27,6 +28,25 @@ def progress(items: Iterable[Any], label: str) -> Iterable[Any]:
     )
 
 
+def mistakes(model: Any, examples: Iterable[Example]) -> int:
+    """Predict each example, then learn it; return how many predictions are wrong."""
+    predict, learn = model.predict_one, model.learn_one
+    wrong = 0
+    for x, y in examples:
+        wrong += predict(x) != y
+        learn(x, y)
+    return wrong
+
+
+def probabilities(
+    model: Any, examples: Iterable[Example]
+) -> Iterator[tuple[Any, Any, dict[Any, float]]]:
+    """Yield each label, its prediction and its probabilities, then learn the example."""
+    for x, y in examples:
+        yield y, model.predict_one(x), model.predict_proba_one(x)
+        model.learn_one(x, y)
+
+
 class Contender(NamedTuple):
     """What is timed, and over how many examples.
 
@@ -35,10 +55,6 @@ class Contender(NamedTuple):
 
     start: Callable[[], Callable[[], object]]
     count: int
-
-    def microseconds(self) -> float:
-        """Time it: processor time an example."""
-        return 1e6 * seconds(self.start()) / self.count
 
 
 def on_copies(model: Any, run: Callable[[Any], object], count: int) -> Contender:
@@ -51,21 +67,24 @@ def on_copies(model: Any, run: Callable[[Any], object], count: int) -> Contender
     return Contender(start, count)
 
 
-def filled(model: Any, examples: Iterable[Any], size: int) -> Iterator[Any]:
+def on_examples(model: Any, examples: Sequence[Example]) -> Contender:
+    """Time a model that predicts and learns examples, each time with a fresh copy of it."""
+    return on_copies(model, lambda one: mistakes(one, examples), len(examples))
+
+
+def filled(model: Any, examples: Iterable[Example], size: int) -> Iterator[Example]:
     """Learn under random labels until a model has so many supports; return what is left over."""
     rng, rest = random.Random(0), iter(examples)
     while model.n_supports < size:
         x, _ = next(rest, (None, None))
         if x is None:
-            raise SystemExit(
-                f"{type(model).__name__} holds {model.n_supports} supports after all examples, "
-                f"not {size}"
-            )
+            name = type(model).__name__
+            raise SystemExit(f"after all examples {name} holds {model.n_supports}, not {size}")
         model.learn_one(x, rng.random() < 0.5)
     return rest
 
 
-def steps(model: Any, examples: Iterable[Any]) -> tuple[float, float]:
+def steps(model: Any, examples: Iterable[Example]) -> tuple[float, float]:
     """Microseconds of a prediction, and of learning its opposite: medians over the examples."""
     predict, learn, clock = model.predict_one, model.learn_one, time.perf_counter
     predictions, updates = [], []
@@ -104,7 +123,7 @@ def seconds(function: Callable[[], object]) -> float:
         gc.enable()
 
 
-def figure(values: list[float]) -> Figure:
+def figure(values: Sequence[float]) -> Figure:
     """Median and spread of a figure."""
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
@@ -120,43 +139,17 @@ class Times(dict[str, list[float]]):
         """Median and spread of the ratios within each round."""
         return figure([a / b for a, b in zip(self[above], self[below], strict=True)])
 
-    def rate(self, name: str, work: float) -> Figure:
-        """Units of work a second, when an example takes so many."""
-        return figure([1e6 * work / value for value in self[name]])
-
 
 def take_turns(contenders: Mapping[str, Contender], rounds: int, label: str) -> Times:
     """Time every contender once a round, forwards and backwards in turn."""
     times = Times({name: [] for name in contenders})
     turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
     for name, _ in progress(turns, label):
-        times[name].append(contenders[name].microseconds())
+        contender = contenders[name]
+        times[name].append(1e6 * seconds(contender.start()) / contender.count)
     return times
 
 
 def order_of(k: int, names: list[str]) -> list[str]:
     """Order of the contenders in round `k`."""
     return names[::-1] if k % 2 else names
-
-
-def prequential(model: Any, examples: Any) -> None:
-    """Predict each example, then learn it."""
-    predict, learn = model.predict_one, model.learn_one
-    for x, y in examples:
-        predict(x)
-        learn(x, y)
-
-
-def on_examples(model: Any, examples: Sequence[Any]) -> Contender:
-    """Predict and learn examples with copies of a model."""
-    return on_copies(model, lambda one: prequential(one, examples), len(examples))
-
-
-def mistakes(model: Any, examples: Any) -> int:
-    """Number of examples that a model predicts wrongly before it learns them."""
-    predict, learn = model.predict_one, model.learn_one
-    wrong = 0
-    for x, y in examples:
-        wrong += bool(predict(x)) != y
-        learn(x, y)
-    return wrong

@@ -34,7 +34,7 @@ _LARGEST = 40.0
 _BETTER = 1.5 * (1 - 1e-9)  # less what rounding may take
 #: Labels after which the threshold is chosen again: at first each, then 1 more in so many.
 _PART = 64
-# The next two were chosen by `benchmarks.threshold --sweep`, on streams of development alone.
+# The next two were chosen by `python -m benchmarks threshold_sweep`, on development streams alone.
 #: Rows of the class, or with a rate rows that are said to be of it, after which a label counts
 #: 1 / e of the last.
 _MEMORY = 300

@@ -189,7 +189,7 @@ def test_both_cores_pass_with_a_member_that_follows_the_steps(with_a_member):
 
 
 def test_the_ablation_can_leave_the_member_out(with_a_member):
-    [command] = re.findall(r"^python -m benchmarks.ablation (.*)$", section(MEMBER), re.MULTILINE)
+    [command] = re.findall(r"^python -m benchmarks ablation (.*)$", section(MEMBER), re.MULTILINE)
     option, *edit = shlex.split(command)
     assert option == "--edit"
     [text] = edited([edit], with_a_member).values()

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river import forest, linear_model, naive_bayes, preprocessing, tree
 
-from benchmarks import streams
-from benchmarks.data import Missing, stories
-from benchmarks.timing import Times, order_of, prequential, progress, seconds
+from benchmarks.streams import stream
+from benchmarks.timing import Times, mistakes, order_of, progress, seconds
 from drift.models import LBP, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from benchmarks.scenarios import Settings
 
 #: Rows that a model predicts and learns before the next one's turn.
 BLOCK = 500
@@ -52,15 +48,13 @@ def normal(n: int) -> list[tuple[dict[str, float], bool]]:
     ]
 
 
-def alternatives(settings: Settings) -> dict[str, Any]:
+def alternatives(*, quick: bool) -> dict[str, Any]:
     """Models in turns on a table, on numbers without drift, and on text."""
-    if not os.environ.get("DRIFT_DATA"):
-        raise Missing("DRIFT_DATA names no folder, and so none with Electricity")
-    n = settings.pick(12_000, 3_000)
+    n = 3_000 if quick else 12_000
     columns = {
-        "Electricity, 6 features": (streams.stream("electricity", n), MODELS),
+        "Electricity, 6 features": (stream("electricity").head(n), MODELS),
         "8 normal features": (normal(n), MODELS),
-        "RCV1, 77 words": (stories().part(0, n), OF_TEXT),
+        "RCV1, 77 words": (stream("rcv1 shifts").head(n), OF_TEXT),
     }
     table = [{"contender": name} | dict.fromkeys(columns) for name in MODELS]
     notes = []
@@ -70,7 +64,7 @@ def alternatives(settings: Settings) -> dict[str, Any]:
             if row["contender"] in names:
                 row[column] = times.ratio(row["contender"], TRACKER)["median"]
         notes.append(f"{column}: {TRACKER} takes {times.microseconds(TRACKER)['median']:.1f} us")
-    return {"table": table, "notes": notes, "figures": {}}
+    return {"table": table, "notes": notes}
 
 
 def in_turns(examples: list[Any], names: Iterable[str], label: str) -> Times:
@@ -80,7 +74,7 @@ def in_turns(examples: list[Any], names: Iterable[str], label: str) -> Times:
     blocks = [examples[i : i + BLOCK] for i in range(0, len(examples), BLOCK)]
     for k, block in enumerate(progress(blocks, f"alternatives: {label}")):
         for name in order_of(k, list(models)):
-            spent = seconds(lambda: prequential(models[name], block))  # noqa: B023 - called here
+            spent = seconds(lambda: mistakes(models[name], block))  # noqa: B023 - called here
             if k >= BEFORE:
                 times[name].append(1e6 * spent / len(block))
     return times

@@ -15,13 +15,14 @@ import polars as pl
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from benchmarks.timing import Contender, Times, on_copies, progress, take_turns
+from benchmarks.models import made
+from benchmarks.timing import Contender, on_copies, progress, take_turns
 from drift.models import MODELS, Averaged, OneVsRest, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.scenarios import Settings
+    from benchmarks.timing import Times
 
 WIDTH, LEARNT, BUDGET = 10, 500, 100
 #: Rows of a batch, and how many batches come one after another, as in a stream.
@@ -66,15 +67,10 @@ def drawn(n: int) -> tuple[Any, Any]:
 
 def makers() -> dict[str, Callable[[], Any]]:
     """All models, with a budget where they have one."""
-    made: dict[str, Callable[[], Any]] = {}
-    for name, model in MODELS.items():
-        budgeted = name in {"RBP", "LBP", "MRBP", "Forgetron", "RBSOP", "LBSOP", "CKS"}
-        made[name] = partial(model, budget=BUDGET) if budgeted else model
-    made["PassiveAggressive"] = partial(MODELS["PassiveAggressive"], budget=BUDGET)
-    made["OneVsRest"] = lambda: OneVsRest(MODELS["LBP"](BUDGET))
-    made["Averaged"] = lambda: Averaged(MODELS["LBP"](BUDGET))
-    made["Tracker"] = partial(Tracker, budget=BUDGET)
-    return made
+    makers: dict[str, Callable[[], Any]] = {name: partial(made, name, BUDGET) for name in MODELS}
+    makers["OneVsRest"] = lambda: OneVsRest(MODELS["LBP"](BUDGET))
+    makers["Averaged"] = lambda: Averaged(MODELS["LBP"](BUDGET))
+    return makers | {"Tracker": partial(Tracker, budget=BUDGET)}
 
 
 def loop(predict: bool, dicts: Any, y: Any, model: Any) -> None:  # noqa: FBT001
@@ -109,78 +105,46 @@ def learnt(make: Callable[[], Any], rows: Rows) -> dict[bool, Any]:
     return models
 
 
-def whole(settings: Settings) -> dict[str, Any]:
-    """Batches of some thousand rows: time over that of the loop, and us a row."""
-    size = settings.pick(ROWS, 100)
-    n = BATCHES * size
-    X, y = drawn(LEARNT + n)
-    before = Rows.of(X[:LEARNT], y[:LEARNT])
-    starts = range(LEARNT, LEARNT + n, size)
-    rows = [Rows.of(X[i : i + size], y[i : i + size]) for i in starts]
-    table, figures = [], {}
+def batches(*, quick: bool) -> dict[str, Any]:
+    """Time of batches over that of the loop, and microseconds of short calls."""
+    size, rounds = (100, 2) if quick else (ROWS, 5)
+    X, y = drawn(LEARNT + BATCHES * size)
+    before, starts = Rows.of(X[:LEARNT], y[:LEARNT]), range(LEARNT, len(y), size)
+    parts = [Rows.of(X[i : i + size], y[i : i + size]) for i in starts]
+    ratios, calls = [], []
     for name, make in progress(makers().items(), "batches: models"):
         models = learnt(make, before)
         for predict in (True, False):
-            contenders: dict[str, Contender] = {}
-            for named in (True, False):
-                one = partial(each, loop, predict, [(part.dicts[named], part.y) for part in rows])
-                contenders[f"loop {named}"] = on_copies(models[named], one, n)
+            times = _times(models, predict, parts, rounds, name)
+            row: dict[str, Any] = {"model": f"{name}, {'predict' if predict else 'learn'}"}
+            row["loop, us a row"] = times.microseconds("loop True")["median"] / size
             for kind in KINDS:
-                many = partial(each, batch, predict, [(part.kinds[kind], part.y) for part in rows])
-                contenders[kind] = on_copies(models[kind in NAMED], many, n)
-            times = take_turns(contenders, settings.pick(5, 2), f"batches: {name}")
-            direction = "predict" if predict else "learn"
-            row: dict[str, Any] = {"model": f"{name}, {direction}"}
-            row["loop, us"] = times.microseconds("loop True")["median"]
-            for kind in KINDS:
-                ratio = times.ratio(kind, f"loop {kind in NAMED}")
-                row[kind] = ratio["median"]
-                figures[f"{name} {direction} {kind} / loop"] = ratio
-            table.append(row)
-    return {"table": table, "figures": figures}
+                row[kind] = times.ratio(kind, f"loop {kind in NAMED}")["median"]
+            ratios.append(row)
+    models = learnt(makers()["LBP"], before)
+    for predict in (True, False):
+        for few, repeats in SHORT.items():
+            part = Rows.of(X[LEARNT : LEARNT + few], y[LEARNT : LEARNT + few])
+            times = _times(models, predict, [part] * repeats, rounds, "short")
+            row = {"LBP": f"{'predict' if predict else 'learn'} {few} rows"}
+            calls.append(row | {kind: min(times[kind]) for kind in KINDS})
+    title = f"{BATCHES} batches of {size:,} rows: time over the loop's"
+    return {"tables": {title: ratios, "microseconds of a call": calls}}
 
 
-def short(settings: Settings) -> dict[str, Any]:
-    """Batches of 1, 10 and 100 rows: us a call, and what is beyond the time of the loop."""
-    X, y = drawn(LEARNT + 1_000)
-    before = Rows.of(X[:LEARNT], y[:LEARNT])
-    table, figures = [], {}
-    chosen = {name: make for name, make in makers().items() if name in {"LBP", "Tracker"}}
-    for name, make in progress(chosen.items(), "short batches: models"):
-        models = learnt(make, before)
-        for predict in (True, False):
-            for size, calls in SHORT.items():
-                rows = Rows.of(X[LEARNT : LEARNT + size], y[LEARNT : LEARNT + size])
-                times = _short_times(models, predict, rows, calls, settings)
-                direction = "predict" if predict else "learn"
-                row: dict[str, Any] = {"model": f"{name}, {direction}", "rows": size}
-                row["loop, us"] = times.microseconds("loop")["median"]
-                for kind in KINDS:
-                    row[kind] = times.microseconds(kind)["median"]
-                    figures[f"{name} {direction} {kind} {size} rows, us"] = times.microseconds(kind)
-                table.append(row)
-    return {"table": table, "figures": figures}
-
-
-def _short_times(
+def _times(
     models: dict[bool, Any],
     predict: bool,  # noqa: FBT001
-    rows: Rows,
-    calls: int,
-    settings: Settings,
+    parts: list[Rows],
+    rounds: int,
+    label: str,
 ) -> Times:
-    """Times of one call over few rows."""
-
-    def repeated(run: Callable[[Any], None]) -> Callable[[Any], None]:
-        def calling(model: Any) -> None:
-            for _ in range(calls):
-                run(model)
-
-        return calling
-
-    one = repeated(partial(loop, predict, rows.dicts[True], rows.y))
-    contenders = {"loop": on_copies(models[True], one, calls)}
-    for kind, batched in rows.kinds.items():
-        many = repeated(partial(batch, predict, batched, rows.y))
-        contenders[kind] = on_copies(models[kind in NAMED], many, calls)
-    return take_turns(contenders, settings.pick(3, 2), "short batches: rounds")
+    """Microseconds of a part, by the loops over dicts and by batches of each kind."""
+    contenders: dict[str, Contender] = {}
+    for named in (True, False):
+        one = partial(each, loop, predict, [(part.dicts[named], part.y) for part in parts])
+        contenders[f"loop {named}"] = on_copies(models[named], one, len(parts))
+    for kind in KINDS:
+        many = partial(each, batch, predict, [(part.kinds[kind], part.y) for part in parts])
+        contenders[kind] = on_copies(models[kind in NAMED], many, len(parts))
+    return take_turns(contenders, rounds, f"batches: {label}")

@@ -6,165 +6,140 @@ it. Those that are fast do so several times, in turns.
 
 from __future__ import annotations
 
+from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from river import linear_model
-
-from benchmarks import peers
-from benchmarks.data import Missing, Stream, stories
-from benchmarks.timing import Times, figure, mistakes, order_of, progress, seconds
-from benchmarks.twins import check
-from drift.kernels import RBF, Linear
-from drift.models import (
-    ALMA2,
-    CKS,
-    LBP,
-    LBSOP,
-    MIRA,
-    MRBP,
-    RBP,
-    RBSOP,
-    ROMMA,
-    SOP,
-    SPA,
-    Forgetron,
-    PassiveAggressive,
-    Perceptron,
-    Projectron,
-    ProjectronPlusPlus,
-    VariableCachePerceptron,
-    VotedPerceptron,
+from benchmarks.models import (
+    LINEAR,
+    has_budget,
+    logistic_regression,
+    made,
+    scikit_learn,
+    vowpal_wabbit,
 )
+from benchmarks.streams import matrix_of, stream
+from benchmarks.timing import Times, figure, mistakes, order_of, progress, seconds
+from drift.experiments.plots import COLOURS, GREY, finish, log_axis, panels_of, save
+from drift.kernels import RBF, Linear
+from drift.models import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from benchmarks.scenarios import Settings
+    from matplotlib.axes import Axes
+
+    from drift.experiments.plots import Point
 
 BUDGETS = (100, 300, 1000, 2000)
 GAMMA = 2.0
 #: Contenders above this, in microseconds an example, get one round.
 SLOW = 60.0
+_, BLUE, RED, GREEN, PINK, ORANGE, SKY, _ = COLOURS
+#: Families of contenders, in the order of the legend.
+FAMILIES = {
+    "RBP": (BLUE, "o-"),
+    "LBP": (RED, "s-"),
+    "Forgetron": (GREEN, "^-"),
+    "LBP linear": (ORANGE, "s--"),
+    "LBP rbf": (PINK, "s:"),
+    "MRBP": (SKY, "v-"),
+    "RBSOP": (BLUE, "D-"),
+    "LBSOP": (RED, "D-"),
+    "CKS": (GREY, "P-"),
+}
 
 
-def drift_models() -> dict[str, Callable[[], Any]]:
-    """Every model, at several sizes where it has a budget, a decay or a tolerance."""
-    unit, rbf = Linear(normalize="rows"), RBF(gamma=GAMMA, normalize="rows")
-    made: dict[str, Callable[[], Any]] = {
-        "Perceptron": Perceptron,
-        "SPA": SPA,
-        "VotedPerceptron": VotedPerceptron,
-        "PassiveAggressive": PassiveAggressive,
-        "ALMA2": ALMA2,
-        "ROMMA": ROMMA,
-        "SOP": SOP,
-        "VariableCachePerceptron": VariableCachePerceptron,
-        "MIRA B=300": lambda: MIRA(budget=300, cache="fixed"),
+def contenders_of(rows: Any) -> dict[str, Callable[[], int]]:
+    """Return what gives each contender's mistakes."""
+    makers: dict[str, Callable[[], Any]] = dict(LINEAR)
+    for rate in (1.0, 10.0):
+        name = f"River LogisticRegression, rate {rate:g}"
+        makers[name] = partial(logistic_regression, rate)
+    for name in MODELS:
+        # An update is quadratic in the budget, or linear with a large constant.
+        most = 300 if name in {"RBSOP", "LBSOP", "CKS", "MIRA", "PassiveAggressive"} else 2000
+        for budget in [b for b in BUDGETS if b <= most] if has_budget(name) else [0]:
+            makers[f"{name} B={budget}" if budget else name] = partial(made, name, budget)
+    for budget in BUDGETS:
+        for label, kernel in {"linear": Linear("rows"), "rbf": RBF(GAMMA, "rows")}.items():
+            makers[f"LBP {label} B={budget}"] = partial(made, "LBP", budget, kernel=kernel)
+    examples = list(rows)
+    contenders: dict[str, Callable[[], int]] = {
+        name: lambda make=make: mistakes(make(), examples)  # type: ignore[misc]
+        for name, make in makers.items()
     }
-    for b in BUDGETS:
-        made[f"RBP B={b}"] = lambda b=b: RBP(b, seed=1)
-        made[f"LBP B={b}"] = lambda b=b: LBP(b)
-        made[f"Forgetron B={b}"] = lambda b=b: Forgetron(b)
-        made[f"LBP linear B={b}"] = lambda b=b: LBP(b, kernel=unit)
-        made[f"LBP rbf B={b}"] = lambda b=b: LBP(b, kernel=rbf)
-        made[f"MRBP B={b}"] = lambda b=b: MRBP(b, seed=1)
-    for b in BUDGETS[:3]:
-        made[f"RBSOP B={b}"] = lambda b=b: RBSOP(b, seed=1)
-        made[f"LBSOP B={b}"] = lambda b=b: LBSOP(b)
-    for b in BUDGETS[:2]:
-        made[f"CKS B={b}"] = lambda b=b: CKS(b)
-    for share in (0.8, 0.9):
-        made[f"Projectron tolerance={4 * share:g}"] = lambda s=share: Projectron(4 * s)
-        made[f"ProjectronPlusPlus tolerance={4 * share:g}"] = lambda s=share: ProjectronPlusPlus(
-            4 * s
-        )
-    return made
+    if find_spec("vowpalwabbit"):
+        contenders["VW linear"] = partial(vowpal_wabbit, examples)
+    if find_spec("sklearn"):
+        matrix, labels = matrix_of(rows)
+        for sampler, size in (("RBFSampler", 300), ("RBFSampler", 1000), ("Nystroem", 300)):
+            name = f"scikit-learn {sampler}({size})"
+            contenders[name] = partial(scikit_learn, sampler, size, GAMMA, matrix, labels)
+    return contenders
 
 
-def river_models() -> dict[str, Callable[[], Any]]:
-    """River's, at its defaults and at a learning rate that suits these stories."""
-    aggressive = linear_model.PAClassifier
-    return {
-        **peers.LINEAR,
-        "River LogisticRegression, rate 1": lambda: peers.logistic_regression(1.0),
-        "River LogisticRegression, rate 10": lambda: peers.logistic_regression(10.0),
-        "River PAClassifier, C = 1": lambda: aggressive(C=1.0, mode=1),
-    }
-
-
-def one_by_one(make: Callable[[], Any], examples: list[Any]) -> Callable[[], int]:
-    """Mistakes of a fresh model over the stream."""
-    return lambda: mistakes(make(), examples)
-
-
-def scikit_learn(stream: Stream) -> dict[str, Callable[[], int]]:
-    """SGDClassifier in blocks of 100 rows, on features that are fitted to the first 300."""
-    pieces, sample = peers.blocks(stream, 100), stream.part(0, 300)
-    return {
-        f"scikit-learn {sampler}({size}) + SGDClassifier, blocks of 100": (
-            lambda sampler=sampler, size=size: peers.ScikitLearn(  # type: ignore[misc]
-                sampler, GAMMA, sample, size
-            ).run(pieces)
-        )
-        for sampler, size in (("RBFSampler", 300), ("RBFSampler", 1000), ("Nystroem", 300))
-    }
-
-
-def fast(settings: Settings) -> dict[str, Any]:
-    """All that take less than a millisecond."""
-    stream = stories(settings.pick(20_000, 2_000))
-    models = drift_models()
-    checked = check(stream.part(0, settings.pick(500, 300)), models)
-    examples = list(stream)
-    contenders = {
-        name: one_by_one(make, examples) for name, make in (models | river_models()).items()
-    }
-    contenders["VW linear"] = lambda: peers.VowpalWabbit(peers.VW["VW linear"]).run(examples)
-    contenders |= scikit_learn(stream)
-    result = race(contenders, len(examples), settings.pick(3, 1))
-    return {"stream": {"name": stream.name, "rows": len(stream)}, "checked": checked} | result
-
-
-def slow(settings: Settings) -> dict[str, Any]:
-    """Peers above a millisecond: ten minutes and more."""
-    stream = stories(settings.pick(20_000, 500))
-    makers = {"LBP B=1000": lambda: LBP(1000)}
-    checked = check(stream.part(0, 500), makers)
-    examples = list(stream)
-    contenders = {name: one_by_one(make, examples) for name, make in makers.items()}
-    contenders["River RBFSampler(100) + LogisticRegression"] = one_by_one(
-        lambda: peers.river_sampler(GAMMA), examples
-    )
-    contenders["VW --ksvm"] = lambda: peers.VowpalWabbit(peers.VW["VW --ksvm"]).run(examples)
-    result = race(contenders, len(examples), 1)
-    return {"stream": {"name": stream.name, "rows": len(stream)}, "checked": checked} | result
-
-
-def race(contenders: dict[str, Callable[[], int]], count: int, rounds: int) -> dict[str, Any]:
-    """Error and time of each contender; those that are slow, or missing, get one round."""
-    times = Times()
+def error_time(*, quick: bool) -> dict[str, Any]:
+    """Error and time of each contender."""
+    rows = stream("rcv1 shifts").head(1_000 if quick else 20_000)
+    contenders, times = contenders_of(rows), Times()
     errors: dict[str, float] = {}
-    skipped: dict[str, str] = {}
+    rounds = 1 if quick else 3
     turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
-    for name, k in progress(turns, "error-time: runs"):
-        if name in skipped or (k and times[name][0] > SLOW):
+    for name, k in progress(turns, "error_time: runs"):
+        if k and times[name][0] > SLOW:
             continue
         wrong: list[int] = []
-        try:
-            spent = seconds(lambda: wrong.append(contenders[name]()))  # noqa: B023 - called here
-        except Missing as missing:
-            skipped[name] = str(missing)
-            continue
-        times.setdefault(name, []).append(1e6 * spent / count)
-        errors[name] = wrong[0] / count
+        spent = seconds(lambda: wrong.append(contenders[name]()))  # noqa: B023 - called here
+        times.setdefault(name, []).append(1e6 * spent / len(rows))
+        errors[name] = 100 * wrong[0] / len(rows)
     table = [
-        {
-            "contender": name,
-            "error": errors[name],
-            "us": figure(times[name]),
-            "mistakes": round(errors[name] * count),
-        }
+        {"contender": name, "error, %": errors[name], "us": figure(times[name])}
         for name in contenders
-        if name in times
     ]
-    return {"skipped": skipped, "table": table, "figures": {}}
+    return {"table": table, "draw": partial(_draw, table)}
+
+
+def _draw(table: list[dict[str, Any]], path: Path) -> None:
+    """Draw one point for each contender, lines through the budgets of a model."""
+    figure, panels = panels_of(13, 7, columns=2)
+    whole, corner = panels
+    points = [(row["us"]["median"], row["error, %"]) for row in table]
+    named = [_panel(panel, table, names=panel is corner) for panel in panels]
+    fast, best = (sorted(column) for column in zip(*points, strict=True))
+    for panel in panels:
+        panel.set_xlabel("predict + learn, µs an example")
+        log_axis(panel.xaxis)
+    whole.margins(x=0.2)
+    whole.set(ylabel="error (%)", title="all; red: not drift's")
+    corner.set_xlim(fast[0] * 0.93, 1.3 * fast[len(fast) * 2 // 3])
+    corner.set_ylim(best[0] - 0.5, best[len(best) * 3 // 4])
+    log_axis(corner.xaxis)
+    corner.set_title("the lower left corner; numbers are budgets")
+    finish(figure, "RCV1: error against time", panels, points=[(one, points) for one in named])
+    save(figure, path)
+
+
+def _panel(panel: Axes, table: list[dict[str, Any]], *, names: bool) -> list[Point]:
+    """Draw the lines; with `names`, return a name for each point, else for the last of a line."""
+    written = []
+    at = {row["contender"]: (row["us"]["median"], row["error, %"]) for row in table}
+    for family, (colour, style) in FAMILIES.items():
+        line = {b: at.pop(f"{family} B={b}") for b in BUDGETS if f"{family} B={b}" in at}
+        us, errors = zip(*line.values(), strict=True)
+        panel.plot(us, errors, style, color=colour, label=family, lw=1, ms=5)
+        texts = list(map(str, line))
+        if names:  # the second point has the family's name, as the first one is often out of sight
+            texts[1] = f"{family} {texts[1]}"
+            written += [
+                (*point, text, colour) for point, text in zip(line.values(), texts, strict=True)
+            ]
+        else:
+            written.append((us[-1], errors[-1], family, colour))
+    for name, point in at.items():
+        peer = name.startswith(("River", "VW", "scikit"))
+        colour = "#aa0000" if peer else "#000000"
+        panel.plot(*point, "x" if peer else ".", color=colour)
+        written.append((*point, name, colour))
+    return written

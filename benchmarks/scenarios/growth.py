@@ -1,4 +1,4 @@
-"""How time and memory grow: with the budget, an example's size, the names and the examples seen.
+"""How time and memory grow: with the budget, and with the names seen.
 
 Fitted exponents are slopes between logarithms: 1 is proportional, 0 does not grow.
 """
@@ -11,111 +11,75 @@ import subprocess
 import sys
 import time
 from collections import deque
+from functools import partial
 from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from river import linear_model
-from scipy.sparse import csr_array
 
-from benchmarks.data import Examples, Stream, drawn, stories
-from benchmarks.machine import ROOT, resident
-from benchmarks.timing import exponent, figure, filled, prequential, progress, steps
-from benchmarks.twins import check
-from drift.models import LBP, RBP, Forgetron
+from benchmarks.report import bar, resident
+from benchmarks.streams import stream
+from benchmarks.timing import exponent, figure, filled, mistakes, progress, steps
+from drift.experiments.plots import COLOURS, finish, log_axis, panels_of, save
+from drift.models import LBP, RBP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from benchmarks.scenarios import Settings
+    from benchmarks.timing import Example
 
+BUDGETS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)
+MODELS = {
+    "RBP B=1000": lambda: RBP(1000, seed=1),
+    "LBP B=1000": lambda: LBP(1000),
+    "River LogisticRegression": linear_model.LogisticRegression,
+}
 _NAMES_PER_ROW = 20
 #: Examples that are in memory at a time, beside the model.
 _CHUNK = 200
 
 
-def full(size: int, examples: Examples) -> RBP:
-    """RBP whose budget is full: it has learnt the examples over and over."""
-    model = RBP(size, seed=1)
-    filled(model, cycle(examples), size)
-    return model
+def growth(*, quick: bool) -> dict[str, Any]:
+    """Budgets from 50 to 20,000, and names from 10^3 to 10^7."""
+    examples = list(stream("rcv1 shifts").head(3_000 if quick else 20_000))
+    by_budget = budgets(examples, BUDGETS[:5] if quick else BUDGETS, 3 if quick else 7)
+    most = 10**5 if quick else 10**7
+    # River's linear model has a weight for every name that it has seen.
+    ends = {name: most // 10 if name.startswith("River") else most for name in MODELS}
+    by_names = [row for name, end in ends.items() for row in fresh(name, end)]
+    bars, sizes = [], [row["budget"] for row in by_budget]
+    notes = [
+        f"exponent of {what} in the budget: {exponent(sizes, [row[what] for row in by_budget]):.2f}"
+        for what in ("us a prediction", "us an update", "MB")
+    ]
+    at = {(row["contender"], row["names seen"]): row for row in by_names}
+    for what in () if quick else ("MB", "resident MB"):
+        ratio = at["RBP B=1000", 10**7][what] / at["RBP B=1000", 10**5][what]
+        bars.append(bar(f"{what} at 10^7 names / at 10^5", figure([ratio]), most=1.01))
+    tables = {"RBP by budget": by_budget, "by names seen": by_names}
+    return {"tables": tables, "notes": notes, "bars": bars, "draw": partial(_draw, tables)}
 
 
-def measured(sizes: list[int], models: list[Any], rows: list[Examples], rounds: int) -> list[Any]:
-    """Medians over rounds in which the sizes take turns."""
-    samples: list[list[tuple[float, float]]] = [[] for _ in sizes]
+def budgets(examples: list[Example], sizes: tuple[int, ...], rounds: int) -> list[dict[str, Any]]:
+    """Medians over rounds in which the budgets take turns; each is full."""
+    models = {size: RBP(size, seed=1) for size in sizes}
+    for size, model in progress(models.items(), "filling"):
+        filled(model, cycle(examples), size)
+    samples: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
     for _ in progress(range(rounds), "growth: rounds"):
-        for sample, model, examples in zip(samples, models, rows, strict=True):
-            sample.append(steps(model, examples))
+        for size, model in models.items():
+            samples[size].append(steps(model, examples[:1_000]))
     return [
         {
-            "size": size,
-            "us a prediction": figure([prediction for prediction, _ in sample]),
-            "us an update": figure([update for _, update in sample]),
+            "budget": size,
+            "us a prediction": median(prediction for prediction, _ in samples[size]),
+            "us an update": median(update for _, update in samples[size]),
             "MB": model._raw_memory_usage / 1e6,
         }
-        for size, sample, model in zip(sizes, samples, models, strict=True)
+        for size, model in models.items()
     ]
-
-
-def fitted(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
-    """Exponents over all sizes, and over the larger half of them, where constants count less."""
-    figures = {}
-    columns = [column for column in table[0] if column.startswith(("us", "MB"))]
-    for column in columns:
-        values = [row[column] for row in table]
-        medians = [v["median"] if isinstance(v, dict) else v for v in values]
-        sizes = [float(row["size"]) for row in table]
-        half = len(sizes) // 2
-        figures[f"exponent of {column} in {what}"] = figure([exponent(sizes, medians)])
-        figures[f"exponent of {column} in {what}, larger half"] = figure(
-            [exponent(sizes[half:], medians[half:])]
-        )
-    return figures
-
-
-def result(
-    stream: str, checked: list[str], table: list[dict[str, Any]], figures: dict[str, Any]
-) -> dict[str, Any]:
-    """What the scenarios of this module share: each figure is a line of text."""
-    return {
-        "stream": {"name": stream},
-        "checked": checked,
-        "table": table,
-        "figures": figures,
-        "notes": [f"{name}: {value['median']:.2f}" for name, value in figures.items()],
-    }
-
-
-def budget(settings: Settings) -> dict[str, Any]:
-    """RBP on stories, budgets from 50 to 20,000."""
-    sizes = settings.pick(
-        [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000], [50, 100, 200, 500, 1000]
-    )
-    stream = stories(settings.pick(20_000, 3_000))
-    checked = check(
-        stream.part(0, settings.pick(1_500, 500)), {"RBP B=50": lambda: RBP(50, seed=1)}
-    )
-    examples = list(stream)
-    models = [full(size, examples) for size in progress(sizes, "filling")]
-    table = measured(sizes, models, [examples[:1_000]] * len(sizes), settings.pick(7, 3))
-    return result(stream.name, checked, table, fitted(table, "B"))
-
-
-def nonzeros(settings: Settings) -> dict[str, Any]:
-    """RBP of budget 1,000 on rows drawn at random, of 5 to 1,000 features out of 50,000."""
-    sizes = settings.pick([5, 10, 20, 50, 100, 200, 500, 1000], [5, 10, 20, 50])
-    limit = settings.pick(1_000, 200)
-    rows, models, checked = [], [], []
-    for size in progress(sizes, "filling"):
-        stream = drawn(3 * limit, size, 50_000)
-        name = f"RBP, {size} nonzeros"
-        checked += check(stream.part(0, 300), {name: lambda: RBP(50, seed=1)})
-        examples = list(stream)
-        models.append(full(limit, examples))
-        rows.append(examples[:500])
-    table = measured(sizes, models, rows, settings.pick(7, 3))
-    return result("drawn", checked, table, fitted(table, "nonzeros"))
 
 
 def growing(total: int) -> Iterator[tuple[dict[str, float], bool]]:
@@ -128,67 +92,11 @@ def growing(total: int) -> Iterator[tuple[dict[str, float], bool]]:
         yield x, rng.random() < 0.5
 
 
-def names(settings: Settings) -> dict[str, Any]:
-    """Names seen, 10^3 to 10^7; a fresh process for each model, for the sake of its memory."""
-    most = settings.pick(10**7, 10**5)
-    first = list(growing(600 * _NAMES_PER_ROW))
-    checked = check(as_stream(first), {"RBP B=100": lambda: RBP(100, seed=1)})
-    table = fresh("names", "RBP B=1000", most) + fresh("names", "LBP B=1000", most)
-    # River's linear model has a weight for every name that it has seen.
-    table += fresh("names", "River LogisticRegression", most // 10)
-    figures = flatness(table, "names")
-    at = {(row["contender"], row["size"]): row for row in table}
-    if ("RBP B=1000", 10**7) in at:
-        last, before = at["RBP B=1000", 10**7], at["RBP B=1000", 10**5]
-        text = "memory at 10^7 names / at 10^5"
-        figures[text] = figure([last["MB"] / before["MB"]])
-        figures[f"resident {text}"] = figure([last["resident MB"] / before["resident MB"]])
-    return result("names", checked, table, figures)
-
-
-def length(settings: Settings) -> dict[str, Any]:
-    """Examples seen, 10^3 to 5,000,000, of 20 words out of 20,000 each."""
-    most = settings.pick(5_000_000, 100_000)
-    stream = drawn(1_000, 20, 20_000)
-    makers = {"RBP B=100": lambda: RBP(100, seed=1), "Forgetron B=100": lambda: Forgetron(100)}
-    checked = check(stream, makers)
-    table = [row for name in makers for row in fresh("length", name, most)]
-    return result("drawn", checked, table, flatness(table, "length"))
-
-
-def as_stream(examples: Examples) -> Stream:
-    """Dicts as a stream, for the twins."""
-    columns = {name: j for j, name in enumerate(dict.fromkeys(k for x, _ in examples for k in x))}
-    matrix = np.zeros((len(examples), len(columns)))
-    for i, (x, _) in enumerate(examples):
-        for name, value in x.items():
-            matrix[i, columns[name]] = value
-    labels = np.array([y for _, y in examples])
-    return Stream(csr_array(matrix), labels, list(columns), name="names")
-
-
-def flatness(table: list[dict[str, Any]], what: str) -> dict[str, Any]:
-    """Exponents of each model, from a hundredth of the largest size on, where budgets are full."""
-    figures = {}
-    for name in dict.fromkeys(row["contender"] for row in table):
-        rows = [row for row in table if row["contender"] == name]
-        rows = [row for row in rows if 100 * row["size"] >= rows[-1]["size"]]
-        sizes = [float(row["size"]) for row in rows]
-        for column in ("us", "MB", "resident MB"):
-            if rows[0][column] is not None:
-                slope = exponent(sizes, [row[column] for row in rows])
-                figures[f"exponent of {column} in {what}, {name}"] = figure([slope])
-    return figures
-
-
-# --- in a fresh process ---------------------------------------------------------------------------
-
-
-def fresh(kind: str, name: str, most: int) -> list[dict[str, Any]]:
-    """Rows of the table, measured in its own process."""
+def fresh(name: str, most: int) -> list[dict[str, Any]]:
+    """Rows of the table, measured in a process of its own for the sake of its memory."""
     done = subprocess.run(  # noqa: S603 - ours
-        [sys.executable, "-m", __name__, kind, name, str(most)],
-        cwd=ROOT,
+        [sys.executable, "-m", __name__, name, str(most)],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,
@@ -197,34 +105,23 @@ def fresh(kind: str, name: str, most: int) -> list[dict[str, Any]]:
     return rows
 
 
-def main(kind: str, name: str, most: int) -> None:
-    """Learn one stream up to each decade; print time and memory there."""
-    model = {
-        "RBP B=1000": lambda: RBP(1000, seed=1),
-        "LBP B=1000": lambda: LBP(1000),
-        "RBP B=100": lambda: RBP(100, seed=1),
-        "Forgetron B=100": lambda: Forgetron(100),
-        "River LogisticRegression": linear_model.LogisticRegression,
-    }[name]()
-    if kind == "names":
-        examples: Iterator[tuple[dict[str, float], bool]] = growing(most)
-        per_row = _NAMES_PER_ROW
-    else:
-        examples, per_row = cycle(list(drawn(20_000, 20, 20_000))), 1
+def main(name: str, most: int) -> None:
+    """Learn names up to each decade; print time and memory there."""
+    model, examples = MODELS[name](), growing(most)
     before, seen, table = resident(), 0, []
     spent: deque[float] = deque(maxlen=200)
     for size in [10**k for k in range(3, 9) if 10**k < most] + [most]:
         while seen < size:
-            chunk = list(islice(examples, min(_CHUNK, (size - seen) // per_row)))
+            chunk = list(islice(examples, min(_CHUNK, (size - seen) // _NAMES_PER_ROW)))
             start = time.process_time()
-            prequential(model, chunk)
+            mistakes(model, chunk)
             spent.append(1e6 * (time.process_time() - start) / len(chunk))
-            seen += len(chunk) * per_row
+            seen += len(chunk) * _NAMES_PER_ROW
         table.append(
             {
                 "contender": name,
-                "size": size,
-                "us": float(np.median(spent)),
+                "names seen": size,
+                "us": median(spent),
                 # River's weights are in compiled code, which its own count does not see.
                 "MB": None if name.startswith("River") else model._raw_memory_usage / 1e6,
                 "resident MB": resident() - before,
@@ -233,5 +130,36 @@ def main(kind: str, name: str, most: int) -> None:
     print(json.dumps(table))
 
 
+def _draw(tables: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Draw time above memory, a column for each of the two."""
+    by_budget, by_names = tables.values()
+    figure_, panels = panels_of(8.0, 5.8, 2, 2, sharex="col", sharey="row")
+    rows = {name: [row for row in by_names if row["contender"] == name] for name in MODELS}
+    lines = [
+        (panels[0], "a prediction", "budget", "us a prediction", by_budget),
+        (panels[0], "an update", "budget", "us an update", by_budget),
+        (panels[2], "RBP", "budget", "MB", by_budget),
+        *((panels[1], name, "names seen", "us", table) for name, table in rows.items()),
+        *(
+            (panels[3], f"{name}, resident", "names seen", "resident MB", table)
+            for name, table in rows.items()
+        ),
+    ]
+    for panel, label, along, what, table in lines:
+        colour = COLOURS[1 + len(panel.lines)]
+        at = [row[along] for row in table]
+        panel.plot(at, [row[what] for row in table], ".-", color=colour, label=label)
+    for panel in panels:
+        log_axis(panel.xaxis)
+        panel.legend(fontsize=7, frameon=False)
+    panels[2].set_xlabel("budget")
+    panels[3].set_xlabel("names seen")
+    for panel, unit in ((panels[0], "µs"), (panels[2], "MB")):
+        log_axis(panel.yaxis)
+        panel.set_ylabel(unit)
+    finish(figure_, "Time and memory against what grows", panels, legend=False)
+    save(figure_, path)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]))

@@ -10,19 +10,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.scenarios import Settings
-
 ROWS, NUMBERS, TOWNS = 2_000_000, 20, 50
 _BLOCK = 20_000
+MODELS = ("--models", "tracker,lr")
 _READ = {
     "pyarrow, in blocks": """
 import pyarrow as pa, pyarrow.csv as csv
@@ -71,44 +72,29 @@ def measured(*command: str) -> tuple[float, float]:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as process:  # noqa: S603
         while process.poll() is None:
-            most = max(most, sum(map(_memory, _family(process.pid))))
+            most = max(most, _memory(process.pid))
             time.sleep(0.1)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
     return time.perf_counter() - began, most
 
 
-def _family(pid: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(one for child in children for one in _family(int(child)))]
-
-
 def _memory(pid: int) -> float:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except OSError:
-        return 0.0
-    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1e3
+    most = 0.0
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                most += one.memory_full_info().pss / 1e6
+    return most
 
 
-def large_file(settings: Settings) -> dict[str, Any]:
+def large_file(*, quick: bool) -> dict[str, Any]:
     """Time and memory of `drift compare`, and of libraries that read the file."""
-    compare = (
-        sys.executable,
-        "-m",
-        "drift",
-        "compare",
-        "--target",
-        "label",
-        "--models",
-        "tracker,lr",
-    )
+    compare = (sys.executable, "-m", "drift", "compare", "--target", "label", *MODELS)
     with tempfile.TemporaryDirectory() as folder:
         large, few = Path(folder, "large.csv"), Path(folder, "few.csv")
-        make(large, settings.pick(ROWS, 2 * _BLOCK))
+        make(large, 2 * _BLOCK if quick else ROWS)
         with large.open() as file:
             few.write_text("".join(islice(file, 1_001)))
         commands: dict[str, Sequence[str]] = {

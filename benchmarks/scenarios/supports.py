@@ -11,17 +11,17 @@ it holds a matrix.
 from __future__ import annotations
 
 import copy
-import inspect
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.data import Examples, stories
+from benchmarks.models import made
+from benchmarks.streams import stream
 from benchmarks.timing import exponent, filled, progress, steps
-from drift.models import MODELS, KernelClassifier
+from drift.models import MODELS
 from drift.models.registry import ENTRIES
 
 if TYPE_CHECKING:
-    from benchmarks.scenarios import Settings
+    from benchmarks.timing import Example
 
 SIZES = (250, 500, 1000)
 STEPS = ("prediction", "update")
@@ -31,19 +31,12 @@ STEPS = ("prediction", "update")
 TOLERANCE = 0.5
 
 
-def make(name: str, size: int) -> KernelClassifier:
-    """Make a model, of that budget if it has one."""
-    known = inspect.signature(MODELS[name]).parameters
-    wanted = {"budget": size, "seed": 0, "cache": "fixed"}
-    return MODELS[name](**{key: value for key, value in wanted.items() if key in known})
-
-
-def measure(examples: Examples, repeats: int, updates: int) -> list[dict[str, Any]]:
+def measure(examples: list[Example], repeats: int, updates: int) -> list[dict[str, Any]]:
     """Measure every model at every size, in turns; a row for each of the two steps."""
-    states: dict[tuple[str, int], tuple[KernelClassifier, Examples]] = {}
+    states: dict[tuple[str, int], tuple[Any, list[Example]]] = {}
     for name in progress(MODELS, "filling"):
         for size in SIZES:
-            model = make(name, size)
+            model = made(name, size)
             states[name, size] = model, list(filled(model, examples, size))
     samples: dict[tuple[str, int], list[tuple[float, float]]] = {key: [] for key in states}
     for _ in progress(range(repeats), "rounds"):
@@ -63,7 +56,7 @@ def measure(examples: Examples, repeats: int, updates: int) -> list[dict[str, An
     return rows
 
 
-def supports(settings: Settings) -> dict[str, Any]:
+def supports(*, quick: bool) -> dict[str, Any]:
     """Times of every model at three sizes, with the exponents."""
-    rows = measure(list(stories()), settings.pick(9, 2), settings.pick(40, 10))
-    return {"table": rows}
+    examples = list(stream("rcv1 shifts"))
+    return {"table": measure(examples, 2 if quick else 9, 10 if quick else 40)}

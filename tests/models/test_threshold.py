@@ -295,7 +295,7 @@ def best_f1(shares, truth):
 
 @pytest.mark.skipif("DRIFT_DATA" not in os.environ, reason="needs real data")
 def test_it_is_as_good_as_hindsight_on_a_real_stream():
-    """ijcnn1, 9.8 % of whose rows are of the class; `benchmarks.threshold` has five."""
+    """ijcnn1, 9.8 % of whose rows are of the class; `python -m benchmarks threshold` has five."""
     documents, _ = load("ijcnn1")
     rows = documents.rows[:5_000].toarray()
     truth = np.asarray(documents.has("+1")[:5_000])

@@ -3,22 +3,20 @@
 A learner, a Tracker(300), has so many features that wait for their label, and as many ids that had
 theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
 does before it continues, and what it leaves to the thread that writes.
-
-    python -m benchmarks.consumer stop
 """
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
 from collections import deque
 from itertools import count, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.timing import figure
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.late import LateLearner
@@ -27,7 +25,6 @@ from drift.consumers.records import Message, Position
 from drift.models import Tracker
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
 KEY = "features", None
@@ -53,25 +50,20 @@ def now() -> np.ndarray:
     return 1000 * np.array([time.perf_counter(), time.process_time()])
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this benchmark."""
-    parser.add_argument("--ids", type=int, default=100_000, help="that wait, and that are done")
-    parser.add_argument("--repeats", type=int, default=9)
-
-
-def run(given: argparse.Namespace) -> None:
-    """Run the benchmark."""
+def checkpoint(*, quick: bool) -> dict[str, Any]:
+    """Return what a checkpoint takes of the worker, and of the thread."""
+    ids = 1_000 if quick else 100_000
     names = {"topic": "features", "labels": "labels", "timestamps": "create"}
-    options = WorkerOptions(group="g", pending=given.ids + 1, **names)
+    options = WorkerOptions(group="g", pending=ids + 1, **names)
     learner = LateLearner(Tracker(300, late=True), JsonCodec(), Metrics(*KEY), options)
-    rest = messages(given.ids)
-    for message in islice(rest, 3 * given.ids):
+    rest = messages(ids)
+    for message in islice(rest, 3 * ids):
         learner.take(message)
     steps: dict[str, list[np.ndarray]] = {"stop": [], "thread": []}
     with tempfile.TemporaryDirectory() as scratch:
         folder = CheckpointFolder(scratch)
         epoch, _ = folder.claim(KEY)
-        for _ in range(given.repeats):
+        for _ in range(9):
             for message in islice(rest, BETWEEN):
                 learner.take(message)
             began = now()
@@ -81,7 +73,9 @@ def run(given: argparse.Namespace) -> None:
             write()
             steps["stop"].append(went_on - began)
             steps["thread"].append(now() - went_on)
-    print(f"{learner.join.pending} wait; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for name, times in steps.items():
-        for kind, values in zip(("wall", "CPU"), np.transpose(times), strict=True):
-            print(f"{name:>8} {kind:>5}: {np.median(values):6.1f} ms, most {max(values):6.1f}")
+    table = [
+        {"": name, "wall, ms": figure(wall.tolist()), "CPU, ms": figure(cpu.tolist())}
+        for name, times in steps.items()
+        for wall, cpu in [np.transpose(times)]
+    ]
+    return {"table": table, "notes": [f"{learner.join.pending:,} wait"]}

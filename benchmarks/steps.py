@@ -17,14 +17,14 @@ from drift.consumers.client.producer import Producer
 from drift.consumers.codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.worker import Worker
-from drift.models import RBP
+from drift.models import Tracker
 
 __all__ = ["Clock"]
 
 #: Methods by step. What one calls of another step counts there.
 STEPS: dict[str, list[tuple[type, str]]] = {
     "decode": [(JsonCodec, "decode")],
-    "learner": [(RBP, name) for name in ("answer_one", "predict_one", "learn_one")],
+    "learner": [(Tracker, name) for name in ("answer_one", "predict_one", "learn_one")],
     "publish": [(Learner, "_predict"), (Producer, "send"), (Producer, "flush")],
     "client": [(GroupConsumer, "poll"), (GroupConsumer, "lag")],
     "checkpoint": [(Worker, "_save")],

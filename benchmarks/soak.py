@@ -5,7 +5,7 @@ checkpoints, while another process fills the topic. Every example brings a name 
 the words beside it come from a pool that grows, and the target shifts, so that supports come and go
 to the end. Memory is the resident set of the worker's process.
 
-    python -m benchmarks.consumer soak --folder results/soak --figure results/soak.svg
+    python -m benchmarks soak --folder results/soak --figure results/soak.svg
 
 The same command again continues where it was interrupted, and draws the figure anew. With `--late`
 labels are on a separate topic, in another order, one to two thousand messages after. At the
@@ -14,6 +14,7 @@ end the model is compared with that of a plain loop.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import multiprocessing
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient
 
-from benchmarks.machine import resident
+from benchmarks.report import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
@@ -38,7 +39,6 @@ from drift.models._state.codec import encode
 from tools.kafka.broker import Broker
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Hashable, Iterator
 
 TOPIC, LABELS, GROUP = "soak", "soak.labels", "soak"
@@ -254,16 +254,14 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
     save(figure, path)
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this benchmark."""
+def main(given: list[str]) -> int:
+    """Run the soak; 0 if memory is flat and the model sound."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks soak")
     parser.add_argument("--examples", type=int, default=2_000_000)
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--folder", type=Path, default=Path("results/soak"))
     parser.add_argument("--figure", type=Path, help="draw the curve to this file")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the soak; 0 if memory is flat and the model sound."""
+    arguments = parser.parse_args(given)
     folder = arguments.folder
     topics = [TOPIC, *([LABELS] if arguments.late else [])]
     with Broker(folder / "kafka") as broker:

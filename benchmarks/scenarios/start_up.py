@@ -11,18 +11,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from benchmarks.data import stories
-from benchmarks.machine import ROOT
-from benchmarks.timing import Times, figure, order_of, progress
-from benchmarks.twins import check
+from benchmarks.report import bar
+from benchmarks.streams import stream
+from benchmarks.timing import Times, figure, mistakes, order_of, progress
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.models import RBP
 
-if TYPE_CHECKING:
-    from benchmarks.scenarios import Settings
-
+ROOT = Path(__file__).parents[2]
 _BARE = "pass"
 _FIRST = "from drift.models import RBP; RBP().predict_one({'a': 1.0})"
 _CHECKPOINT = (
@@ -30,11 +27,10 @@ _CHECKPOINT = (
     "from_bytes(pathlib.Path(sys.argv[1]).read_bytes()).model.predict_one({'a': 1.0})"
 )
 _LINEAR = "from river.linear_model import LogisticRegression as L; L().predict_one({'a': 1.0})"
-_HEAVY = f"{_FIRST}; import sys; print(*({{'numpy', 'pandas', 'scipy'}} & set(sys.modules)))"
 #: Megabytes by which a process grows for each of ten more models, beside what a model counts.
 _MEMORY = (
     "import sys, pathlib; from drift.consumers.checkpoints.checkpoint import from_bytes; "
-    "from benchmarks.machine import resident; "
+    "from benchmarks.report import resident; "
     "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
     "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "
     "print((resident() - before) / 10, models[0]._raw_memory_usage / 1e6)"
@@ -54,39 +50,38 @@ def python(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-def start_up(settings: Settings) -> dict[str, Any]:
+def start_up(*, quick: bool) -> dict[str, Any]:
     """Fresh processes, in turns: the processor time that each took."""
-    stream = stories(settings.pick(20_000, 5_000))
-    checked = check(stream.part(0, settings.pick(1_500, 500)), {"RBP": lambda: RBP(2000, seed=1)})
     model = RBP(2000, seed=1)
-    for x, y in stream:
-        model.learn_one(x, y)
+    mistakes(model, stream("rcv1 shifts").head(5_000 if quick else 20_000))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
         path.write_bytes(to_bytes(Checkpoint(model, {})))
         codes = {
             "bare Python": (_BARE,),
-            "drift: first prediction": (_FIRST,),
-            "drift: checkpoint of B=2000, first prediction": (_CHECKPOINT, str(path)),
-            "River LogisticRegression: first prediction": (_LINEAR,),
+            "RBP": (_FIRST,),
+            "Tracker": (_FIRST.replace("RBP", "Tracker"),),
+            "checkpoint of RBP(2000)": (_CHECKPOINT, str(path)),
+            "River LogisticRegression": (_LINEAR,),
         }
-        times = in_turns(codes, settings.pick(15, 5))
+        times = in_turns(codes, 5 if quick else 15)
         loads = loading(path.read_bytes())
-        grown, resident = map(float, python(_MEMORY, str(path)).split())
-    heavy = python(_HEAVY).split()
-    over = {name: over_bare(times, name) for name in times}
-    figures = {
-        "first prediction over bare Python, ms": over["drift: first prediction"],
-        "checkpoint over bare Python, ms": over["drift: checkpoint of B=2000, first prediction"],
-        "numpy and pandas imported": figure([len({"numpy", "pandas"} & set(heavy))]),
-        "load of a checkpoint of B=2000, ms": figure(loads),
-        "resident MB of RBP poly4 B=2000": figure([grown]),
-        "counted MB of RBP poly4 B=2000": figure([resident]),
-        **{f"MB installed: {name}": figure([size]) for name, size in installed().items()},
+        grown, counted = map(float, python(_MEMORY, str(path)).split())
+    bare = times["bare Python"]
+    over = {
+        name: figure([(a - b) / 1e3 for a, b in zip(spent, bare, strict=True)])
+        for name, spent in times.items()
     }
-    table = [{"what": name, "figure": value} for name, value in figures.items()]
-    table += [{"what": f"{name}, ms", "figure": milliseconds(times[name])} for name in times]
-    return {"stream": {"name": stream.name}, "checked": checked, "table": table, "figures": figures}
+    first = [{"to a first prediction": n, "ms beyond bare Python": ms} for n, ms in over.items()]
+    others = {
+        "load of a checkpoint of RBP(2000), ms": figure(loads),
+        "resident MB of RBP(2000)": grown,
+        "counted MB of RBP(2000)": counted,
+        **{f"MB installed: {name}": size for name, size in installed().items()},
+    }
+    bars = [bar("resident MB of RBP(2000)", figure([grown]), most=6.0)]
+    sizes = [{"what": name, "figure": value} for name, value in others.items()]
+    return {"tables": {"start": first, "sizes": sizes}, "bars": bars}
 
 
 def in_turns(codes: dict[str, tuple[str, ...]], rounds: int) -> Times:
@@ -105,17 +100,6 @@ def children() -> float:
     """Processor seconds of the processes that this one has started and seen end."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
-
-
-def milliseconds(values: list[float]) -> dict[str, float]:
-    """Median and spread, in milliseconds."""
-    return figure([value / 1e3 for value in values])
-
-
-def over_bare(times: Times, name: str) -> dict[str, float]:
-    """Milliseconds beyond the bare Python of the same round."""
-    bare = times["bare Python"]
-    return milliseconds([a - b for a, b in zip(times[name], bare, strict=True)])
 
 
 def loading(data: bytes) -> list[float]:

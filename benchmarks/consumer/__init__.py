@@ -1,1 +1,0 @@
-"""Workers of topics: speed, beside an older version, how long a checkpoint stops them, memory."""
