@@ -389,7 +389,7 @@ def test_other_settings_are_refused_by_name(broker, tmp_path):
         ({"partition": -1}, JsonCodec(), "partition must be at least 0, not -1"),
         ({"silence": True}, JsonCodec(), "silence and after belong together"),
         ({}, JsonCodec(label="y"), "labels find their features by the id: say where"),
-        ({}, object(), "object has no decode_label"),
+        ({}, object(), "object is no codec: derive it from drift.consumers.Codec"),
         (
             {"silence": "legit", "after": 9},
             JsonCodec(classes=["ok", "fraud"]),
