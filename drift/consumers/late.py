@@ -11,8 +11,8 @@ from drift._checks import is_text
 from drift._durations import shown_moment
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
-from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
+from drift.consumers.gaps import offset_behind_gap
 from drift.consumers.join import Early, Join, Waiting
 from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics

@@ -11,22 +11,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
-from drift.consumers.checkpoints.agreement import advice, part
-from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.assignment import Assignment
 from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.codec import checked_codec
 from drift.consumers.crash_points import reached
-from drift.consumers.keyed import KeyedLearner, KeyedModels
-from drift.consumers.late import learner_of
-from drift.consumers.metrics import Metrics, WorkerMetrics
+from drift.consumers.gaps import first_offset, offset_behind_gap
+from drift.consumers.keyed import KeyedLearner
+from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import ClaimName, Gap, written_offsets
-from drift.consumers.shadow import Shadow
-from drift.consumers.takeover import TakeOver
+from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (
     CheckpointError,
     DriftError,
@@ -38,7 +35,6 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder, ClaimId
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
@@ -128,8 +124,9 @@ class Worker:
         shadow: Any = None,
     ) -> None:
         self.codec = checked_codec(codec)
-        self.model = prepared(model, folder, options, self.codec)
-        self.shadow = prepared_shadow(shadow, folder, options, self.codec)
+        model = prepared(model, folder, options, self.codec)
+        shadow = prepared_shadow(shadow, folder, options, self.codec)
+        self._loader = Loader(folder, model, shadow, self.codec, options)
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
@@ -523,7 +520,8 @@ class Worker:
         taking = self._taking.get(claim_id)
         if taking is None:
             taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
-            taking.begin(self._taker, partial(self._taken_over, self._identity()))
+            load = partial(self._loader.load, claim_id, self._identity())
+            taking.begin(self._taker, load)
         wait([taking.learner], max(0.0, until - time.monotonic()))
         if not taking.learner.done():
             taking.say()
@@ -536,77 +534,6 @@ class Worker:
         log.info("%s: epoch %d, %s", claim_id, learner.epoch, since)
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
-
-    def _taken_over(self, identity: dict[str, str], taking: TakeOver) -> Learner:
-        """Claim a model and load it; on the thread of takeovers."""
-        claim_id = taking.claim_id
-        epoch, checkpoint = self.folder.claim(claim_id, identity)
-        learner = self._new_learner(claim_id, epoch, checkpoint)
-        try:
-            self._load(learner, epoch, checkpoint, identity, taking)
-        except BaseException:
-            learner.close()
-            raise
-        return learner
-
-    def _load(
-        self,
-        learner: Learner,
-        epoch: int,
-        checkpoint: Checkpoint | None,
-        identity: dict[str, str],
-        source: TakeOver,
-    ) -> None:
-        claim_id = source.claim_id
-        learner.epoch, learner.identity = epoch, identity
-        learner.configuration = dict(self.folder.configuration or {})
-        if checkpoint is None or checkpoint.is_blank:
-            learner.trial = []
-        if checkpoint is not None:
-            learner.restore(checkpoint)
-            learner.read_again(source, self.folder.path)
-            if not checkpoint.identity:
-                log.warning(
-                    "%s: checkpoint %s names no topic and group, they are %s now",
-                    *(claim_id, checkpoint.id, identity),
-                )
-                learner.since_checkpoint = 1  # so that the next one names it
-        self._set_shadow(learner)
-        learner.note()
-
-    def _new_learner(self, claim_id: ClaimId, epoch: int, checkpoint: Checkpoint | None) -> Learner:
-        model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
-        if not is_keyed(codec):
-            return learner_of(model, codec, options)
-        lineage = () if checkpoint is None else checkpoint.models or ()
-        if checkpoint is not None and checkpoint.is_signed and folder.secret is None:
-            raise CheckpointError(
-                f"{folder.folder(claim_id)}: models of keys are signed, and none can be read: give "
-                "the file of the key, --key-file"
-            )
-        store = ModelStore(folder.folder(claim_id), epoch, lineage, secret=folder.secret)
-        models = KeyedModels(
-            store, options.max_models, allow_pickle=folder.allow_pickle, expire=options.expire
-        )
-        return KeyedLearner(model, codec, Metrics.of(options, claim_id[1]), options, models)
-
-    def _set_shadow(self, learner: Learner) -> None:
-        """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
-        now = learner.configuration
-        before = part(self.folder.configuration or {}, "model")
-        is_old = bool(before) and part(now, "model") != before
-        if is_old:
-            log.warning(
-                "%s: continues with the model that was promoted, not with that of [model]: %s",
-                *(learner.claim_id, advice(now)),
-            )
-        if self.shadow is None:
-            learner.shadow = None
-        elif learner.shadow is None:
-            is_first = is_old and part(now, "shadow") == before
-            model = self.model if is_first else self.shadow
-            learner.shadow = Shadow(model.clone(), learner.offsets)
-            log.info("%s: the shadow begins, %s", learner.claim_id, type(model).__name__)
 
     def _drop(self, claim_id: ClaimId) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""

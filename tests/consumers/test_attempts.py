@@ -138,7 +138,7 @@ class Fatal(JsonCodec):
         return example
 
 
-def worker(broker, folder, **more):
+def worker(broker, folder, codec=None, **more):
     pytest.importorskip("kafka")
     from drift.consumers.worker import Worker  # noqa: PLC0415 - needs the client
 
@@ -148,7 +148,7 @@ def worker(broker, folder, **more):
         CheckpointFolder(folder),
         broker.client_args,
         WorkerOptions(topic="t", group="g", **options),
-        codec=Fatal(),
+        codec=codec or Fatal(),
         # The mock cluster has who comes after somebody left wait for the session less a second.
         consumer={"session_timeout_ms": 1100, "heartbeat_interval_ms": 200},
     )
@@ -236,8 +236,8 @@ def test_a_message_that_hangs_is_named_while_it_does(broker, tmp_path, caplog):
     for topic in ("t", "dead", "out"):
         broker.create_topic(topic, 1)
     produce(broker, "t", [value(n) for n in range(20)])
-    one = worker(broker, tmp_path, checkpoint_every=1_000, checkpoint_seconds=3600.0)
-    one.codec = Slow()
+    slow = Slow()
+    one = worker(broker, tmp_path, slow, checkpoint_every=1_000, checkpoint_seconds=3600.0)
     said = []
 
     def hang():
@@ -251,7 +251,7 @@ def test_a_message_that_hangs_is_named_while_it_does(broker, tmp_path, caplog):
         said.append(json.loads(note.read_text())["at"])
         one.metrics.polled = polled
 
-    one.codec.meanwhile = hang
+    slow.meanwhile = hang
     until(one, lambda: one._claims and learnt(one))
     assert said[0].startswith("no poll for ")
     assert said[0].endswith(" s, amid message t:0:7")

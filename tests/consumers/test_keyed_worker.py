@@ -252,7 +252,7 @@ def test_a_worker_frozen_before_it_opens_the_models_goes_on(topics, tmp_path, mo
             ModelStore(path, newer, () if newest is None else newest.models).close()
         return ModelStore(path, epoch, lineage, secret=secret)
 
-    monkeypatch.setattr("drift.consumers.worker.ModelStore", late)
+    monkeypatch.setattr("drift.consumers.takeover.ModelStore", late)
     until(one, lambda: offsets(one) == END)
     close(one)
     assert_exact(tmp_path)

@@ -201,7 +201,7 @@ def test_a_tracker_continues_amid_the_delay_across_a_crash_too(topics, tmp_path,
 @pytest.mark.parametrize("late", [True, False])
 def test_what_a_tracker_says_of_its_labels_counts(topics, tmp_path, late):
     one = worker(topics, tmp_path, model=Tracker(9, late=late))
-    assert one.model.late is late
+    assert one._loader.model.late is late
     one._close()
 
 
