@@ -35,7 +35,7 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.checkpoints.folder import CheckpointFolder, ClaimId
+    from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
@@ -132,8 +132,8 @@ class Worker:
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
-        self._claims: dict[ClaimId, ClaimedModel] = {}
-        self._taking: dict[ClaimId, TakeOver] = {}
+        self._claims: dict[ClaimName, ClaimedModel] = {}
+        self._taking: dict[ClaimName, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
@@ -141,7 +141,7 @@ class Worker:
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
-        self._refused: dict[ClaimId, float] = {}  # since when models cannot be taken over
+        self._refused: dict[ClaimName, float] = {}  # since when models cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -252,8 +252,8 @@ class Worker:
             "the third time the message is left out; sooner by %s",
             *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
         )
-        if claim.attempt is not None:
-            claim.attempt.note(at)
+        if claim.notes is not None:
+            claim.notes.note(at)
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
@@ -333,8 +333,8 @@ class Worker:
                     self.metrics.at = message.position
                     answer = learner.take(message)
                     self.metrics.at = None
-                    if claim.attempt is not None and claim.attempt.at is not None:
-                        claim.attempt.note(None)
+                    if claim.notes is not None and claim.notes.at is not None:
+                        claim.notes.note(None)
                     for outgoing in answer:
                         self._producer.send(outgoing)
                     learnt += 1
@@ -375,27 +375,27 @@ class Worker:
 
     def _blame(self, claim: ClaimedModel, error: BaseException) -> None:
         """Note, and say, which message has raised what ends the worker, if it is its fault."""
-        at, attempt = self.metrics.at, claim.attempt
+        at, notes = self.metrics.at, claim.notes
         if isinstance(error, DriftError) or not isinstance(error, Exception):
             at = None
         elif at is not None:
             command = skipping(self.folder.folder(claim.learner.claim_id), at)
             log.error("%s ends the worker: %r. %s leaves it out", at, error, command)
-        if attempt is not None and attempt.at != at:
-            attempt.note(at)
+        if notes is not None and notes.at != at:
+            notes.note(at)
 
     def _brace(self, claim: ClaimedModel, position: Position) -> bool:
         """Note a message that may end the process; say whether the model is still there."""
-        learner, attempt = claim.learner, claim.attempt
-        if attempt is None:
+        learner, notes = claim.learner, claim.notes
+        if notes is None:
             return True
-        if position == attempt.suspect and learner.since_checkpoint:
+        if position == notes.suspect and learner.since_checkpoint:
             self._save(claim)  # so that what came before is not sent again
             if learner.claim_id not in self._claims:
                 return False
-        if attempt.is_given_up(position):
-            learner.skips[position] = f"has ended the worker {attempt.deaths} times"
-        attempt.note(position)
+        if notes.is_given_up(position):
+            learner.skips[position] = f"has ended the worker {notes.deaths} times"
+        notes.note(position)
         return True
 
     def _skip(self, gap: Gap) -> None:
@@ -416,7 +416,7 @@ class Worker:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _claim_id(self, place: TopicPartition) -> ClaimId:
+    def _claim_id(self, place: TopicPartition) -> ClaimName:
         """Return what the model is claimed as that learns a partition."""
         if is_keyed(self.codec):
             return ClaimName(*place)
@@ -482,7 +482,7 @@ class Worker:
             self.metrics.taken_over += place[0] == self.options.topic
         self._note_trouble(claim_id)
 
-    def _is_younger(self, claim_id: ClaimId) -> bool:
+    def _is_younger(self, claim_id: ClaimName) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
@@ -490,7 +490,7 @@ class Worker:
         first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
         return number is not None and number >= first
 
-    def _retry(self, claim_id: ClaimId, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, claim_id: ClaimName, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
@@ -504,7 +504,7 @@ class Worker:
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, claim_id: ClaimId, why: str | None = None) -> None:
+    def _note_trouble(self, claim_id: ClaimName, why: str | None = None) -> None:
         """Have the metrics show why a model has no checkpoint; None where it has one."""
         others = {name: text for name, text in self.metrics.trouble.items() if name != claim_id}
         self.metrics.trouble = others if why is None else {**others, claim_id: why}
@@ -513,7 +513,7 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, claim_id: ClaimId, until: float) -> bool:
+    def _take_over(self, claim_id: ClaimName, until: float) -> bool:
         """Claim a model on another thread; say whether it is here, at the latest at a time."""
         if claim_id in self._claims:
             return True
@@ -535,7 +535,7 @@ class Worker:
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
 
-    def _drop(self, claim_id: ClaimId) -> None:
+    def _drop(self, claim_id: ClaimName) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
         taking = self._taking.pop(claim_id, None)
         if taking is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import _format
 from drift._durations import END
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.errors import CheckpointError, DamagedCheckpointError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def check_signature(description: Description | _format.Frame, secret: bytes | No
 def load(path: str | PathLike[str] | ObjectPath) -> bytes:
     """Return a file's bytes; FileNotFoundError and CheckpointError say why there are none."""
     try:
-        return place(path).read_bytes()
+        return as_path(path).read_bytes()
     except FileNotFoundError:
         raise
     except IsADirectoryError:
