@@ -274,6 +274,7 @@ class Worker:
         try:
             self._read(batches, time.monotonic() - started)
             self._start_waiting()
+            self._show()
             learnt = self._take()
             self._save_due()
         except UnsentError as problem:
@@ -308,12 +309,10 @@ class Worker:
 
     def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
-        claims = self._claims.values()
-        for claim in claims:  # whose partitions may have gone while records were on their way
+        # Their partitions may have gone while records were on their way.
+        for claim in self._claims.values():
             claim.add([batch for batch in batches if batch[0] in claim.order])
             claim.idle(seconds)
-        self.metrics.held = max((claim.order.held for claim in claims), default=0.0)
-        self.metrics.waits = [claim.trouble for claim in claims if claim.trouble]
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""
@@ -444,20 +443,22 @@ class Worker:
                 self._consumer.hold(ready)
         waiting = set(map(self._claim_id, self.assignment.waiting()))
         self._refused = {name: since for name, since in self._refused.items() if name in waiting}
-        ours = set(map(self._claim_id, self.assignment.places))
-        trouble = self.metrics.trouble
-        self.metrics.trouble = {name: why for name, why in trouble.items() if name in ours}
-        learners = [claim.learner for claim in self._claims.values()]
-        self.metrics.models = [learner.metrics for learner in learners]
-        self.metrics.takeovers = [*map(str, self._taking.values())]
-        self.metrics.takeover_seconds = max(
-            (takeover.seconds for takeover in self._taking.values()), default=0.0
-        )
-        for learner in learners:
-            if isinstance(learner, KeyedLearner):
-                learner.models.most = max(1, self.options.max_models // len(learners))
+        for claim in self._claims.values():
+            if isinstance(claim.learner, KeyedLearner):
+                claim.learner.models.most = max(1, self.options.max_models // len(self._claims))
+
+    def _show(self) -> None:
+        """Have the metrics show which models the worker has, and what it waits for."""
+        metrics, claims = self.metrics, self._claims.values()
+        metrics.models = [claim.learner.metrics for claim in claims]
+        metrics.held = max((claim.order.held for claim in claims), default=0.0)
+        metrics.waits = [claim.trouble for claim in claims if claim.trouble]
+        metrics.takeovers = [*map(str, self._taking.values())]
+        metrics.takeover_seconds = max((one.seconds for one in self._taking.values()), default=0.0)
         started = self.assignment.started()
-        self.metrics.partitions = sum(place[0] == self.options.topic for place in started)
+        metrics.partitions = sum(place[0] == self.options.topic for place in started)
+        ours = set(map(self._claim_id, self.assignment.places))
+        metrics.trouble = {name: why for name, why in metrics.trouble.items() if name in ours}
 
     def _start_all(self, claim: ClaimedModel, places: list[TopicPartition]) -> None:
         """Start partitions of a model."""
