@@ -10,7 +10,6 @@ from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
 from drift.consumers import join as join_module
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
@@ -29,6 +28,7 @@ from drift.consumers.client.consumer import GroupConsumer  # as there is a clien
 from drift.consumers.worker import Worker
 from tests.consumers.test_worker import SESSION
 from tests.consumers.topics import everything, send
+from tests.points import CHECKPOINT_POINTS
 
 #: Two partitions of features, three of labels; an id and its label need not be in like ones.
 LOGS = messages(logs())

@@ -21,7 +21,6 @@ from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 from drift.consumers.exporter import Exporter
 from drift.consumers.join import Join
 from drift.consumers.late import LateLearner
@@ -40,6 +39,7 @@ from tests.consumers import late_logs
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_late import learn as learn_one
 from tests.consumers.twin_order import in_time
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 KEY = ("t", None)
 CONFIGURATION = {"model": "LBP", "model.budget": 2, "shadow": "LBP", "shadow.budget": 30}
