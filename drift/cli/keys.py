@@ -59,7 +59,7 @@ class Keys(Command):
 
     def _run(self) -> None:
         headers = {
-            partition.path: (StoredKeys(partition, header.get("models")), header)
+            partition.path: (StoredKeys(partition, header["models"]), header)
             for partition, header in newest(as_path(self.folder), warn)
         }
         if self.action == "list":

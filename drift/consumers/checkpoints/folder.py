@@ -25,7 +25,7 @@ from drift.consumers.checkpoints.checkpoint import (
     from_bytes,
     to_bytes,
 )
-from drift.consumers.checkpoints.file_format import load, naming
+from drift.consumers.checkpoints.file_format import load, naming, written_id
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import as_path
@@ -223,7 +223,7 @@ class CheckpointFolder:
             If the folder cannot be read.
         """
         checkpoints = self._files(claim_id).listing().checkpoints
-        return "{}-{}".format(*checkpoints[-1]) if checkpoints else None
+        return written_id(*checkpoints[-1]) if checkpoints else None
 
     def _look(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
         for _ in range(ATTEMPTS):
