@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
-from drift.consumers import join as join_module
+from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import JsonCodec
 from drift.consumers.late import LateLearner
@@ -161,7 +161,7 @@ CRASHES = [
 def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeypatch, crash):
     """Amid the delay, with values that were stored, and with others that are read again."""
     point, count, stored = crash
-    monkeypatch.setattr(join_module, "STORED", stored)
+    monkeypatch.setattr(join_state, "STORED", stored)
     one = worker(topics, tmp_path, **SILENCE, **SLOWLY)
     twin = twin_of(one.options)
     with Abort(point, count=count), pytest.raises(Aborted):
@@ -264,7 +264,7 @@ def test_labels_that_were_deleted_are_missed_by_name(topics, tmp_path):
 
 
 def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path, monkeypatch):
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     given = {"max_age": 10**6, "pending": 1000, "pending_bytes": 10**6}
     finish(worker(topics, tmp_path, **given))
     state, _ = newest(tmp_path).join
@@ -293,7 +293,7 @@ def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path
 @pytest.fixture
 def slow(topics, tmp_path, monkeypatch):
     """A worker that is about to read waiting features again, and the event that lets it."""
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     given = {"max_age": 10**6, "pending": 1000, "pending_bytes": 10**6}
     finish(worker(topics, tmp_path, **given))
     asked, go, reread = threading.Event(), threading.Event(), GroupConsumer.reread

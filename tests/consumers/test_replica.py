@@ -15,7 +15,7 @@ from river import preprocessing
 
 from drift._late import final_step
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers import join as join_module
+from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.promotion import promote
@@ -211,7 +211,7 @@ def test_whatever_comes_when_a_replica_has_the_model_of_the_newest_checkpoint(
     source = Source(given_logs, lambda: rng.randrange(6))
     source.ends = dict.fromkeys(given_logs, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_module, "STORED", stored)
+        patch.setattr(join_state, "STORED", stored)
         patch.setattr(module, "_PATIENCE", patience)
         worker = Worker(folder, Tracker(6, late=True), options)
         worker.learner.start(dict.fromkeys(given_logs, 0))

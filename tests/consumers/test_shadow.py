@@ -322,7 +322,7 @@ class PairTwin(Twin):
 @pytest.mark.parametrize("stored", [0, 4 << 20])
 @pytest.mark.parametrize("join", [late_logs.JOIN, late_logs.SILENCE])
 def test_late_labels_compare_what_was_predicted_as_the_features_came(monkeypatch, stored, join):
-    monkeypatch.setattr("drift.consumers.join.STORED", stored)
+    monkeypatch.setattr("drift.consumers.checkpoints.join_state.STORED", stored)
     log = late_logs.messages(late_logs.logs(200))
     one = other = late(promote=1.2, **join)
     twin = PairTwin(one.options, Pair(LBP(2), LBP(30)), one.codec, with_scores=False)
