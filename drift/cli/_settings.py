@@ -15,7 +15,7 @@ from drift.cli import _lazy
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.files import newest
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec, checked_codec
 from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
@@ -254,7 +254,7 @@ def _late(table: dict[str, Any], options: ConsumeOptions) -> dict[str, Any]:
 def _stored(options: ConsumeOptions) -> dict[str, Any]:
     """Return the table of the model that the checkpoints of a topic have."""
     try:
-        for _, header in newest(place(options.checkpoints)):
+        for _, header in newest(as_path(options.checkpoints)):
             if header["configuration"].get("topic") == options.topic:
                 return table_of(header["configuration"])
     except FileNotFoundError:

@@ -24,7 +24,7 @@ from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import verify
 from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
 from drift.consumers.checkpoints.files import newest, partitions, stored
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan, when
 from drift.consumers.records import Position, written_offsets
 from drift.errors import CheckpointError, ConsumerError, ParameterError
@@ -55,7 +55,7 @@ class Show(Command):
     file: str = option("A checkpoint's file, or a folder of them.", argument=True)
 
     def _run(self) -> None:
-        folder = place(self.file)
+        folder = as_path(self.file)
         if folder.is_dir():
             for _, header in newest(folder, warn):
                 click.echo(_line(header))
@@ -73,7 +73,7 @@ class List(Command):
     json: bool = option("Print an object of JSON a line.", default=False)
 
     def _run(self) -> None:
-        for partition, _ in newest(place(self.folder), warn):
+        for partition, _ in newest(as_path(self.folder), warn):
             for one in stored(partition, warn):
                 click.echo(json.dumps(_entry(partition, one)) if self.json else _listed(one.header))
 
@@ -93,7 +93,7 @@ class Verify(_Signed):
     file: str = option("A checkpoint's file, or a folder of them.", argument=True)
 
     def _run(self) -> None:
-        secret, path = read_secret(self.key_file), place(self.file)
+        secret, path = read_secret(self.key_file), as_path(self.file)
         if not path.is_dir():
             click.echo(_verified(path, secret))
             return
@@ -141,7 +141,7 @@ class Adopt(_Signed):
     def _run(self) -> None:
         if self.codec and self.offset is not None:
             raise ParameterError("--codec leaves the offsets as they are: leave --offset out")
-        headers = dict(newest(place(self.folder), warn))
+        headers = dict(newest(as_path(self.folder), warn))
         for partition, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
             click.echo(
@@ -178,7 +178,7 @@ class Skip(_Signed):
         position = Position(topic, *map(int, numbers))
         of = [
             partition
-            for partition, header in newest(place(self.folder), warn)
+            for partition, header in newest(as_path(self.folder), warn)
             if [*position[:2]] in [one[:2] for one in header["offsets"]]
         ]
         if not of:
@@ -278,7 +278,7 @@ class Rollback(_Signed, Client):
 
     def _run(self) -> None:
         secret = read_secret(self.key_file)
-        models = [partition for partition, _ in newest(place(self.folder))]
+        models = [partition for partition, _ in newest(as_path(self.folder))]
         if len(models) > 1:
             names = ", ".join(str(one.path) for one in models)
             raise ParameterError(f"{self.folder} has several models, give one of {names}")

@@ -16,7 +16,7 @@ from drift.cli import _lazy
 from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.files import newest
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.stored_keys import StoredKeys
 from drift.errors import ParameterError
 
@@ -59,8 +59,8 @@ class Keys(Command):
 
     def _run(self) -> None:
         headers = {
-            partition.path: (StoredKeys(partition, header.get("models")), header)
-            for partition, header in newest(place(self.folder), warn)
+            partition.path: (StoredKeys(partition, header["models"]), header)
+            for partition, header in newest(as_path(self.folder), warn)
         }
         if self.action == "list":
             for path, (stored, _) in headers.items():

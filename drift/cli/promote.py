@@ -13,7 +13,7 @@ from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.agreement import advice
 from drift.consumers.checkpoints.files import newest
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.records import written_offsets
 from drift.errors import ParameterError
 
@@ -33,7 +33,7 @@ class Promote(Command):
     yes: bool = option("Do not ask.", default=False)
 
     def _run(self) -> None:
-        models = [one for one in newest(place(self.folder), warn) if "shadow" in one[1]]
+        models = [one for one in newest(as_path(self.folder), warn) if "shadow" in one[1]]
         if len(models) != 1:
             raise ParameterError(
                 f"{self.folder} has {len(models)} models with a shadow: "

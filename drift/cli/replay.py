@@ -71,4 +71,4 @@ def _line(letter: Message, outgoing: Outgoing) -> str:
     error = text(dict(letter.headers)["drift.error"])
     size = len(outgoing.value or b"")
     where = original(letter).position
-    return f"{where} to {outgoing.topic}:{outgoing.lane}, {size:,} bytes: {error}"
+    return f"{where} to {outgoing.topic}:{outgoing.partition}, {size:,} bytes: {error}"

@@ -16,7 +16,7 @@ from drift.cli._client import Client
 from drift.cli._settings import TABLES, load
 from drift.cli._shadow import shadow_line
 from drift.consumers.checkpoints.files import newest
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.errors import CheckpointError, ConsumerError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _shadow(folder: str) -> str:
     try:
         return "\n".join(
             f"{partition.path.name}: shadow {line}"
-            for partition, header in newest(place(folder))
+            for partition, header in newest(as_path(folder))
             if (line := shadow_line(header))
         )
     except (CheckpointError, OSError) as problem:

@@ -6,9 +6,9 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from drift.consumers.attempts import DEATHS, Attempt, folder_of_notes
 from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.order import Clock, Order, Runs
+from drift.consumers.poison import DEATHS, PoisonNotes, folder_of_notes
 from drift.consumers.records import Position
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class ClaimedModel(FedLearner):
 
     def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
         super().__init__(learner, consumer)
-        self.attempt: Attempt | None = None  # once it has begun, where it can be noted
+        self.notes: PoisonNotes | None = None  # once it has begun, where it can be noted
         self.blamed: Position | None = None  # the last message that has hung
         self._has_begun = False
         self.saving: _Saving | None = None
@@ -192,34 +192,34 @@ class ClaimedModel(FedLearner):
         if self._has_begun:
             return
         self._has_begun = True
-        notes = folder_of_notes(folder)
-        if notes is None:
+        where = folder_of_notes(folder)
+        if where is None:
             return
         offsets = self.learner.offsets
-        self.attempt = attempt = Attempt(notes, self.learner.epoch, offsets)
-        if attempt.suspect is not None:
+        self.notes = notes = PoisonNotes(where, self.learner.epoch, offsets)
+        if notes.suspect is not None:
             log.warning(
                 "%s: a worker died in message %s, %d of the %d times after which it is left out; "
                 "sooner by %s",
-                *(self.learner.claim_id, attempt.suspect, attempt.deaths, DEATHS),
-                skipping(folder, attempt.suspect),
+                *(self.learner.claim_id, notes.suspect, notes.deaths, DEATHS),
+                skipping(folder, notes.suspect),
             )
-        elif attempt.is_careful:
+        elif notes.is_careful:
             log.warning(
                 "%s: a worker died among the messages from %s on, %d times so far: they are taken "
                 "one at a time until the next checkpoint, so that the next start can name it",
-                *(self.learner.claim_id, ", ".join(_from(offsets)), attempt.starts - 1),
+                *(self.learner.claim_id, ", ".join(_from(offsets)), notes.starts - 1),
             )
 
     @property
     def is_careful(self) -> bool:
         """Whether messages are taken one at a time."""
-        return self.attempt is not None and self.attempt.is_careful
+        return self.notes is not None and self.notes.is_careful
 
     def end(self) -> None:
         """Let go of it, and note that no message has ended it."""
-        if self.attempt is not None:
-            self.attempt.end()
+        if self.notes is not None:
+            self.notes.end()
         self.learner.close()
 
     @property
@@ -252,6 +252,6 @@ class ClaimedModel(FedLearner):
             raise
         learner.checkpoint = written.id
         learner.metrics.checkpointed()
-        if self.attempt is not None:
-            self.attempt.saved(saving.offsets)
+        if self.notes is not None:
+            self.notes.saved(saving.offsets)
         return saving.offsets

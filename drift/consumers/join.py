@@ -20,45 +20,26 @@ their id has come before.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from bisect import bisect_right
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, chain, islice
-from operator import itemgetter
-from struct import pack, unpack
-from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 from drift._options import check_options, option
-from drift.consumers._json import plain
-from drift.consumers.records import (
-    Message,
-    Position,
-    headers_as_json,
-    headers_from_json,
-    message_as_json,
-    message_from_json,
-)
+from drift.consumers.checkpoints.join_state import as_columns, check_state, early_of, waiting_of
+from drift.consumers.waiting import Classes
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from drift.consumers.records import Headers, TopicPartition
-    from drift.types import Label
+    from drift.consumers.records import Message, TopicPartition
+    from drift.consumers.waiting import Early, Id, Waiting
 
-__all__ = ["STORED", "Classes", "Early", "Id", "Join", "JoinOptions", "Waiting"]
-
-#: What names an example: features and their label have the same.
-Id: TypeAlias = str | int
+__all__ = ["Join", "JoinOptions"]
 
 _DAY = 86_400.0
-#: Bytes of waiting features that a checkpoint stores: of the oldest. Newer ones are read again.
-STORED = 4 << 20
-#: Classes whose probabilities are kept: four bytes each, of every example that waits.
-_MOST = 32
 #: Ids of a list of those that have their label.
 _FULL = 1024
 #: An option of the table [labels].
@@ -130,93 +111,6 @@ class JoinOptions:
     def memory(self) -> float:
         """Milliseconds that a labelled id is remembered."""
         return 1000 * max(self.max_age, self.correct_for * (self.after is not None))
-
-
-class Classes:
-    """Probabilities as bytes, in the order in which their classes came; of the first 32.
-
-    Parameters
-    ----------
-    labels
-        The classes that have come.
-
-    Examples
-    --------
-    >>> classes = Classes()
-    >>> packed = classes.pack({True: 0.25, False: 0.75})
-    >>> len(packed), classes.unpack(packed, True)
-    (8, {True: 0.25, False: 0.75})
-    """
-
-    def __init__(self, labels: Iterable[Label] = ()) -> None:
-        self.labels = list(labels)
-        self._known = {*self.labels}
-
-    def pack(self, chances: Mapping[Label, float] | None) -> bytes:
-        """Return the bytes of probabilities; none where there are none."""
-        if not chances:
-            return b""
-        labels, known = self.labels, self._known
-        if len(labels) < _MOST and not chances.keys() <= known:
-            labels += [plain(label) for label in chances if label not in known][
-                : _MOST - len(labels)
-            ]
-            known.update(labels)
-        return pack(f"<{len(labels)}f", *[chances.get(label, 0.0) for label in labels])
-
-    def unpack(self, packed: bytes, label: Label) -> dict[Label, float] | None:
-        """Return the probabilities, None where there were none.
-
-        A label of no such class gets the rest.
-        """
-        if not any(packed):
-            return None
-        chances = dict(zip(self.labels, unpack(f"<{len(packed) // 4}f", packed), strict=False))
-        if label not in chances:
-            chances[label] = max(0.0, 1.0 - sum(chances.values()))
-        return chances
-
-
-class Waiting(NamedTuple):
-    """Features that wait for their label.
-
-    `time` is that of their partition, in milliseconds; `predicted` what was sent, `chances` the
-    probabilities, as the join's `classes` has packed them, `shadowed` what a shadow predicted.
-    `value`, `headers`, `key` and `timestamp` are as they came, which takes a tenth of the memory of
-    what they are decoded to; `size` is its bytes.
-    """
-
-    place: TopicPartition
-    offset: int
-    time: int
-    predicted: Label
-    size: int
-    value: bytes
-    headers: Headers = ()
-    chances: bytes = b""
-    shadowed: Label = None
-    key: bytes | None = None
-    timestamp: int | None = None
-
-    @property
-    def message(self) -> Message:
-        """The message of the features."""
-        at = Position(*self.place, self.offset)
-        return Message(at, self.key, self.value, self.headers, self.timestamp)
-
-
-class Early(NamedTuple):
-    """A label before its features; `time` is that of its partition."""
-
-    message: Message
-    label: Label
-    weight: float | None
-    time: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of its message, which waits as a whole."""
-        return self.message.whole_size
 
 
 class _Done:
@@ -302,6 +196,7 @@ class Join:
     Examples
     --------
     >>> join = Join(JoinOptions(grace=5))
+    >>> from drift.consumers.waiting import Early, Waiting
     >>> join.features("a", Waiting(("orders", 0), 0, 900, predicted=False, size=2, value=b"{}"))
     >>> from drift.consumers.records import Message, Position
     >>> message = Message(Position("frauds", 0, 0), None, b"{}", timestamp=950)
@@ -414,7 +309,8 @@ class Join:
     def silent(self, time: int) -> Iterator[Waiting]:
         """Yield the features that get the label silence by this time.
 
-        Older features and ids expire.
+        Older features and ids expire. Features behind younger ones, of a partition whose time is
+        ahead, stay until these go.
         """
         options = self.options
         oldest = time - self._patience
@@ -452,7 +348,7 @@ class Join:
             "counts": dict(self.counts),
             "classes": [*self.classes.labels],
         }
-        return lambda: _stored(state, ids, rows, done, early)
+        return lambda: as_columns(state, ids, rows, done, early)
 
     @classmethod
     def restore(
@@ -467,43 +363,19 @@ class Join:
         `missing` lists features whose values are not stored, until `supply` has them. `offsets`
         are the next ones: what waits was read before them.
         """
+        check_state(state, values, offsets)
         join = cls(options)
-        _check_state(state, values)
         join._time = state["time"]
         join.counts.update(state["counts"])
         join.classes = Classes(state["classes"])
         for name, time in zip(*state["done"], strict=True):
             join._done.add(name, time)
-        for name, label, weight, time, message in state["early"]:
-            join._early[name] = early = Early(message_from_json(message), label, weight, time)
+        for name, early in early_of(state):
+            join._early[name] = early
             join._early_bytes += early.size
-        at = [waiting.message.position for waiting in join._early.values()]
-        number = {
-            place: i for i, place in enumerate(dict.fromkeys(position[:2] for position in at))
-        }
-        _check_positions(
-            [*number], ((number[position[:2]], position.offset) for position in at), offsets
-        )
-        places = [(topic, number) for topic, number in state["places"]]
-        _check_positions(places, zip(state["place"], state["offsets"], strict=True), offsets)
-        # Those of an earlier version had neither.
-        absent = [None] * len(state["lengths"])
-        own = state.get("keys", absent), state.get("timestamps", absent)
-        end, stored = 0, zip(state["lengths"], state["headers"], *own, strict=True)
-        chances, width = b64decode(state["chances"]), 4 * len(state["classes"])
-        columns = ("ids", "place", "offsets", "times", "predicted", "sizes")
-        shadowed = state.get("shadowed", [None] * len(state["ids"]))
-        rows = zip(*(state[column] for column in columns), shadowed, strict=True)
-        for i, (name, place, offset, time, predicted, size, second) in enumerate(rows):
-            length, headers, key, timestamp = next(stored, (0, (), None, None))
-            value = values[end : end + length]
-            end += length
-            packed = chances[i * width : (i + 1) * width]
-            key = None if key is None else key.encode("latin-1")
-            kept = size, value, headers_from_json(headers), packed, second, key, timestamp
-            waiting = Waiting(places[place], offset, time, predicted, *kept)
+        for i, (name, waiting) in enumerate(waiting_of(state, values)):
             (join._silent if i < state["silent"] else join._waiting)[name] = waiting
-            join._bytes += size
+            join._bytes += waiting.size
             if i >= len(state["lengths"]):
                 join._missing[waiting.place, waiting.offset] = name
         return join
@@ -542,93 +414,3 @@ class Join:
             self._bytes -= table.pop(name).size
             self.counts["evicted"] += table is self._waiting
         return len(gone)
-
-
-def _stored(
-    state: dict[str, Any],
-    ids: list[Id],
-    rows: list[Waiting],
-    done: Callable[[], list[list[Any]]],
-    early: tuple[list[Id], list[Early]],
-) -> tuple[dict[str, Any], bytes]:
-    # Columns rather than rows: an object for each of 100,000 ids takes garbage collections.
-    columns = [[*map(itemgetter(i), rows)] for i in range(len(Waiting._fields))]
-    places, offsets, times, predicted, sizes, values, headers, chances, shadowed, *own = columns
-    shadow = {"shadowed": shadowed} if any(value is not None for value in shadowed) else {}
-    width = 4 * len(state["classes"])  # classes that came later have 0
-    number = {place: i for i, place in enumerate(dict.fromkeys(places))}
-    stored = bisect_right([*accumulate(sizes)], STORED)
-    return state | shadow | {
-        "done": done(),
-        "early": [
-            [name, item.label, item.weight, item.time, message_as_json(item.message)]
-            for name, item in zip(*early, strict=True)
-        ],
-        "ids": ids,
-        "places": [*number],
-        "place": [number[place] for place in places],
-        "offsets": offsets,
-        "times": times,
-        "predicted": predicted,
-        "sizes": sizes,
-        "lengths": [*map(len, values[:stored])],
-        "headers": [packed and headers_as_json(packed) for packed in headers[:stored]],
-        "keys": [key if key is None else key.decode("latin-1") for key in own[0][:stored]],
-        "timestamps": own[1][:stored],
-        "chances": b64encode(b"".join(packed.ljust(width, b"\0") for packed in chances)).decode(),
-    }, b"".join(values[:stored])
-
-
-def _check_state(state: Mapping[str, Any], values: bytes) -> None:
-    """Raise ValueError if a column of numbers has anything else.
-
-    Other faults show at once where the values are used.
-    """
-    done, early = state["done"][1], [time for _, _, _, time, _ in state["early"]]
-    times = [state["time"], *state["times"], *done, *early]
-    counts = [*state["counts"].values(), state["silent"], *state["lengths"]]
-    columns = [number for name in ("place", "offsets", "sizes") for number in state[name]]
-    columns += [number for _, number in state["places"]]
-    columns += chain.from_iterable(position for *_, ((_, *position), *_) in state["early"])
-    if {*map(type, [*times, *counts, *columns])} - {int}:
-        raise ValueError("a number is none")
-    if min([0, *counts, *columns]) < 0 or min(times) < -1:
-        raise ValueError("a number is below 0")
-    ids, lengths = state["ids"], state["lengths"]
-    if max(state["silent"], len(lengths)) > len(ids) or sum(lengths) != len(values):
-        raise ValueError("more or less features than there are")
-    if len(b64decode(state["chances"])) != 4 * len(state["classes"]) * len(ids):
-        raise ValueError("more or less probabilities than there are")
-    if {*map(type, state.get("shadowed", ()))} - {str, int, float, bool, NoneType}:
-        raise ValueError("what a shadow predicted is no label")
-    if {*map(type, state.get("keys", ()))} - {str, NoneType}:
-        raise ValueError("a key is no text")
-    if {*map(type, state.get("timestamps", ()))} - {int, NoneType}:
-        raise ValueError("a timestamp is no number")
-    names = [*ids, *state["done"][0], *(name for name, *_ in state["early"])]
-    if {*map(type, names)} - {str, int}:
-        raise ValueError("an id is neither a string nor an integer")
-    if len({*names}) < len(names):
-        raise ValueError("an id is there twice")
-
-
-def _check_positions(
-    places: list[TopicPartition],
-    positions: Iterable[tuple[int, int]],
-    offsets: Mapping[TopicPartition, int],
-) -> None:
-    """Raise ValueError if waiting features were not read before the offsets, or are out of order.
-
-    Positions are the number of a partition, as a hundred thousand are compared sooner, and offset.
-    """
-    if unknown := [place for place in places if place not in offsets]:
-        raise ValueError(f"a partition that it has not learnt: {unknown[0]!r}")
-    if len({*places}) < len(places):
-        raise ValueError("a partition is there twice")
-    last, ends = [-1] * len(places), [offsets[place] for place in places]
-    for number, offset in positions:
-        if offset >= ends[number]:
-            raise ValueError(f"an offset that it has not learnt: {places[number]!r}, {offset}")
-        if offset <= last[number]:
-            raise ValueError(f"an offset twice, or before another: {places[number]!r}, {offset}")
-        last[number] = offset

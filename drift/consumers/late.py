@@ -11,12 +11,13 @@ from drift._checks import is_text
 from drift._durations import shown_moment
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
-from drift.consumers.assignment import offset_behind_gap
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
-from drift.consumers.join import Early, Join, Waiting
+from drift.consumers.gaps import offset_behind_gap
+from drift.consumers.join import Join
 from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing
+from drift.consumers.waiting import Early, Waiting
 from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
-    from drift.consumers.join import Id
     from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Logs, TopicPartition
+    from drift.consumers.waiting import Id
     from drift.types import Label
 
 __all__ = ["LateLearner", "identified", "learner_of"]

@@ -226,10 +226,10 @@ def message_from_json(stored: Sequence[Any]) -> Message:
 
 
 class Outgoing(NamedTuple):
-    """A record to be sent to Kafka; `lane`, modulo the topic's partitions, is its partition."""
+    """A record to be sent to Kafka, to `partition` modulo the number of the topic's partitions."""
 
     topic: str
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes]]
-    lane: int = 0
+    partition: int = 0

@@ -91,7 +91,7 @@ class Replay:
         self.before = self.twice = self.others = 0
 
     def __iter__(self) -> Iterator[tuple[Message, Outgoing]]:
-        """Yield each letter with what is to be sent, whose lane is its partition."""
+        """Yield each letter with what is to be sent, to its own partition."""
         ends = self.letters.ends()
         # Twice over the letters, so that their values need not be held.
         sent = self._sent([message.position for _, message in self._messages(ends, self.warn)])

@@ -9,20 +9,30 @@ from __future__ import annotations
 import logging
 import time
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.errors import DriftError
+from drift.consumers.checkpoints.agreement import advice, part
+from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.late import learner_of
+from drift.consumers.metrics import Metrics
+from drift.consumers.options import is_keyed
+from drift.consumers.shadow import Shadow
+from drift.errors import CheckpointError, DriftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor, Future
 
-    from drift.consumers.checkpoints.folder import ClaimId
+    from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.folder import CheckpointFolder
+    from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.metrics import WorkerMetrics
-    from drift.consumers.records import Logs, Message, TopicPartition
+    from drift.consumers.options import WorkerOptions
+    from drift.consumers.records import ClaimName, Logs, Message, TopicPartition
 
-__all__ = ["TakeOver"]
+__all__ = ["Loader", "TakeOver"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -54,7 +64,7 @@ class TakeOver:
 
     learner: Future[Learner]
 
-    def __init__(self, claim_id: ClaimId, source: Logs, metrics: WorkerMetrics) -> None:
+    def __init__(self, claim_id: ClaimName, source: Logs, metrics: WorkerMetrics) -> None:
         self.claim_id = claim_id
         self._source, self._metrics = source, metrics
         self._began = self._said = time.monotonic()
@@ -70,9 +80,9 @@ class TakeOver:
         """How long it has taken so far."""
         return time.monotonic() - self._began
 
-    def begin(self, executor: Executor, take_over: Callable[[TakeOver], Learner]) -> None:
+    def begin(self, executor: Executor, load: Callable[[Logs], Learner]) -> None:
         """Have another thread do it."""
-        self.learner = executor.submit(take_over, self)
+        self.learner = executor.submit(load, self)
 
     def say(self) -> None:
         """Log how far it is, now and then."""
@@ -105,3 +115,95 @@ class TakeOver:
 def _close(taken: Future[Learner]) -> None:
     if taken.exception() is None:
         taken.result().close()
+
+
+class Loader(NamedTuple):
+    """What a worker takes over with.
+
+    Attributes
+    ----------
+    folder
+        The checkpoints.
+    model, shadow
+        As they are before they have learnt anything; `shadow` is None for none.
+    codec, options
+        The worker's.
+    """
+
+    folder: CheckpointFolder
+    model: Any
+    shadow: Any
+    codec: Codec
+    options: WorkerOptions
+
+    def load(self, claim_id: ClaimName, identity: dict[str, str], source: Logs) -> Learner:
+        """Claim a model and load it, whose topic and group have an identity.
+
+        Raises
+        ------
+        CheckpointError
+            If its checkpoint cannot be used.
+        """
+        epoch, checkpoint = self.folder.claim(claim_id, identity)
+        learner = self._new_learner(claim_id, epoch, checkpoint)
+        try:
+            learner.epoch, learner.identity = epoch, identity
+            self._restore(learner, checkpoint, source)
+            self._set_shadow(learner)
+            learner.note()
+        except BaseException:
+            learner.close()
+            raise
+        return learner
+
+    def _new_learner(
+        self, claim_id: ClaimName, epoch: int, checkpoint: Checkpoint | None
+    ) -> Learner:
+        model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
+        if not is_keyed(codec):
+            return learner_of(model, codec, options)
+        lineage = () if checkpoint is None else checkpoint.models or ()
+        if checkpoint is not None and checkpoint.is_signed and folder.secret is None:
+            raise CheckpointError(
+                f"{folder.folder(claim_id)}: models of keys are signed, and none can be read: give "
+                "the file of the key, --key-file"
+            )
+        store = ModelStore(folder.folder(claim_id), epoch, lineage, secret=folder.secret)
+        models = KeyedModels(
+            store, options.max_models, allow_pickle=folder.allow_pickle, expire=options.expire
+        )
+        return KeyedLearner(model, codec, Metrics.of(options, claim_id[1]), options, models)
+
+    def _restore(self, learner: Learner, checkpoint: Checkpoint | None, source: Logs) -> None:
+        """Have a learner continue from a checkpoint, if there is one."""
+        learner.configuration = dict(self.folder.configuration or {})
+        if checkpoint is None or checkpoint.is_blank:
+            learner.trial = []
+        if checkpoint is None:
+            return
+        learner.restore(checkpoint)
+        learner.read_again(source, self.folder.path)
+        if not checkpoint.identity:
+            log.warning(
+                "%s: checkpoint %s names no topic and group, they are %s now",
+                *(learner.claim_id, checkpoint.id, learner.identity),
+            )
+            learner.since_checkpoint = 1  # so that the next one names it
+
+    def _set_shadow(self, learner: Learner) -> None:
+        """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
+        now = learner.configuration
+        before = part(self.folder.configuration or {}, "model")
+        is_old = bool(before) and part(now, "model") != before
+        if is_old:
+            log.warning(
+                "%s: continues with the model that was promoted, not with that of [model]: %s",
+                *(learner.claim_id, advice(now)),
+            )
+        if self.shadow is None:
+            learner.shadow = None
+        elif learner.shadow is None:
+            is_first = is_old and part(now, "shadow") == before
+            model = self.model if is_first else self.shadow
+            learner.shadow = Shadow(model.clone(), learner.offsets)
+            log.info("%s: the shadow begins, %s", learner.claim_id, type(model).__name__)

@@ -11,22 +11,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.assignment import Assignment, first_offset, offset_behind_gap
-from drift.consumers.checkpoints.agreement import advice, part
-from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.assignment import Assignment
 from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.codec import checked_codec
 from drift.consumers.crash_points import reached
-from drift.consumers.keyed import KeyedLearner, KeyedModels
-from drift.consumers.late import learner_of
-from drift.consumers.metrics import Metrics, WorkerMetrics
+from drift.consumers.gaps import first_offset, offset_behind_gap
+from drift.consumers.keyed import KeyedLearner
+from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import ClaimName, Gap, written_offsets
-from drift.consumers.shadow import Shadow
-from drift.consumers.takeover import TakeOver
+from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (
     CheckpointError,
     DriftError,
@@ -38,8 +35,7 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.folder import CheckpointFolder, ClaimId
+    from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
@@ -128,15 +124,16 @@ class Worker:
         shadow: Any = None,
     ) -> None:
         self.codec = checked_codec(codec)
-        self.model = prepared(model, folder, options, self.codec)
-        self.shadow = prepared_shadow(shadow, folder, options, self.codec)
+        model = prepared(model, folder, options, self.codec)
+        shadow = prepared_shadow(shadow, folder, options, self.codec)
+        self._loader = Loader(folder, model, shadow, self.codec, options)
         self.folder = folder
         folder.owner = f"{folder.owner}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
-        self._claims: dict[ClaimId, ClaimedModel] = {}
-        self._taking: dict[ClaimId, TakeOver] = {}
+        self._claims: dict[ClaimName, ClaimedModel] = {}
+        self._taking: dict[ClaimName, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
@@ -144,7 +141,7 @@ class Worker:
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
-        self._refused: dict[ClaimId, float] = {}  # since when models cannot be taken over
+        self._refused: dict[ClaimName, float] = {}  # since when models cannot be taken over
         self._empty = time.monotonic()  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -255,8 +252,8 @@ class Worker:
             "the third time the message is left out; sooner by %s",
             *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
         )
-        if claim.attempt is not None:
-            claim.attempt.note(at)
+        if claim.notes is not None:
+            claim.notes.note(at)
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
@@ -277,6 +274,7 @@ class Worker:
         try:
             self._read(batches, time.monotonic() - started)
             self._start_waiting()
+            self._show()
             learnt = self._take()
             self._save_due()
         except UnsentError as problem:
@@ -311,12 +309,10 @@ class Worker:
 
     def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
-        claims = self._claims.values()
-        for claim in claims:  # whose partitions may have gone while records were on their way
+        # Their partitions may have gone while records were on their way.
+        for claim in self._claims.values():
             claim.add([batch for batch in batches if batch[0] in claim.order])
             claim.idle(seconds)
-        self.metrics.held = max((claim.order.held for claim in claims), default=0.0)
-        self.metrics.waits = [claim.trouble for claim in claims if claim.trouble]
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""
@@ -336,8 +332,8 @@ class Worker:
                     self.metrics.at = message.position
                     answer = learner.take(message)
                     self.metrics.at = None
-                    if claim.attempt is not None and claim.attempt.at is not None:
-                        claim.attempt.note(None)
+                    if claim.notes is not None and claim.notes.at is not None:
+                        claim.notes.note(None)
                     for outgoing in answer:
                         self._producer.send(outgoing)
                     learnt += 1
@@ -378,27 +374,27 @@ class Worker:
 
     def _blame(self, claim: ClaimedModel, error: BaseException) -> None:
         """Note, and say, which message has raised what ends the worker, if it is its fault."""
-        at, attempt = self.metrics.at, claim.attempt
+        at, notes = self.metrics.at, claim.notes
         if isinstance(error, DriftError) or not isinstance(error, Exception):
             at = None
         elif at is not None:
             command = skipping(self.folder.folder(claim.learner.claim_id), at)
             log.error("%s ends the worker: %r. %s leaves it out", at, error, command)
-        if attempt is not None and attempt.at != at:
-            attempt.note(at)
+        if notes is not None and notes.at != at:
+            notes.note(at)
 
     def _brace(self, claim: ClaimedModel, position: Position) -> bool:
         """Note a message that may end the process; say whether the model is still there."""
-        learner, attempt = claim.learner, claim.attempt
-        if attempt is None:
+        learner, notes = claim.learner, claim.notes
+        if notes is None:
             return True
-        if position == attempt.suspect and learner.since_checkpoint:
+        if position == notes.suspect and learner.since_checkpoint:
             self._save(claim)  # so that what came before is not sent again
             if learner.claim_id not in self._claims:
                 return False
-        if attempt.is_given_up(position):
-            learner.skips[position] = f"has ended the worker {attempt.deaths} times"
-        attempt.note(position)
+        if notes.is_given_up(position):
+            learner.skips[position] = f"has ended the worker {notes.deaths} times"
+        notes.note(position)
         return True
 
     def _skip(self, gap: Gap) -> None:
@@ -419,7 +415,7 @@ class Worker:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _claim_id(self, place: TopicPartition) -> ClaimId:
+    def _claim_id(self, place: TopicPartition) -> ClaimName:
         """Return what the model is claimed as that learns a partition."""
         if is_keyed(self.codec):
             return ClaimName(*place)
@@ -447,20 +443,22 @@ class Worker:
                 self._consumer.hold(ready)
         waiting = set(map(self._claim_id, self.assignment.waiting()))
         self._refused = {name: since for name, since in self._refused.items() if name in waiting}
-        ours = set(map(self._claim_id, self.assignment.places))
-        trouble = self.metrics.trouble
-        self.metrics.trouble = {name: why for name, why in trouble.items() if name in ours}
-        learners = [claim.learner for claim in self._claims.values()]
-        self.metrics.models = [learner.metrics for learner in learners]
-        self.metrics.takeovers = [*map(str, self._taking.values())]
-        self.metrics.takeover_seconds = max(
-            (takeover.seconds for takeover in self._taking.values()), default=0.0
-        )
-        for learner in learners:
-            if isinstance(learner, KeyedLearner):
-                learner.models.most = max(1, self.options.max_models // len(learners))
+        for claim in self._claims.values():
+            if isinstance(claim.learner, KeyedLearner):
+                claim.learner.models.most = max(1, self.options.max_models // len(self._claims))
+
+    def _show(self) -> None:
+        """Have the metrics show which models the worker has, and what it waits for."""
+        metrics, claims = self.metrics, self._claims.values()
+        metrics.models = [claim.learner.metrics for claim in claims]
+        metrics.held = max((claim.order.held for claim in claims), default=0.0)
+        metrics.waits = [claim.trouble for claim in claims if claim.trouble]
+        metrics.takeovers = [*map(str, self._taking.values())]
+        metrics.takeover_seconds = max((one.seconds for one in self._taking.values()), default=0.0)
         started = self.assignment.started()
-        self.metrics.partitions = sum(place[0] == self.options.topic for place in started)
+        metrics.partitions = sum(place[0] == self.options.topic for place in started)
+        ours = set(map(self._claim_id, self.assignment.places))
+        metrics.trouble = {name: why for name, why in metrics.trouble.items() if name in ours}
 
     def _start_all(self, claim: ClaimedModel, places: list[TopicPartition]) -> None:
         """Start partitions of a model."""
@@ -485,7 +483,7 @@ class Worker:
             self.metrics.taken_over += place[0] == self.options.topic
         self._note_trouble(claim_id)
 
-    def _is_younger(self, claim_id: ClaimId) -> bool:
+    def _is_younger(self, claim_id: ClaimName) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
@@ -493,7 +491,7 @@ class Worker:
         first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
         return number is not None and number >= first
 
-    def _retry(self, claim_id: ClaimId, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, claim_id: ClaimName, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
@@ -507,7 +505,7 @@ class Worker:
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, claim_id: ClaimId, why: str | None = None) -> None:
+    def _note_trouble(self, claim_id: ClaimName, why: str | None = None) -> None:
         """Have the metrics show why a model has no checkpoint; None where it has one."""
         others = {name: text for name, text in self.metrics.trouble.items() if name != claim_id}
         self.metrics.trouble = others if why is None else {**others, claim_id: why}
@@ -516,14 +514,15 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, claim_id: ClaimId, until: float) -> bool:
+    def _take_over(self, claim_id: ClaimName, until: float) -> bool:
         """Claim a model on another thread; say whether it is here, at the latest at a time."""
         if claim_id in self._claims:
             return True
         taking = self._taking.get(claim_id)
         if taking is None:
             taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
-            taking.begin(self._taker, partial(self._taken_over, self._identity()))
+            load = partial(self._loader.load, claim_id, self._identity())
+            taking.begin(self._taker, load)
         wait([taking.learner], max(0.0, until - time.monotonic()))
         if not taking.learner.done():
             taking.say()
@@ -537,78 +536,7 @@ class Worker:
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
 
-    def _taken_over(self, identity: dict[str, str], taking: TakeOver) -> Learner:
-        """Claim a model and load it; on the thread of takeovers."""
-        claim_id = taking.claim_id
-        epoch, checkpoint = self.folder.claim(claim_id, identity)
-        learner = self._new_learner(claim_id, epoch, checkpoint)
-        try:
-            self._load(learner, epoch, checkpoint, identity, taking)
-        except BaseException:
-            learner.close()
-            raise
-        return learner
-
-    def _load(
-        self,
-        learner: Learner,
-        epoch: int,
-        checkpoint: Checkpoint | None,
-        identity: dict[str, str],
-        source: TakeOver,
-    ) -> None:
-        claim_id = source.claim_id
-        learner.epoch, learner.identity = epoch, identity
-        learner.configuration = dict(self.folder.configuration or {})
-        if checkpoint is None or checkpoint.is_blank:
-            learner.trial = []
-        if checkpoint is not None:
-            learner.restore(checkpoint)
-            learner.read_again(source, self.folder.path)
-            if not checkpoint.identity:
-                log.warning(
-                    "%s: checkpoint %s names no topic and group, they are %s now",
-                    *(claim_id, checkpoint.id, identity),
-                )
-                learner.since_checkpoint = 1  # so that the next one names it
-        self._set_shadow(learner)
-        learner.note()
-
-    def _new_learner(self, claim_id: ClaimId, epoch: int, checkpoint: Checkpoint | None) -> Learner:
-        model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
-        if not is_keyed(codec):
-            return learner_of(model, codec, options)
-        lineage = () if checkpoint is None else checkpoint.models or ()
-        if checkpoint is not None and checkpoint.is_signed and folder.secret is None:
-            raise CheckpointError(
-                f"{folder.folder(claim_id)}: models of keys are signed, and none can be read: give "
-                "the file of the key, --key-file"
-            )
-        store = ModelStore(folder.folder(claim_id), epoch, lineage, secret=folder.secret)
-        models = KeyedModels(
-            store, options.max_models, allow_pickle=folder.allow_pickle, expire=options.expire
-        )
-        return KeyedLearner(model, codec, Metrics.of(options, claim_id[1]), options, models)
-
-    def _set_shadow(self, learner: Learner) -> None:
-        """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
-        now = learner.configuration
-        before = part(self.folder.configuration or {}, "model")
-        is_old = bool(before) and part(now, "model") != before
-        if is_old:
-            log.warning(
-                "%s: continues with the model that was promoted, not with that of [model]: %s",
-                *(learner.claim_id, advice(now)),
-            )
-        if self.shadow is None:
-            learner.shadow = None
-        elif learner.shadow is None:
-            is_first = is_old and part(now, "shadow") == before
-            model = self.model if is_first else self.shadow
-            learner.shadow = Shadow(model.clone(), learner.offsets)
-            log.info("%s: the shadow begins, %s", learner.claim_id, type(model).__name__)
-
-    def _drop(self, claim_id: ClaimId) -> None:
+    def _drop(self, claim_id: ClaimName) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
         taking = self._taking.pop(claim_id, None)
         if taking is not None:

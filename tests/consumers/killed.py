@@ -8,7 +8,7 @@ from drift.consumers import CheckpointFolder, crash_points
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.keyed import KeyedModels
 from drift.models import LBP
@@ -68,4 +68,4 @@ def save_models(path):
 
 def roll_back(folder, keep_offsets):
     """Roll a partition's folder back to its first checkpoint."""
-    plan(files_in(place(folder)), "1-1", keep_offsets=keep_offsets).write(None)
+    plan(files_in(as_path(folder)), "1-1", keep_offsets=keep_offsets).write(None)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift.consumers.assignment import Assignment, first_offset
+from drift.consumers.assignment import Assignment
+from drift.consumers.gaps import first_offset
 from drift.errors import ConsumerError
 
 pytest.importorskip("kafka")

@@ -170,7 +170,7 @@ def dead():
 
 def bury(dead, message, text="no", made=lambda letter: letter):
     letter = made(dead_letter(message, ValueError(text), "dead"))
-    dead.add(letter.lane % len(dead.partitions), letter.key, letter.value, letter.headers)
+    dead.add(letter.partition % len(dead.partitions), letter.key, letter.value, letter.headers)
 
 
 def replay(dead, topic, count=None, **options):

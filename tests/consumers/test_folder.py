@@ -36,11 +36,12 @@ from drift.models._state.codec import encode
 from drift.models._tracker.reference_core import TrackerCore
 from tests.consumers import killed
 from tests.models.streams import drifting_stream
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 TP = ("news", 0)
 #: No checkpoint is kept for its hour: a test may run as one ends.
 LAST = {"keep_ten_minutes": 0, "keep_hourly": 0, "keep_daily": 0}
-POINTS = [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS]
+POINTS = [*CLAIM_POINTS, *CHECKPOINT_POINTS]
 
 
 STREAM = list(drifting_stream(60))
@@ -407,7 +408,7 @@ def test_who_is_fenced_is_told_by_whom(root):
     assert f"process {os.getpid()} on " in ours.owner
 
 
-@pytest.mark.parametrize("point", crash_points.CHECKPOINT_POINTS[:6])
+@pytest.mark.parametrize("point", CHECKPOINT_POINTS[:6])
 def test_a_claim_while_another_saves_fences_it(folder, point):
     old, _ = folder.claim(TP)
     save(folder, old, 10)

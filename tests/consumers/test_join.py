@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift.consumers import join as module
-from drift.consumers.join import Early, Join, JoinOptions, Waiting
+from drift.consumers.checkpoints import join_state
+from drift.consumers.join import Join, JoinOptions
 from drift.consumers.records import Message, Position
+from drift.consumers.waiting import Early, Waiting
 from drift.errors import ParameterError
 from tests.consumers.twin_late import Lists
 
@@ -85,7 +87,7 @@ def assert_same(join, lists):
 def compare(given_options, events, stored, restart):
     """Have a join and lists take what comes; `restart` says after which, and what is lost there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "STORED", stored)
+        patch.setattr(join_state, "STORED", stored)
         patch.setattr(module, "_FULL", 2)
         _compare(given_options, events, stored, restart)
 
@@ -252,7 +254,7 @@ def test_ids_are_remembered_for_as_many_bytes_as_was_said():
 
 
 def test_what_is_gone_from_the_log_is_lost_and_counted(monkeypatch):
-    monkeypatch.setattr(module, "STORED", 5)
+    monkeypatch.setattr(join_state, "STORED", 5)
     join = Join(JoinOptions(silence=False, after=1))
     for n in range(4):
         join.features(n, row(n, 1000 * n, place=("f", n % 2)))
@@ -271,7 +273,7 @@ def test_what_is_gone_from_the_log_is_lost_and_counted(monkeypatch):
 
 
 def test_what_was_learnt_by_its_silence_and_is_gone_is_no_loss(monkeypatch):
-    monkeypatch.setattr(module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     join = Join(JoinOptions(silence=False, after=1))
     for n in range(2):
         join.features(n, row(n, 1000 * n))

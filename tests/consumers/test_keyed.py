@@ -19,7 +19,6 @@ from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
@@ -40,6 +39,7 @@ from drift.models._state.codec import encode
 from drift.models._tracker.reference_core import TrackerCore
 from drift.testing import Abort, Aborted
 from tests.consumers.killed import kill_at, save_models
+from tests.points import CHECKPOINT_POINTS, MODELS_POINTS
 
 KEY = ("t", 0)
 

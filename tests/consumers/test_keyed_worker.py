@@ -16,11 +16,6 @@ from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import Example, JsonCodec
-from drift.consumers.crash_points import (
-    CHECKPOINT_POINTS,
-    CLAIM_POINTS,
-    MODELS_POINTS,
-)
 from drift.consumers.exporter import Exporter
 from drift.consumers.keyed import KeyedModels
 from drift.consumers.records import Message, Position
@@ -36,6 +31,7 @@ pytest.importorskip("confluent_kafka")
 from drift.consumers.worker import Worker
 from tests.consumers.test_worker import with_topics
 from tests.consumers.topics import everything, send
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
 
 pytestmark = pytest.mark.usefixtures("stores")
 
@@ -252,7 +248,7 @@ def test_a_worker_frozen_before_it_opens_the_models_goes_on(topics, tmp_path, mo
             ModelStore(path, newer, () if newest is None else newest.models).close()
         return ModelStore(path, epoch, lineage, secret=secret)
 
-    monkeypatch.setattr("drift.consumers.worker.ModelStore", late)
+    monkeypatch.setattr("drift.consumers.takeover.ModelStore", late)
     until(one, lambda: offsets(one) == END)
     close(one)
     assert_exact(tmp_path)

@@ -19,7 +19,6 @@ from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.checkpoints.stored_keys import KeyFacts, StoredKeys
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
@@ -28,6 +27,7 @@ from drift.models import LBP, from_bytes
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
 from tests.consumers.test_keyed import KEY, Claimed, example
+from tests.points import CHECKPOINT_POINTS, MODELS_POINTS
 
 pytestmark = pytest.mark.usefixtures("stores")
 

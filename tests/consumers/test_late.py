@@ -7,10 +7,9 @@ import threading
 import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
-from drift.consumers import join as join_module
+from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.errors import ConfigurationError, ConsumerError, ParameterError
@@ -29,6 +28,7 @@ from drift.consumers.client.consumer import GroupConsumer  # as there is a clien
 from drift.consumers.worker import Worker
 from tests.consumers.test_worker import SESSION
 from tests.consumers.topics import everything, send
+from tests.points import CHECKPOINT_POINTS
 
 #: Two partitions of features, three of labels; an id and its label need not be in like ones.
 LOGS = messages(logs())
@@ -161,7 +161,7 @@ CRASHES = [
 def test_a_crash_at_any_step_loses_and_doubles_nothing(topics, tmp_path, monkeypatch, crash):
     """Amid the delay, with values that were stored, and with others that are read again."""
     point, count, stored = crash
-    monkeypatch.setattr(join_module, "STORED", stored)
+    monkeypatch.setattr(join_state, "STORED", stored)
     one = worker(topics, tmp_path, **SILENCE, **SLOWLY)
     twin = twin_of(one.options)
     with Abort(point, count=count), pytest.raises(Aborted):
@@ -201,7 +201,7 @@ def test_a_tracker_continues_amid_the_delay_across_a_crash_too(topics, tmp_path,
 @pytest.mark.parametrize("late", [True, False])
 def test_what_a_tracker_says_of_its_labels_counts(topics, tmp_path, late):
     one = worker(topics, tmp_path, model=Tracker(9, late=late))
-    assert one.model.late is late
+    assert one._loader.model.late is late
     one._close()
 
 
@@ -264,7 +264,7 @@ def test_labels_that_were_deleted_are_missed_by_name(topics, tmp_path):
 
 
 def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path, monkeypatch):
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     given = {"max_age": 10**6, "pending": 1000, "pending_bytes": 10**6}
     finish(worker(topics, tmp_path, **given))
     state, _ = newest(tmp_path).join
@@ -293,7 +293,7 @@ def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path
 @pytest.fixture
 def slow(topics, tmp_path, monkeypatch):
     """A worker that is about to read waiting features again, and the event that lets it."""
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     given = {"max_age": 10**6, "pending": 1000, "pending_bytes": 10**6}
     finish(worker(topics, tmp_path, **given))
     asked, go, reread = threading.Event(), threading.Event(), GroupConsumer.reread
@@ -389,7 +389,7 @@ def test_other_settings_are_refused_by_name(broker, tmp_path):
         ({"partition": -1}, JsonCodec(), "partition must be at least 0, not -1"),
         ({"silence": True}, JsonCodec(), "silence and after belong together"),
         ({}, JsonCodec(label="y"), "labels find their features by the id: say where"),
-        ({}, object(), "object has no decode_label"),
+        ({}, object(), "object is no codec: derive it from drift.consumers.Codec"),
         (
             {"silence": "legit", "after": 9},
             JsonCodec(classes=["ok", "fraud"]),

@@ -13,7 +13,7 @@ from river.preprocessing import StandardScaler
 from drift._late import final_step
 from drift.consumers import CheckpointFolder, relearn
 from drift.consumers import join as join_module
-from drift.consumers.checkpoints import adoption, files
+from drift.consumers.checkpoints import adoption, files, join_state
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
 from drift.consumers.codec import Example, JsonCodec
@@ -112,7 +112,7 @@ def test_any_order_and_any_restart_give_what_lists_give(order, given_options, st
     twin = Twin(one.options, LBP(9), WEIGHTED)
     source, runs = Logs(given_logs), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_module, "STORED", stored)
+        patch.setattr(join_state, "STORED", stored)
         patch.setattr(join_module, "_FULL", 2)
         for number, message in enumerate(taken):
             sent += one.take(message)
@@ -402,7 +402,7 @@ ODD_HEADERS = ("none", None), ("empty", b""), ("é", b"\xff")
 
 @pytest.mark.parametrize("stored", [0, 4 << 20])
 def test_headers_are_there_when_features_are_learnt(stored, monkeypatch):
-    monkeypatch.setattr(join_module, "STORED", stored)
+    monkeypatch.setattr(join_state, "STORED", stored)
     seen = []
 
     class Headed(JsonCodec):
@@ -425,7 +425,7 @@ def test_headers_are_there_when_features_are_learnt(stored, monkeypatch):
 
 
 def test_features_that_were_deleted_are_given_up_where_that_was_requested(monkeypatch):
-    monkeypatch.setattr(join_module, "STORED", 40)
+    monkeypatch.setattr(join_state, "STORED", 40)
     features = [pair(n, {"a": 1.0})[0] for n in range(9)]
     for on_gap in ("stop", "skip"):
         one = learner(on_gap=on_gap)
@@ -446,7 +446,7 @@ def test_features_that_were_deleted_are_given_up_where_that_was_requested(monkey
 
 def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
     """As records that are compacted, or of an aborted transaction."""
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     features = [pair(n, {"a": 1.0})[0] for n in range(5)]
     one = learner()
     for message in features:
@@ -464,7 +464,7 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
 
 def test_of_a_log_that_was_made_anew_no_other_features_get_the_labels(monkeypatch, caplog):
     """As after drift checkpoint adopt, of a truncated topic that has grown since."""
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     features = [pair(n, {"a": 1.0})[0] for n in range(5)]
     one = learner()
     for message in features:
@@ -528,7 +528,7 @@ def test_a_forged_join_is_refused(sizes, join, message):
     ],
 )
 def test_a_poisoned_join_is_refused(change, message, monkeypatch):
-    monkeypatch.setattr(join_module, "STORED", 0)
+    monkeypatch.setattr(join_state, "STORED", 0)
     one = learner()
     one.take(pair(0, {"a": 1.0})[0])
     state, values = one.join_state()()

@@ -139,6 +139,8 @@ def test_silence_is_one_of_the_labels_that_there_are():
         check_codec(JsonCodec(classes=[True, False]), silence)
     for codec in (JsonCodec(), Plain()):
         check_codec(codec, "legit")
+    with pytest.raises(ParameterError, match="Mute has no decode_label"):
+        check_codec(type("Mute", (Codec,), {"decode": None})())
     with pytest.raises(ParameterError, match=r"silence is 'legit', .* classes, \['ok', 'fraud'\]:"):
         check_codec(JsonCodec(classes=["ok", "fraud"]), "legit")
 

@@ -12,8 +12,8 @@ from sklearn.calibration import calibration_curve
 
 from drift.consumers._json import text_of
 from drift.consumers.answers import Answer
-from drift.consumers.join import Classes
 from drift.consumers.measures import FADING, Measures
+from drift.consumers.waiting import Classes
 from drift.errors import ParameterError
 
 

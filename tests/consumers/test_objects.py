@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints import files, objects
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.crash_points import install, remove
 from drift.errors import CheckpointError, FencedError, MissingExtraError, ParameterError
 from drift.models import LBP
@@ -24,7 +24,7 @@ def save(folder, epoch, n):
 
 def test_of_hundreds_who_create_one_object_at_once_one_wins_each_time(s3, bucket):
     name = bucket.split("/")[2]
-    place(bucket)
+    as_path(bucket)
     store = objects._store(name)
 
     async def create(key, number):
@@ -50,7 +50,7 @@ def test_of_hundreds_who_create_one_object_at_once_one_wins_each_time(s3, bucket
 
 
 def test_a_put_whose_answer_is_lost_is_known_as_ones_own(s3, bucket):
-    path = place(bucket) / "object"
+    path = as_path(bucket) / "object"
     s3.lose, lost = 1.0, s3.lost
     path.create(b"ours")
     assert s3.lost == lost + 1
@@ -207,7 +207,7 @@ def test_the_commands_look_into_a_store(bucket):
     assert "news:0 17" in said("show", file)
     assert said("verify", file) == f"{file}: sound\n"
     said("adopt", bucket, "--topic", "news", "--offset", "3")
-    assert [h["offsets"] for _, h in files.newest(place(bucket))] == [[["news", 0, 3]]]
+    assert [h["offsets"] for _, h in files.newest(as_path(bucket))] == [[["news", 0, 3]]]
 
 
 def test_partitions_of_a_store_come_in_the_order_of_their_names(bucket):
@@ -215,19 +215,19 @@ def test_partitions_of_a_store_come_in_the_order_of_their_names(bucket):
     for key in (("b", 0), ("a", 1), ("a", 0)):
         epoch, _ = folder.claim(key)
         folder.save(key, epoch, LBP(2), {key: 1})
-    found = [partition.path.name for partition, _ in files.newest(place(bucket))]
+    found = [partition.path.name for partition, _ in files.newest(as_path(bucket))]
     assert found == ["a-0", "a-1", "b-0"]
-    assert sorted(map(place, ["s3://b/2", "s3://b/1", "s3://a/3"])) == [
-        *map(place, ["s3://a/3", "s3://b/1", "s3://b/2"])
+    assert sorted(map(as_path, ["s3://b/2", "s3://b/1", "s3://a/3"])) == [
+        *map(as_path, ["s3://a/3", "s3://b/1", "s3://b/2"])
     ]
 
 
 def test_a_url_has_a_bucket():
     with pytest.raises(ParameterError, match="s3:// names no bucket"):
-        place("s3://")
+        as_path("s3://")
 
 
 def test_without_obstore_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(MissingExtraError, match=r"\.\[s3\]"):
-        place("s3://another")
+        as_path("s3://another")

@@ -168,8 +168,8 @@ def test_a_topic_that_was_made_anew_is_looked_at_again(broker, outputs, monkeypa
     outputs.check(["out"])
     monkeypatch.setitem(outputs._counts, "out", 3)
     with pytest.raises(producer.UnsentError, match="out has other partitions than it had"):
-        outputs.send(prediction(0)._replace(lane=2))
-    outputs.send(prediction(0)._replace(lane=2))
+        outputs.send(prediction(0)._replace(partition=2))
+    outputs.send(prediction(0)._replace(partition=2))
     outputs.flush()
     assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:0"]
 

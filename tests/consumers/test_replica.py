@@ -15,11 +15,11 @@ from river import preprocessing
 
 from drift._late import final_step
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers import join as join_module
+from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.promotion import promote
-from drift.consumers.codec import JsonCodec
+from drift.consumers.codec import Codec, JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
@@ -211,7 +211,7 @@ def test_whatever_comes_when_a_replica_has_the_model_of_the_newest_checkpoint(
     source = Source(given_logs, lambda: rng.randrange(6))
     source.ends = dict.fromkeys(given_logs, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_module, "STORED", stored)
+        patch.setattr(join_state, "STORED", stored)
         patch.setattr(module, "_PATIENCE", patience)
         worker = Worker(folder, Tracker(6, late=True), options)
         worker.learner.start(dict.fromkeys(given_logs, 0))
@@ -725,8 +725,9 @@ def test_to_ask_a_pipeline_for_late_labels_changes_nothing_in_it(tmp_path, wrap)
 
 
 def test_a_codec_without_labels_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="has no decode_label"):
-        replica(CheckpointFolder(tmp_path), None, worker_options(**LATE), codec=object())
+    mute = type("Mute", (Codec,), {"decode": None})()
+    with pytest.raises(ParameterError, match="Mute has no decode_label"):
+        replica(CheckpointFolder(tmp_path), None, worker_options(**LATE), codec=mute)
 
 
 def test_it_closes_its_client(tmp_path):

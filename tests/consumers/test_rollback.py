@@ -15,6 +15,7 @@ from drift.consumers.order import Clock
 from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP
 from tests.consumers import killed
+from tests.points import ROLLBACK_POINTS
 
 TP = ("news", 0)
 #: Noon of 2026-11-20, UTC.
@@ -245,7 +246,7 @@ def test_a_worker_that_claims_meanwhile_is_seen(folder, point):
 # --- kills -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("point", crash_points.ROLLBACK_POINTS)
+@pytest.mark.parametrize("point", ROLLBACK_POINTS)
 def test_a_kill_leaves_the_old_or_the_new_one(folder, point):
     keep = len(point) % 2 == 1
     killed.kill_at(point, killed.roll_back, str(folder.folder(TP)), keep)
@@ -262,14 +263,14 @@ def test_a_kill_leaves_the_old_or_the_new_one(folder, point):
 
 def test_every_point_is_reached_in_its_order(folder):
     seen = []
-    for point in crash_points.ROLLBACK_POINTS:
+    for point in ROLLBACK_POINTS:
         crash_points.install(point, lambda point=point: seen.append(point))
     try:
         plan(files(folder), "1-1").write(None)
     finally:
-        for point in crash_points.ROLLBACK_POINTS:
+        for point in ROLLBACK_POINTS:
             crash_points.remove(point)
-    assert seen == [*crash_points.ROLLBACK_POINTS]
+    assert seen == [*ROLLBACK_POINTS]
 
 
 # --- the order ---------------------------------------------------------------------------------

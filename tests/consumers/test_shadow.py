@@ -21,7 +21,6 @@ from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 from drift.consumers.exporter import Exporter
 from drift.consumers.join import Join
 from drift.consumers.late import LateLearner
@@ -40,6 +39,7 @@ from tests.consumers import late_logs
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_late import learn as learn_one
 from tests.consumers.twin_order import in_time
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 KEY = ("t", None)
 CONFIGURATION = {"model": "LBP", "model.budget": 2, "shadow": "LBP", "shadow.budget": 30}
@@ -322,7 +322,7 @@ class PairTwin(Twin):
 @pytest.mark.parametrize("stored", [0, 4 << 20])
 @pytest.mark.parametrize("join", [late_logs.JOIN, late_logs.SILENCE])
 def test_late_labels_compare_what_was_predicted_as_the_features_came(monkeypatch, stored, join):
-    monkeypatch.setattr("drift.consumers.join.STORED", stored)
+    monkeypatch.setattr("drift.consumers.checkpoints.join_state.STORED", stored)
     log = late_logs.messages(late_logs.logs(200))
     one = other = late(promote=1.2, **join)
     twin = PairTwin(one.options, Pair(LBP(2), LBP(30)), one.codec, with_scores=False)

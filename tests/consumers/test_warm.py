@@ -10,6 +10,7 @@ from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 KEY, FIRST = ("t", None), {("t", 0): 7, ("t", 1): 9}
 OPTIONS = WorkerOptions(topic="t", group="g")
@@ -165,7 +166,7 @@ class Stop(BaseException):
     """What ends a step."""
 
 
-@pytest.mark.parametrize("point", [*crash_points.CLAIM_POINTS, *crash_points.CHECKPOINT_POINTS])
+@pytest.mark.parametrize("point", [*CLAIM_POINTS, *CHECKPOINT_POINTS])
 def test_wherever_it_ends_there_is_nothing_or_all_of_it(folder, point):
     def stop():
         raise Stop

@@ -17,7 +17,7 @@ from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import Example, JsonCodec
-from drift.consumers.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, install, remove
+from drift.consumers.crash_points import install, remove
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Outgoing, Position
@@ -50,6 +50,7 @@ from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
 from tests.consumers.test_workarounds import Latin
 from tests.consumers.topics import everything, send
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
 #: machine needs, and has whoever comes into a group after somebody else wait as long.

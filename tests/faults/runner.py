@@ -23,16 +23,12 @@ from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.client.consumer import GroupConsumer
-from drift.consumers.crash_points import (
-    CHECKPOINT_POINTS,
-    CLAIM_POINTS,
-    MODELS_POINTS,
-    install,
-)
+from drift.consumers.crash_points import install
 from drift.consumers.worker import Worker
 from drift.errors import DriftError, UnavailableError
 from drift.models import LBP, RBP, Tracker
 from tests.faults.examples import PARTITIONS, codec
+from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
 
 __all__ = [
     "DENIED",

@@ -75,6 +75,6 @@ def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -
                 f"{position} has been learnt, the next offset is {at}: roll back to a checkpoint "
                 "before it to learn without it"
             )
-        return old.header | {"skips": [*old.header.get("skips", []), [*position]]}, [old.payload]
+        return old.header | {"skips": [*old.header["skips"], [*position]]}, [old.payload]
 
     rewrite(partition, secret, changed, "drift checkpoint skip")

@@ -17,20 +17,21 @@ from typing import TYPE_CHECKING, Any
 from drift import __version__
 from drift.consumers._json import library
 from drift.consumers.checkpoints.file_format import (
+    FIELDS,
     Description,
     check_signature,
     describe,
     seal,
+    written_id,
 )
-from drift.consumers.order import Clock
-from drift.consumers.records import Position
 from drift.errors import CheckpointError
 from drift.models._state import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from drift.consumers.records import TopicPartition
+    from drift.consumers.order import Clock
+    from drift.consumers.records import Position, TopicPartition
 
 __all__ = [
     "Checkpoint",
@@ -44,13 +45,12 @@ __all__ = [
     "verify",
 ]
 
-#: Fields of the header that the checkpoint has as they are.
-_AS_THEY_ARE = ("epoch", "sequence", "configuration", "metrics", "answering", "time", "identity")
-
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A model with its next offsets, and what belongs to them.
+
+    `drift.consumers.checkpoints.file_format.FIELDS` has how each is stored.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ class Checkpoint:
 
     @property
     def id(self) -> str:
-        """Epoch and sequence, ``"3-17"``: no two checkpoints of a folder share them."""
-        return f"{self.epoch}-{self.sequence}"
+        """Epoch and sequence, as ``"3-17"``: no two checkpoints of a folder share them."""
+        return written_id(self.epoch, self.sequence)
 
 
 @lru_cache
@@ -175,17 +175,7 @@ def to_bytes(
     header = {
         "model": type(checkpoint.model).__name__,
         "payload": kind,
-        "time": checkpoint.time,
-        "epoch": checkpoint.epoch,
-        "sequence": checkpoint.sequence,
-        "offsets": _entries(checkpoint.offsets),
-        "identity": dict(checkpoint.identity),
-        "leader_epochs": _entries(checkpoint.leader_epochs),
-        "clocks": [[*place, *clock] for place, clock in sorted(checkpoint.clocks.items())],
-        "configuration": dict(checkpoint.configuration),
-        "metrics": dict(checkpoint.metrics),
-        "answering": dict(checkpoint.answering),
-        "digest": checkpoint.digest,
+        **{name: of.stored(getattr(checkpoint, name)) for name, of in FIELDS.items()},
         "versions": _versions(),
     }
     parts = [payload]
@@ -198,27 +188,11 @@ def to_bytes(
             "size": len(second),
             "state": dict(checkpoint.shadow[1]),
         }
-    if checkpoint.promotions:
-        header["promotions"] = [*checkpoint.promotions]
-    if checkpoint.skips:
-        header["skips"] = [*checkpoint.skips]
-    if checkpoint.is_blank:
-        header["blank"] = True
-    if checkpoint.models is not None:
-        header["models"] = [*checkpoint.models]
     if checkpoint.join is not None:  # after the model, so that the header stays small
         state, values = checkpoint.join
         parts += [library()[1](state), values]
         header["join"] = [*map(len, parts[-2:])]
     return seal(header, parts, secret)
-
-
-def _entries(numbers: Mapping[TopicPartition, int]) -> list[list[Any]]:
-    return [[topic, partition, n] for (topic, partition), n in sorted(numbers.items())]
-
-
-def _numbers(entries: list[list[Any]]) -> dict[TopicPartition, int]:
-    return {(topic, partition): n for topic, partition, n in entries}
 
 
 def encode_model(
@@ -386,21 +360,10 @@ def from_bytes(
     )
     return Checkpoint(
         model,
-        _numbers(header["offsets"]),
-        leader_epochs=_numbers(header["leader_epochs"]),
-        clocks={
-            (topic, partition): Clock(time, claim)
-            for topic, partition, time, claim in header["clocks"]
-        },
         join=join,
         shadow=(shadow[0], header["shadow"]["state"]) if shadow else None,
-        promotions=header["promotions"],
-        models=header.get("models"),
-        digest=header["digest"],
-        skips=[Position(*place) for place in header.get("skips", [])],
-        is_blank=header.get("blank") is True,
         is_signed=description.signature is not None,
-        **{name: header[name] for name in _AS_THEY_ARE},
+        **{name: of.read(header[name]) for name, of in FIELDS.items()},
     )
 
 

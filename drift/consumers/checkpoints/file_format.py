@@ -12,21 +12,26 @@ import errno
 import hmac
 import json
 from contextlib import contextmanager
+from copy import deepcopy
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift import _format
 from drift._durations import END
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
+from drift.consumers.order import Clock
+from drift.consumers.records import Position
 from drift.errors import CheckpointError, DamagedCheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from drift.consumers.checkpoints.objects import ObjectPath
+    from drift.consumers.records import TopicPartition
 
 __all__ = [
+    "FIELDS",
     "Description",
     "check_signature",
     "describe",
@@ -34,6 +39,7 @@ __all__ = [
     "load",
     "naming",
     "seal",
+    "written_id",
 ]
 
 
@@ -76,37 +82,76 @@ def describe(data: bytes) -> Description:
     return Description(**frame._asdict() | {"header": _header(frame.header)})
 
 
-#: What a header holds, and of what type.
-_FIELDS: dict[str, Any] = {
-    "model": str,
-    "payload": str,
-    "signed": bool,
-    "time": (int, float),
-    "epoch": int,
-    "sequence": int,
-    "offsets": list,
-    "identity": dict,
-    "leader_epochs": list,
-    "clocks": list,
-    "configuration": dict,
-    "metrics": dict,
-    "answering": dict,
-    "digest": int,
-    "versions": dict,
-    "promotions": list,
+def _entries(numbers: Mapping[TopicPartition, int]) -> list[list[Any]]:
+    return [[*place, n] for place, n in sorted(numbers.items())]
+
+
+def _numbers(entries: list[list[Any]]) -> dict[TopicPartition, int]:
+    return {(topic, partition): n for topic, partition, n in entries}
+
+
+def _clock_entries(clocks: Mapping[TopicPartition, Clock]) -> list[list[Any]]:
+    return [[*place, *clock] for place, clock in sorted(clocks.items())]
+
+
+def _clocks(entries: list[list[Any]]) -> dict[TopicPartition, Clock]:
+    return {(topic, partition): Clock(time, claim) for topic, partition, time, claim in entries}
+
+
+def _positions(entries: list[list[Any]]) -> list[Position]:
+    return [Position(*entry) for entry in entries]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+class Field(NamedTuple):
+    """How the header has an attribute of a `Checkpoint`.
+
+    Attributes
+    ----------
+    kind
+        Its type there.
+    stored, read
+        What makes it of the attribute, and the attribute of it.
+    entries
+        The types in each entry of a list.
+    default
+        What it is in a header that lacks it; ``...`` where that is refused.
+    """
+
+    kind: Any
+    stored: Callable[[Any], Any] = _as_it_is
+    read: Callable[[Any], Any] = _as_it_is
+    entries: Sequence[Sequence[type]] = ()
+    default: Any = ...
+
+
+_PLACE = str, int
+#: The attributes of a `Checkpoint` that the header has.
+FIELDS = {
+    "time": Field((int, float)),
+    "epoch": Field(int),
+    "sequence": Field(int),
+    "offsets": Field(list, _entries, _numbers, [[*_PLACE, int]]),
+    "identity": Field(dict, dict),
+    "leader_epochs": Field(list, _entries, _numbers, [[*_PLACE, int]]),
+    "clocks": Field(list, _clock_entries, _clocks, [[*_PLACE, int, int], [*_PLACE, int, NoneType]]),
+    "configuration": Field(dict, dict),
+    "metrics": Field(dict, dict),
+    "answering": Field(dict, dict, default={}),
+    "digest": Field(int, default=0),
+    "promotions": Field(list, list, default=[]),
+    "skips": Field(list, list, _positions, [[*_PLACE, int]], default=[]),
+    "models": Field((list, NoneType), entries=[[int, int]], default=None),
+    "is_blank": Field(bool, default=False),
 }
+#: The types of what else it has.
+_MORE = {"model": str, "payload": str, "signed": bool, "versions": dict}
 #: The same of its shadow, if it has one, and of each promotion.
 _OF_SHADOW = {"model": str, "payload": str, "size": int, "state": dict}
 _OF_PROMOTION = {"number": int, "promoted": dict, "replaced": dict}
-
-#: The types in each entry of its lists.
-_ENTRIES: dict[str, list[list[type]]] = {
-    "offsets": [[str, int, int]],
-    "leader_epochs": [[str, int, int]],
-    "clocks": [[str, int, int, int], [str, int, int, NoneType]],
-    "models": [[int, int]],
-    "skips": [[str, int, int]],
-}
 
 
 def _header(text: bytes) -> dict[str, Any]:
@@ -116,19 +161,18 @@ def _header(text: bytes) -> dict[str, Any]:
         raise CheckpointError(f"the header is no JSON: {problem}") from problem
     if not isinstance(header, dict):
         raise CheckpointError("the header is no JSON object")
-    header.setdefault("promotions", [])
-    header.setdefault("answering", {})
-    header.setdefault("digest", 0)
-    for name, kind in _FIELDS.items():
-        if not isinstance(header.get(name), kind):
+    defaults = {name: deepcopy(of.default) for name, of in FIELDS.items() if of.default is not ...}
+    header = defaults | header
+    for name, kind in (_MORE | {name: of.kind for name, of in FIELDS.items()}).items():
+        if not isinstance(header.get(name, ...), kind):
             raise CheckpointError(f"the header has no {name}, or not one of its type")
     if not 0 <= header["time"] < END:
         raise CheckpointError(f"the header's time is {header['time']!r:.40}")
     _check_shadow(header)
-    for name, kinds in _ENTRIES.items():
-        entries = header.get(name, [])
-        if not isinstance(entries, list) or not all(
-            isinstance(entry, list) and [*map(type, entry)] in kinds for entry in entries
+    for name, of in FIELDS.items():
+        if of.entries and not all(
+            isinstance(entry, list) and [*map(type, entry)] in of.entries
+            for entry in header[name] or ()
         ):
             raise CheckpointError(f"the header's {name} are no list of what they should be")
     return header
@@ -145,9 +189,14 @@ def _has(value: Any, kinds: dict[str, type]) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(n), k) for n, k in kinds.items())
 
 
+def written_id(epoch: int, sequence: int) -> str:
+    """Return a checkpoint's identifier, as ``"3-17"``: no two of a folder share one."""
+    return f"{epoch}-{sequence}"
+
+
 def id_of(header: Mapping[str, Any]) -> str:
-    """Return a checkpoint's identifier: epoch and sequence."""
-    return f"{header['epoch']}-{header['sequence']}"
+    """Return the identifier of the checkpoint with a header."""
+    return written_id(header["epoch"], header["sequence"])
 
 
 def check_signature(description: Description | _format.Frame, secret: bytes | None) -> None:
@@ -168,7 +217,7 @@ def check_signature(description: Description | _format.Frame, secret: bytes | No
 def load(path: str | PathLike[str] | ObjectPath) -> bytes:
     """Return a file's bytes; FileNotFoundError and CheckpointError say why there are none."""
     try:
-        return place(path).read_bytes()
+        return as_path(path).read_bytes()
     except FileNotFoundError:
         raise
     except IsADirectoryError:

@@ -25,10 +25,10 @@ from drift.consumers.checkpoints.checkpoint import (
     from_bytes,
     to_bytes,
 )
-from drift.consumers.checkpoints.file_format import load, naming
+from drift.consumers.checkpoints.file_format import load, naming, written_id
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
 from drift.consumers.checkpoints.journal import order_line, which_models
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.crash_points import reached
 from drift.errors import (
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointFolder", "Claim"]
 
-#: What is claimed: a topic and the number of a partition; None for all, learnt by one model.
+#: What is claimed: a topic and the number of a partition; None for all, learnt by one model. The
+#: worker's is a `ClaimName`; any tuple will do.
 ClaimId: TypeAlias = tuple[str, int | None]
 
 _LOG = logging.getLogger("drift.consumers")
@@ -151,7 +152,7 @@ class CheckpointFolder:
             keep_hourly=keep_hourly,
             keep_daily=keep_daily,
         )
-        self.path = place(path)
+        self.path = as_path(path)
         self.configuration = configuration
         self._takes_any = configuration is None
         self.secret = secret
@@ -222,7 +223,7 @@ class CheckpointFolder:
             If the folder cannot be read.
         """
         checkpoints = self._files(claim_id).listing().checkpoints
-        return "{}-{}".format(*checkpoints[-1]) if checkpoints else None
+        return written_id(*checkpoints[-1]) if checkpoints else None
 
     def _look(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
         for _ in range(ATTEMPTS):

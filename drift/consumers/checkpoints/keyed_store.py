@@ -310,7 +310,7 @@ class ModelStore:
                 if lineage is None:
                     file = self._files.file(*which)
                     with naming(file):
-                        lineage = describe(load(file)).header.get("models", [])
+                        lineage = describe(load(file)).header["models"] or []
                 known[which] = lineage
         except (CheckpointError, FileNotFoundError):
             self._kept = None  # it may need any

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-__all__ = ["AnyPath", "ObjectPath", "place"]
+__all__ = ["AnyPath", "ObjectPath", "as_path"]
 
 _SCHEME = "s3://"
 #: Variables that name the store's address.
@@ -41,7 +41,7 @@ _CHECKED: set[str] = set()
 _RETRIES: dict[str, Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=20)}
 
 
-def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
+def as_path(path: str | PathLike[str] | ObjectPath) -> AnyPath:
     """Return where checkpoints are: a path, or for ``s3://bucket/prefix`` a store's.
 
     Raises
@@ -53,7 +53,7 @@ def place(path: str | PathLike[str] | ObjectPath) -> AnyPath:
 
     Examples
     --------
-    >>> place("checkpoints").name
+    >>> as_path("checkpoints").name
     'checkpoints'
     """
     if isinstance(path, ObjectPath):

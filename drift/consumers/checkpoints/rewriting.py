@@ -51,7 +51,7 @@ def check_secret(partition: PartitionFolder, found: Description, secret: bytes |
 
 def _reads(header: dict[str, Any]) -> list[Any]:
     """Return what says which messages are learnt next, and how they are read."""
-    return [header["offsets"], part(header["configuration"], "codec"), header.get("skips", [])]
+    return [header["offsets"], part(header["configuration"], "codec"), header["skips"]]
 
 
 def rewrite(

@@ -213,12 +213,12 @@ class Rollback:
             )
         header = back.header | {"restores": wanted}
         payload, offsets_of = back.payload, None
-        skips = back.header.get("skips", [])
-        added = [position for position in now.get("skips", []) if position not in skips]
+        skips = back.header["skips"]
+        added = [position for position in now["skips"] if position not in skips]
         if added:  # it would end the worker again
             header["skips"] = [*skips, *added]
         if self.keep_offsets:
-            header.pop("blank", None)  # it has what waits
+            header["is_blank"] = False  # it has what waits
             header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}

@@ -155,12 +155,12 @@ class Producer:
         """Buffer a record, which is sent before the next `flush` returns; else UnsentError."""
         if self._waiting >= _UNANSWERED:
             self._settle(_UNANSWERED // 2)
-        topic, key, value, headers, lane = outgoing
+        topic, key, value, headers, partition = outgoing
         if topic not in self._counts:
             self.check([topic])
         try:
             # Hashing a key in Python takes as long as a score.
-            place = topic, lane % self._counts[topic]
+            place = topic, partition % self._counts[topic]
             batch = self._batches.add(place, key, value, headers)
         except MessageSizeTooLargeError as error:  # for the producer's limit
             self._send_shorter(outgoing, error)

@@ -6,17 +6,17 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder, WorkerOptions, attempts, crash_points
-from drift.consumers.attempts import Attempt, folder_of_notes
+from drift.consumers import CheckpointFolder, WorkerOptions, crash_points, poison
 from drift.consumers.checkpoints import adoption
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.checkpoints.objects import place
+from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
+from drift.consumers.poison import PoisonNotes, folder_of_notes
 from drift.consumers.records import Message, Position
 from drift.consumers.relearning import relearn
 from drift.consumers.shadow import Shadow
@@ -36,86 +36,86 @@ def message(offset):
 def test_deaths_in_other_messages_give_none_up(tmp_path):
     """As of workers that somebody kills again and again."""
     for epoch in range(1, 30):
-        attempt = Attempt(tmp_path, epoch, AT)
-        assert not any(attempt.is_given_up(message(n)) for n in range(5, 9))
-        attempt.note(message(5 + epoch % 3))
+        notes = PoisonNotes(tmp_path, epoch, AT)
+        assert not any(notes.is_given_up(message(n)) for n in range(5, 9))
+        notes.note(message(5 + epoch % 3))
     assert [file.name for file in tmp_path.iterdir()] == ["attempt-00000029.json"]
 
 
 def test_a_worker_that_ends_between_messages_blames_none(tmp_path):
     for epoch in range(1, 9):
-        attempt = Attempt(tmp_path, epoch, AT)
-        assert (attempt.is_careful, attempt.suspect) == (epoch > 1, None)
-        attempt.note(message(5))
-        attempt.note(None)
-    attempt.saved({("t", 0): 6})
-    assert not attempt.is_careful
-    attempt = Attempt(tmp_path, 9, {("t", 0): 6})  # which has died after the checkpoint
-    assert (attempt.starts, attempt.is_careful) == (2, True)
-    attempt.saved({("t", 0): 8})
-    attempt.end()
-    assert not Attempt(tmp_path, 10, {("t", 0): 8}).is_careful
+        notes = PoisonNotes(tmp_path, epoch, AT)
+        assert (notes.is_careful, notes.suspect) == (epoch > 1, None)
+        notes.note(message(5))
+        notes.note(None)
+    notes.saved({("t", 0): 6})
+    assert not notes.is_careful
+    notes = PoisonNotes(tmp_path, 9, {("t", 0): 6})  # which has died after the checkpoint
+    assert (notes.starts, notes.is_careful) == (2, True)
+    notes.saved({("t", 0): 8})
+    notes.end()
+    assert not PoisonNotes(tmp_path, 10, {("t", 0): 8}).is_careful
 
 
 def test_a_message_that_is_noted_at_its_end_stays_noted(tmp_path):
-    attempt = Attempt(tmp_path, 1, AT)
-    attempt.note(message(7))
-    attempt.end()
-    assert Attempt(tmp_path, 2, AT).suspect == message(7)
+    notes = PoisonNotes(tmp_path, 1, AT)
+    notes.note(message(7))
+    notes.end()
+    assert PoisonNotes(tmp_path, 2, AT).suspect == message(7)
 
 
 def test_notes_on_an_object_store_are_in_a_folder_of_this_user(tmp_path, monkeypatch):
-    monkeypatch.setattr(attempts.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(poison.tempfile, "gettempdir", lambda: str(tmp_path))
     assert folder_of_notes(tmp_path) == tmp_path
-    one, other = (place(f"s3://notes/{name}/t-all") for name in "ab")
+    one, other = (as_path(f"s3://notes/{name}/t-all") for name in "ab")
     found = folder_of_notes(one)
     assert found == folder_of_notes(one) != folder_of_notes(other)
     assert found.parent.stat().st_mode & 0o777 == 0o700
-    Attempt(found, 1, AT).note(message(7))
-    assert Attempt(folder_of_notes(one), 2, AT).suspect == message(7)
-    monkeypatch.setattr(attempts.os, "getuid", lambda found=found: 1 + found.stat().st_uid)
-    (tmp_path / f"drift-{attempts.os.getuid()}").mkdir()  # by somebody else
+    PoisonNotes(found, 1, AT).note(message(7))
+    assert PoisonNotes(folder_of_notes(one), 2, AT).suspect == message(7)
+    monkeypatch.setattr(poison.os, "getuid", lambda found=found: 1 + found.stat().st_uid)
+    (tmp_path / f"drift-{poison.os.getuid()}").mkdir()  # by somebody else
     assert folder_of_notes(one) is None
-    monkeypatch.setattr(attempts.tempfile, "gettempdir", lambda: str(tmp_path / "none"))
+    monkeypatch.setattr(poison.tempfile, "gettempdir", lambda: str(tmp_path / "none"))
     assert folder_of_notes(one) is None
 
 
 def test_a_message_is_suspected_until_a_checkpoint_is_behind_it(tmp_path):
-    attempt = Attempt(tmp_path, 1, AT)
-    attempt.note(message(7))
-    attempt = Attempt(tmp_path, 2, {("t", 0): 6})  # others before it were saved
-    assert (attempt.suspect, attempt.deaths, attempt.is_careful) == (message(7), 1, True)
-    attempt.saved({("t", 0): 7})
-    assert attempt.is_careful
-    attempt.note(message(7))
-    attempt = Attempt(tmp_path, 3, {("t", 0): 7})
-    assert (attempt.suspect, attempt.deaths) == (message(7), 2)
-    attempt.saved({("t", 0): 8})
-    assert (attempt.suspect, attempt.is_careful) == (None, False)
-    attempt = Attempt(tmp_path, 4, {("t", 0): 7})
-    attempt.note(message(7))
-    assert Attempt(tmp_path, 5, {("t", 0): 8}).suspect is None  # somebody else took it
+    notes = PoisonNotes(tmp_path, 1, AT)
+    notes.note(message(7))
+    notes = PoisonNotes(tmp_path, 2, {("t", 0): 6})  # others before it were saved
+    assert (notes.suspect, notes.deaths, notes.is_careful) == (message(7), 1, True)
+    notes.saved({("t", 0): 7})
+    assert notes.is_careful
+    notes.note(message(7))
+    notes = PoisonNotes(tmp_path, 3, {("t", 0): 7})
+    assert (notes.suspect, notes.deaths) == (message(7), 2)
+    notes.saved({("t", 0): 8})
+    assert (notes.suspect, notes.is_careful) == (None, False)
+    notes = PoisonNotes(tmp_path, 4, {("t", 0): 7})
+    notes.note(message(7))
+    assert PoisonNotes(tmp_path, 5, {("t", 0): 8}).suspect is None  # somebody else took it
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"])
 def test_a_damaged_note_counts_for_nothing(tmp_path, text):
     (tmp_path / "attempt-00000001.json").write_text(text)
-    attempt = Attempt(tmp_path, 2, AT)
-    assert (attempt.starts, attempt.suspect, attempt.is_careful) == (1, None, False)
+    notes = PoisonNotes(tmp_path, 2, AT)
+    assert (notes.starts, notes.suspect, notes.is_careful) == (1, None, False)
 
 
 def test_a_note_whose_end_is_of_a_longer_one_is_read(tmp_path):
     """As a claim leaves it that dies between writing and cutting off."""
-    Attempt(tmp_path, 1, AT).note(message(7))
+    PoisonNotes(tmp_path, 1, AT).note(message(7))
     with (tmp_path / "attempt-00000001.json").open("a") as file:
         file.write("0}}")
-    assert Attempt(tmp_path, 2, AT).suspect == message(7)
+    assert PoisonNotes(tmp_path, 2, AT).suspect == message(7)
 
 
 def test_a_shorter_note_leaves_nothing_of_the_one_before(tmp_path):
-    attempt = Attempt(tmp_path, 1, AT)
-    attempt.note(message(7))
-    attempt.note(None)
+    notes = PoisonNotes(tmp_path, 1, AT)
+    notes.note(message(7))
+    notes.note(None)
     assert json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"] is None
 
 
@@ -138,7 +138,7 @@ class Fatal(JsonCodec):
         return example
 
 
-def worker(broker, folder, **more):
+def worker(broker, folder, codec=None, **more):
     pytest.importorskip("kafka")
     from drift.consumers.worker import Worker  # noqa: PLC0415 - needs the client
 
@@ -148,7 +148,7 @@ def worker(broker, folder, **more):
         CheckpointFolder(folder),
         broker.client_args,
         WorkerOptions(topic="t", group="g", **options),
-        codec=Fatal(),
+        codec=codec or Fatal(),
         # The mock cluster has who comes after somebody left wait for the session less a second.
         consumer={"session_timeout_ms": 1100, "heartbeat_interval_ms": 200},
     )
@@ -207,7 +207,7 @@ def test_a_message_that_was_taken_with_care_is_noted_no_longer(
     from tests.consumers.stepping import kill, until  # noqa: PLC0415 - needs the client
 
     (tmp_path / "t-all").mkdir()
-    Attempt(tmp_path / "t-all", 0, {("t", 0): 0})
+    PoisonNotes(tmp_path / "t-all", 0, {("t", 0): 0})
     monkeypatch.setattr(Fatal, "error", None)
     for topic in ("t", "dead", "out"):
         broker.create_topic(topic, 1)
@@ -236,8 +236,8 @@ def test_a_message_that_hangs_is_named_while_it_does(broker, tmp_path, caplog):
     for topic in ("t", "dead", "out"):
         broker.create_topic(topic, 1)
     produce(broker, "t", [value(n) for n in range(20)])
-    one = worker(broker, tmp_path, checkpoint_every=1_000, checkpoint_seconds=3600.0)
-    one.codec = Slow()
+    slow = Slow()
+    one = worker(broker, tmp_path, slow, checkpoint_every=1_000, checkpoint_seconds=3600.0)
     said = []
 
     def hang():
@@ -251,7 +251,7 @@ def test_a_message_that_hangs_is_named_while_it_does(broker, tmp_path, caplog):
         said.append(json.loads(note.read_text())["at"])
         one.metrics.polled = polled
 
-    one.codec.meanwhile = hang
+    slow.meanwhile = hang
     until(one, lambda: one._claims and learnt(one))
     assert said[0].startswith("no poll for ")
     assert said[0].endswith(" s, amid message t:0:7")
@@ -273,8 +273,8 @@ def test_what_cannot_be_reached_is_no_fault_of_the_message(broker, tmp_path, mon
         monkeypatch.setattr(one, "_save_what_is_left", lambda: None)
         with pytest.raises(UnavailableError):
             one.run(signals=False)
-    attempt = json.loads(max((tmp_path / "t-all").glob("attempt-*")).read_text())
-    assert (attempt["starts"], attempt["at"], attempt["suspect"]) == (0, None, None)
+    notes = json.loads(max((tmp_path / "t-all").glob("attempt-*")).read_text())
+    assert (notes["starts"], notes["at"], notes["suspect"]) == (0, None, None)
 
 
 # --- by hand -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""Where a worker dies: a message that ends the process is found, and left out after three times.
+"""Poison messages: one that ends the process is found, and left out after three times.
 
-A message may end the process whenever it comes: by MemoryError, by the system's memory killer, or
+It may end the process whenever it comes: by MemoryError, by the system's memory killer, or
 by a hang beyond what /livez allows. Each claim leaves a small file beside its checkpoints::
 
     attempt-00000007.json    {"starts": 2, "offsets": [["t", 0, 5]], "at": ["t", 0, 7], "deaths": 1}
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import TopicPartition
 
-__all__ = ["DEATHS", "Attempt", "folder_of_notes"]
+__all__ = ["DEATHS", "PoisonNotes", "folder_of_notes"]
 
 #: Deaths in one message that are enough.
 DEATHS = 3
@@ -55,7 +55,7 @@ def folder_of_notes(checkpoints: AnyPath) -> Path | None:
     return None
 
 
-class Attempt:
+class PoisonNotes:
     """What a claim notes for the next one.
 
     Parameters
@@ -86,10 +86,10 @@ class Attempt:
     >>> from pathlib import Path
     >>> folder, message = Path(tempfile.mkdtemp()), Position("t", 0, 7)
     >>> for epoch in range(1, 6):
-    ...     attempt = Attempt(folder, epoch, {("t", 0): 5})
-    ...     print(attempt.is_careful, attempt.deaths, attempt.is_given_up(message))
-    ...     if attempt.is_careful:
-    ...         attempt.note(message)
+    ...     notes = PoisonNotes(folder, epoch, {("t", 0): 5})
+    ...     print(notes.is_careful, notes.deaths, notes.is_given_up(message))
+    ...     if notes.is_careful:
+    ...         notes.note(message)
     False 0 False
     True 0 False
     True 1 False

@@ -1,0 +1,98 @@
+"""Where a partition starts that no checkpoint has, or goes on behind messages that were deleted."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from drift.errors import ConsumerError
+
+if TYPE_CHECKING:
+    from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.records import Logs, Source, TopicPartition
+
+__all__ = ["first_offset", "offset_behind_gap"]
+
+log = logging.getLogger("drift.consumers")
+
+
+def first_offset(
+    broker: Source,
+    place: TopicPartition,
+    start: str | None,
+    folder: AnyPath,
+    *,
+    added: bool,
+) -> int:
+    """Return the first offset of a partition that no checkpoint has.
+
+    Parameters
+    ----------
+    broker
+        Has the group's committed offsets.
+    place
+        Topic and number.
+    start
+        "earliest", "latest" or None.
+    folder
+        The folder of checkpoints.
+    added
+        Whether a checkpoint exists and lacks the partition: it is new, and starts at its first
+        offset, whatever an earlier model has committed.
+
+    Raises
+    ------
+    ConsumerError
+        If the group has learnt it without this folder, or `start` is None.
+    """
+    if added:
+        return broker.bound(place, "earliest")
+    committed = broker.committed(place)
+    if committed is not None:
+        raise ConsumerError(
+            f"{place[0]}:{place[1]} has been learnt up to {committed}, but {folder} has no "
+            "checkpoint of it: give the folder that has, or another group to start afresh"
+        )
+    if start is None:
+        raise ConsumerError(
+            f"{place[0]}:{place[1]} has no checkpoint: say where to start, --from earliest or "
+            "--from latest, in Python start='earliest' or start='latest'"
+        )
+    first = broker.bound(place, start)
+    if start == "latest" and (before := first - broker.bound(place, "earliest")):
+        log.warning(
+            "%s:%d starts at its end, %d (latest): %d messages before it are not learnt",
+            *(*place, first, before),
+        )
+    return first
+
+
+def offset_behind_gap(
+    broker: Logs, place: TopicPartition, offset: int, on_gap: str, folder: AnyPath
+) -> int:
+    """Return the next offset after messages that were deleted, and log how many are lost.
+
+    Raises
+    ------
+    ConsumerError
+        If `on_gap` is "stop", or the log is not the checkpoint's.
+    """
+    first, end = broker.bound(place, "earliest"), broker.bound(place, "latest")
+    if offset >= first:
+        what, which = "its log has other messages there", ""
+        if offset > end:
+            what, which = "its log ends before that", " --offset 0, which learns the log again"
+        raise ConsumerError(
+            f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint is at "
+            f"{offset}: {what}, it was truncated or recreated. Start with another folder and "
+            f"group, or accept it by drift checkpoint adopt {folder}{which}"
+        )
+    if on_gap == "stop":
+        raise ConsumerError(
+            f"{place[0]}:{place[1]} starts at {first}, after {offset}, the next offset of its "
+            f"checkpoint: {first - offset} messages were deleted before they were learnt. Continue "
+            "without them by on_gap = 'skip', --on-gap skip, or start afresh with another folder "
+            "and another group"
+        )
+    log.error("%s:%d: %d messages are gone, continuing at %d", *place, first - offset, first)
+    return first
