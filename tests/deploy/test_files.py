@@ -186,6 +186,8 @@ def pod(kind):
 
 def test_commands_run_as_the_workers_do():
     worker, command = pod("StatefulSet"), load("command.yaml")["spec"]["template"]["spec"]
+    images = [one["containers"][0]["image"] for one in (worker, command, pod("Deployment"))]
+    assert images == ["drift"] * 3 == [load("kustomization.yaml")["images"][0]["name"]] * 3
     assert command["securityContext"] == worker["securityContext"]
     assert command["volumes"] == worker["volumes"]
     (its,), (theirs,) = command["containers"], worker["containers"]
