@@ -1,4 +1,3 @@
-import ast
 import errno
 import io
 import os
@@ -13,7 +12,7 @@ from rich.console import Console
 
 from drift import __version__, cli
 from drift._options import declared
-from drift.cli import _lazy, app
+from drift.cli import app
 from drift.cli._command import say
 from drift.cli._figure import ErrorFigure, drawn
 from drift.cli.produce import paced, pick
@@ -163,15 +162,6 @@ def test_help_imports_nothing_heavy():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert shown.stdout.endswith("\n[]\n")
-
-
-def test_type_checkers_know_what_commands_import_late():
-    tree = ast.parse(Path(_lazy.__file__).read_text(encoding="utf-8"))
-    [block] = [node for node in tree.body if isinstance(node, ast.If)]
-    known = {alias.asname: node.module for node in block.body for alias in node.names}
-    assert known == _lazy.HOMES
-    for name in known:
-        assert getattr(_lazy, name) is not None
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._command import Command
 from drift.cli._log import Secrets
 from drift.cli._settings import load_kafka
@@ -46,20 +45,21 @@ class Client(Command):
         if answer is not None:
             message, code = answer
             return self.secrets.hidden(message), code if isinstance(error, DriftError) else 1
+        from drift.consumers.client.errors import KafkaError, is_refusal, known_remedy, remedy
 
-        if not isinstance(error, (_lazy.KafkaError, ValueError)):
+        if not isinstance(error, (KafkaError, ValueError)):
             return None
         # A ValueError of kafka-python's may quote options: no traceback shows it.
         reasons: list[BaseException] = [error]
         if self.failures and _is_about_bootstrap(error):
             # Who hangs up may do so before its reason is read: one of many tries has it.
-            reasons.append(max(self.failures, key=_lazy.is_refusal))
+            reasons.append(max(self.failures, key=is_refusal))
         message = self.secrets.hidden("; ".join(map(_named, reasons)))
         if _is_about_bootstrap(error):
-            message += f": {_lazy.remedy(reasons[1:])}"
-        elif what := _lazy.known_remedy(reasons):
+            message += f": {remedy(reasons[1:])}"
+        elif what := known_remedy(reasons):
             message += f": {what}"
-        return message, 2 if any(map(_lazy.is_refusal, reasons)) else 1
+        return message, 2 if any(map(is_refusal, reasons)) else 1
 
     def clients(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return kafka-python's options to read with, and to send with."""
@@ -102,7 +102,9 @@ def send_all(
     rows: Iterable[Outgoing], options: Mapping[str, Any], sent: Callable[[], None] = lambda: None
 ) -> int:
     """Send records, call `sent` after each, and return how many the broker has confirmed."""
-    with _lazy.Producer(options) as producer:
+    from drift.consumers.client.producer import Producer
+
+    with Producer(options) as producer:
         for outgoing in rows:
             producer.send(outgoing)
             sent()

@@ -8,7 +8,6 @@ from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import Any
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._command import Command, say
 
 __all__ = ["Experiment"]
@@ -49,7 +48,9 @@ class Experiment(Command):
 
     def show(self, results: Any) -> None:
         """Print the results and where they are."""
-        console = _lazy.Console()
+        from rich.console import Console
+
+        console = Console()
         if not console.is_terminal:  # a file or a pipe, which has room for tables
             console.width = max(120, console.width)
         console.print(results)

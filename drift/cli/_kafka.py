@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift._checks import check_choice, check_names
 from drift._options import KINDS
-from drift.cli import _lazy
 from drift.cli._named import imported
 from drift.consumers.records import PROTOCOLS
 from drift.errors import ParameterError
@@ -128,7 +127,9 @@ def kafka_options(
     ParameterError
         If there is no such option, or its value cannot be.
     """
-    known = _lazy.known_options()
+    from drift.consumers.client.topics import known_options
+
+    known = known_options()
     all_known = known["consumer"] | known["producer"]
     options_of = {name: dict(tables.get(name, {})) for name in known}
     variables = {

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._checks import check_names
 from drift._options import declared, from_table, from_tables, option
-from drift.cli import _lazy
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.files import newest
@@ -183,10 +182,13 @@ def _worker(
 
 def _codec(table: dict[str, Any]) -> Codec:
     """Return drift's codec, or that of a class of the user's."""
-    if "class" not in table:
-        kind = _lazy.SchemaCodec if "registry" in table else JsonCodec
-        return from_table(kind, table, "[codec]")
-    return checked_codec(imported(str(table.pop("class")))(**table))
+    if "class" in table:
+        return checked_codec(imported(str(table.pop("class")))(**table))
+    if "registry" not in table:
+        return from_table(JsonCodec, table, "[codec]")
+    from drift.consumers.registry import SchemaCodec
+
+    return from_table(SchemaCodec, table, "[codec]")
 
 
 def load_kafka(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drift.cli import _lazy
 from drift.consumers.checkpoints.agreement import written
 from drift.consumers.checkpoints.rollback import when
 
@@ -16,9 +15,11 @@ __all__ = ["promotion_line", "shadow_line"]
 
 def shadow_line(header: Mapping[str, Any]) -> str:
     """Return how the shadow does beside the model; nothing where there is none."""
+    from drift.consumers.shadow import Shadow
+
     if "shadow" not in header:
         return ""
-    now = _lazy.Shadow.restore(header["shadow"]["state"], None).values()
+    now = Shadow.restore(header["shadow"]["state"], None).values()
     name, count = header["shadow"]["model"], now["shadow_examples"]
     if not count:
         return f"{name}, not compared yet"

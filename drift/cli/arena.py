@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 
 __all__ = ["Arena"]
@@ -40,4 +39,6 @@ class Arena(Experiment):
         return self.output or Path("results", f"arena{'-quick' * self.quick}")
 
     def _run(self) -> None:
-        self.show(_lazy.arena(**self.settings()))
+        from drift.experiments.arena import arena
+
+        self.show(arena(**self.settings()))

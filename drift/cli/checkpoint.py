@@ -13,7 +13,7 @@ import click
 
 from drift._checks import counted
 from drift._options import option
-from drift.cli import _lazy, _named
+from drift.cli import _named
 from drift.cli._client import Client, read_secret
 from drift.cli._command import Command, warn
 from drift.cli._learning import Learning
@@ -212,15 +212,18 @@ class Init(Learning):
     )
 
     def _run(self) -> None:
+        from drift.cli._progress import bar
+        from drift.cli._warm import history_of, start_offsets
+        from drift.consumers.measures import Measures
+        from drift.consumers.warm import refuse_learnt, warm
+
         settings = self.settings()
         options, folder = settings.worker, self.folder(settings)
         model = _named.build(settings.model)
 
-        _lazy.refuse_learnt(folder, options)
-        first, identity = _lazy.start_offsets(
-            self.begin, options, settings.kafka | settings.consumer
-        )
-        history = _lazy.history_of(self.history, self.target, self.time, self.drop)
+        refuse_learnt(folder, options)
+        first, identity = start_offsets(self.begin, options, settings.kafka | settings.consumer)
+        history = history_of(self.history, self.target, self.time, self.drop)
         left = 0
 
         def leave_out(number: int, problem: Exception | None) -> None:
@@ -229,8 +232,8 @@ class Init(Learning):
             if left <= _LINES:
                 warn(f"left out: {self.history}: {number}: {problem or 'it has no label'}")
 
-        with _lazy.bar(len(history)) as advance:
-            checkpoint = _lazy.warm(
+        with bar(len(history)) as advance:
+            checkpoint = warm(
                 model,
                 folder,
                 options,
@@ -241,7 +244,7 @@ class Init(Learning):
                 left_out=leave_out,
                 shadow=settings.shadow and _named.build(settings.shadow),
             )
-        counts, window = checkpoint.metrics, _lazy.Measures().window
+        counts, window = checkpoint.metrics, Measures().window
         begins = ", ".join(f"{topic}:{n} offset {at:,}" for (topic, n), at in sorted(first.items()))
         click.echo(
             f"{folder.folder((options.topic, options.partition))}: {checkpoint.id} has learnt "
@@ -306,18 +309,22 @@ class Rollback(_Signed, Client):
 
 
 def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
-    if members := _lazy.members(group, options):
+    from drift.consumers.client.topics import members
+
+    if found := members(group, options):
         raise ConsumerError(
-            f"{', '.join(members)} in the group {group}: stop its workers first. A killed worker, "
+            f"{', '.join(found)} in the group {group}: stop its workers first. A killed worker, "
             "or a static member, is one until its session_timeout_ms is over"
         )
 
 
 def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each partition that lost messages to be learnt again."""
+    from drift.consumers.client.topics import Reader
+
     offsets = rollback.offsets()
     for topic in dict.fromkeys(topic for topic, _ in offsets):
-        with _lazy.Reader(topic, options) as reader:
+        with Reader(topic, options) as reader:
             first = reader.beginnings()
         for (of, number), (before, _) in offsets.items():
             begin = first.get(number, 0)
@@ -343,8 +350,10 @@ def _entry(partition: PartitionFolder, one: Description) -> dict[str, Any]:
 
 def _error(header: Mapping[str, Any]) -> float | None:
     """Return the share of mistakes in the last examples."""
+    from drift.consumers.measures import Measures
+
     try:
-        error = _lazy.Measures.restore(header["metrics"].get("measures")).error
+        error = Measures.restore(header["metrics"].get("measures")).error
     except ParameterError:
         return None
     return None if math.isnan(error) else error

@@ -15,7 +15,6 @@ import click
 from drift import models, streams
 from drift._checks import check_names, in_order
 from drift._options import from_tables, option
-from drift.cli import _lazy
 from drift.cli._command import fail
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, drift_models, parse
@@ -162,13 +161,17 @@ class Compare(Experiment):
 
     def _run(self) -> None:
         options, compared = self._options
+        from drift.cli._progress import reading
+        from drift.experiments import compare
+        from drift.experiments.comparison.clock import column_of
+
         where = self.settings()
         where.pop("config")
         settings = asdict(options) | {"delay": _delay(options.delay)}
         source, target = settings.pop("file"), settings.pop("target")
         how = {name: settings.pop(name) for name in _READING}
-        delay = _lazy.column_of(settings["delay"])
-        with _lazy.reading() as progress:
+        delay = column_of(settings["delay"])
+        with reading() as progress:
             stream = streams.read_stream(
                 source, target, moment=options.moment, delay=delay, progress=progress, **how
             )
@@ -177,7 +180,7 @@ class Compare(Experiment):
                 f"{stream.name}: all rows have the label {labels.pop()!r}: nothing to tell apart"
             )
         settings["models"] = {name: _made(name, one, stream) for name, one in compared.items()}
-        results = _lazy.compare(stream=stream, **settings, **where)
+        results = compare(stream=stream, **settings, **where)
         self.show(results)
         report = self.folder / "report.html"
         if report.exists():
@@ -196,7 +199,9 @@ def _delay(text: str | None) -> Any:
 
     table = parse(text)
     name = table.pop("class")
-    kind: Any = getattr(_lazy.stats, name, None)
+    from scipy import stats
+
+    kind: Any = getattr(stats, name, None)
     if not hasattr(kind, "rvs"):
         raise ParameterError(f"--delay {text}: SciPy has no distribution {name!r}: 'geom(p=0.01)'")
     shapes = kind.shapes.split(", ") if kind.shapes else []
@@ -253,9 +258,11 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
 
 def _decided(stream: Stream, model: Any = "tracker", positive: Any = None, **table: Any) -> Any:
     """Return a model with a threshold of its own, for a label that the stream has."""
+    from drift.experiments.comparison.focus import focus_of
+
     if isinstance(positive, dict):  # a word without quotes
         positive = positive["class"]
-    label = _lazy.focus_of(stream, positive).positive
+    label = focus_of(stream, positive).positive
     if label is None:
         raise ParameterError(
             f"Threshold: {stream.name} has no rare class: name one, such as "
@@ -269,17 +276,23 @@ def _decided(stream: Stream, model: Any = "tracker", positive: Any = None, **tab
 
 def _rival(stream: Stream, **table: Any) -> Any:
     """Return a model of River's or MOA's as the arena has it, for any number of classes."""
+    from river.multiclass import OneVsRestClassifier
+
+    from drift.experiments.arena.models import MODELS
+
     short, labels = table.pop("class"), set(stream.labels)
-    family = _lazy.MODELS[_RIVALS[short]]
+    family = MODELS[_RIVALS[short]]
     try:
         model = family.make(stream, **table)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{short}: {error}") from None
     if short == "lr" and len(labels) == 2 and not labels <= {False, True}:
-        model = _lazy.OneVsRestClassifier(model)  # it knows no others: two of it are the same model
+        model = OneVsRestClassifier(model)  # it knows no others: two of it are the same model
     return model if family.raw else _standardised(model, stream)
 
 
 def _standardised(model: Any, stream: Stream) -> Any:
     """Put a scaler before a model where columns are not words of a text."""
-    return model if len(stream.features) > _WORDS else _lazy.StandardScaler() | model
+    from river.preprocessing import StandardScaler
+
+    return model if len(stream.features) > _WORDS else StandardScaler() | model

@@ -13,7 +13,7 @@ import click
 from drift import consumers
 from drift._checks import counted
 from drift._options import option
-from drift.cli import _lazy, _named
+from drift.cli import _named
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
@@ -61,6 +61,7 @@ class Consume(Learning):
             return
         settings = self.settings()
         options = settings.worker
+        from drift.consumers.exporter import Exporter
 
         with logging_to_stderr(self.secrets, as_json=options.log_json):
             # Until the worker handles them: nothing has started, and clients that connect would log
@@ -70,9 +71,7 @@ class Consume(Learning):
             worker = self._worker(settings)
             log.info("learning %s as one of %s", options.topic, options.group)
             try:
-                exporter = _lazy.Exporter(
-                    worker.metrics, options.metrics_port, options.metrics_address
-                )
+                exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
             except BaseException:
                 worker.stop()
                 worker.run(signals=False)  # leaves the group
@@ -81,13 +80,18 @@ class Consume(Learning):
                 try:
                     worker.run()
                 except NothingLearntError as error:
+                    from drift.consumers.dry_run import DryRun
+
                     messages = [message for message, _ in error.failures[:_SHOWN]]
-                    _print(_lazy.DryRun(settings.codec, messages, options.labels))
+                    _print(DryRun(settings.codec, messages, options.labels))
                     raise
             log.info("stopped")
 
     def _try_out(self, count: int) -> None:
         """Print what messages become."""
+        from drift.consumers.client.topics import Reader
+        from drift.consumers.dry_run import DryRun
+
         known = load(self.config, TABLES)["worker"]
         needless = {name: "(none)" for name in ("group", "checkpoints") if name not in known}
         self.given = needless | self.given
@@ -98,12 +102,12 @@ class Consume(Learning):
         messages: list[Message] = []
         with logging_to_stderr(self.secrets):
             for topic in filter(None, (options.topic, options.labels)):
-                with _lazy.Reader(topic, settings.kafka | settings.consumer) as reader:
+                with Reader(topic, settings.kafka | settings.consumer) as reader:
                     reader.require(options.partition)
                     messages += reader.sample(count, options.start, options.partition)
         if not messages:
             raise UnavailableError(f"{options.topic} has no messages yet: send some")
-        run = _lazy.DryRun(settings.codec, messages, options.labels)
+        run = DryRun(settings.codec, messages, options.labels)
         _print(run)
         if not run.examples:
             raise ConsumerError(

@@ -14,7 +14,6 @@ import click
 from drift import consumers, models, testing
 from drift._checks import counted
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._client import send_all
 from drift.cli._command import Command
 from drift.cli.produce import paced, pick, rest
@@ -60,15 +59,15 @@ class Demo(Command):
 
 def _work(clients: dict[str, Any], folder: str) -> None:
     """Run a worker, in a process of its own."""
+    from drift.consumers.client.consumer import LeadAssignor
+
     consumers.Worker(
         models.LBP(_BUDGET),
         consumers.CheckpointFolder(folder),
         clients,
         _options(),
         consumer={
-            "partition_assignment_strategy": [
-                testing.patient_assignor(1.0, of=_lazy.LeadAssignor())
-            ],
+            "partition_assignment_strategy": [testing.patient_assignor(1.0, of=LeadAssignor())],
             "session_timeout_ms": 2000,
             "heartbeat_interval_ms": 200,
         },
@@ -100,14 +99,17 @@ class _Show:
         self._stopping = threading.Event()
 
     def run(self, rate: float) -> None:
-        figure = _lazy.ErrorFigure()
+        from drift.cli._figure import ErrorFigure, drawn
+        from drift.consumers.client.topics import Reader
+
+        figure = ErrorFigure()
         sending = threading.Thread(target=self._send, args=(rate,))
         try:
             self._start("learns")
             sending.start()
             with (
-                _lazy.Reader(_PREDICTIONS, self.broker.client_args) as reader,
-                _lazy.drawn(figure),
+                Reader(_PREDICTIONS, self.broker.client_args) as reader,
+                drawn(figure),
             ):
                 self._follow(reader, figure)
         finally:
@@ -191,6 +193,9 @@ class _Show:
 
     def _is_exact(self) -> bool:
         """Whether the newest checkpoint's model equals that of an uninterrupted loop."""
+        from drift.consumers.client.topics import Reader
+        from drift.models._state.codec import encode
+
         folder, place = consumers.CheckpointFolder(self.folder), (_TOPIC, None)
         newest = folder.newest(place)
         if newest is None:
@@ -198,12 +203,12 @@ class _Show:
         logs: dict[tuple[str, int], list[Message]] = {
             (_TOPIC, number): [] for number in range(_PARTITIONS)
         }
-        with _lazy.Reader(_TOPIC, self.broker.client_args) as reader:
+        with Reader(_TOPIC, self.broker.client_args) as reader:
             for message in reader.read(reader.ends()):
                 logs[_TOPIC, message.position.partition].append(message)
         order = read_order(folder.folder(place), newest.id)
         plain, _ = consumers.relearn(models.LBP(_BUDGET), logs, order, _options())
-        return _lazy.encode(newest.model) == _lazy.encode(plain.model)
+        return encode(newest.model) == encode(plain.model)
 
 
 def _share(mistakes: list[bool]) -> str:

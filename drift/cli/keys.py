@@ -12,7 +12,6 @@ import click
 from drift._checks import counted
 from drift._durations import shown_moment
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.files import newest
@@ -97,11 +96,13 @@ class Keys(Command):
         )
 
     def _export(self, row: Row | None) -> None:
+        from drift.models._state.codec import decode, to_bytes
+
         if self.to is None:
             raise ParameterError("give the file to write, --to FILE")
         assert row is not None  # noqa: S101 - there are facts of it
         is_ours = row.kind == "drift"
-        self.to.write_bytes(_lazy.to_bytes(_lazy.decode(row.state)) if is_ours else row.state)
+        self.to.write_bytes(to_bytes(decode(row.state)) if is_ours else row.state)
         reader = "drift.models.from_bytes" if is_ours else "pickle.loads, which runs what is in it"
         click.echo(f"{self.to}: the model of {self.key}, for {reader}")
 
@@ -135,9 +136,11 @@ class Keys(Command):
 
 
 def _described(header: Mapping[str, Any], row: Row | None) -> list[str]:
+    from drift.models._state.codec import decode
+
     if row is None or row.kind != "drift":
         return [f"{header['model']}, a pickle that was not loaded"]
-    model = _lazy.decode(row.state)
+    model = decode(row.state)
     supports = getattr(model, "n_supports", None)
     lines = repr(model).splitlines()
     return lines if supports is None else [*lines, counted(supports, "support vector")]

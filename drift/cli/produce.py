@@ -13,7 +13,6 @@ import click
 from drift import streams
 from drift._checks import counted
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._client import Client, send_all
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.records import Outgoing
@@ -53,10 +52,12 @@ class Produce(Client):
 
     def _run(self) -> None:
         reading, sending = self.clients()
+        from drift.cli._progress import bar
+        from drift.consumers.client.topics import Reader, create
 
-        with _lazy.Reader(self.topic, reading) as reader:
+        with Reader(self.topic, reading) as reader:
             if not reader.partitions:
-                _lazy.create(self.topic, self.partitions or 1, sending)
+                create(self.topic, self.partitions or 1, sending)
                 reader.refresh()
             elif self.partitions not in {None, len(reader.partitions)}:
                 raise ConsumerError(
@@ -67,7 +68,7 @@ class Produce(Client):
             ends = reader.ends()
             _refuse_others(reader, ends, stream)
         before, started = sum(ends.values()), time.monotonic()
-        with _lazy.bar(stream.n_samples, before) as advance:
+        with bar(stream.n_samples, before) as advance:
             rows = paced(rest(stream, self.topic, ends), self.rate)
             confirmed = send_all(rows, sending, advance)
         click.echo(

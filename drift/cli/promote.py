@@ -8,7 +8,6 @@ from pathlib import Path  # noqa: TC003 - options are read off their types
 import click
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.agreement import advice
@@ -33,6 +32,8 @@ class Promote(Command):
     yes: bool = option("Do not ask.", default=False)
 
     def _run(self) -> None:
+        from drift.consumers.checkpoints.promotion import promote
+
         models = [one for one in newest(as_path(self.folder), warn) if "shadow" in one[1]]
         if len(models) != 1:
             raise ParameterError(
@@ -44,7 +45,7 @@ class Promote(Command):
         question = "{1} is the shadow of {0}. Promote it".format(*names)
         if not self.yes and not click.confirm(question):
             return
-        made = _lazy.promote(partition, read_secret(self.key_file))
+        made = promote(partition, read_secret(self.key_file))
         offsets = written_offsets({(topic, n): at for topic, n, at in made["offsets"]})
         lines = (
             f"{partition.path}: {names[1]} answers from {offsets} on",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._client import Client, send_all
 from drift.cli._command import warn
 from drift.consumers.dead_letters import original, text
@@ -41,10 +40,11 @@ class Replay(Client):
         if self.dead_letters == self.topic:
             raise ParameterError("the dead letters cannot be sent to their own topic")
         reading, sending = self.clients()
+        from drift.consumers.client.topics import Reader
 
         with (
-            _lazy.Reader(self.dead_letters, reading) as letters,
-            _lazy.Reader(self.topic, reading) as target,
+            Reader(self.dead_letters, reading) as letters,
+            Reader(self.topic, reading) as target,
         ):
             letters.require()
             target.require()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 
 __all__ = ["Reproduce"]
@@ -40,7 +39,12 @@ class Reproduce(Experiment):
         return self.output or Path("results", f"{self.name}{'-quick' * self.quick}")
 
     def _run(self) -> None:
+        from rich.console import Console
+
+        from drift.experiments import REPRODUCTIONS, reproduce
+        from drift.experiments.reproduction.terminal import reproductions
+
         if self.name is None:
-            _lazy.Console().print(_lazy.reproductions(_lazy.REPRODUCTIONS))
+            Console().print(reproductions(REPRODUCTIONS))
         else:
-            self.show(_lazy.reproduce(**self.settings()))
+            self.show(reproduce(**self.settings()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from drift.cli import _lazy, _settings
+from drift.cli import _settings
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 
@@ -41,10 +41,12 @@ class Serve(Learning):
         options = settings.worker
         assert isinstance(options, _settings.ServeOptions)  # noqa: S101 - by `shared`
 
-        service = _lazy.Service  # which names its extra
+        from drift.consumers.replica import Replica
+        from drift.consumers.service import Service
+
         with logging_to_stderr(self.secrets, as_json=options.log_json):
             given = self.folder(settings), settings.kafka, options
-            replica = _lazy.Replica(*given, codec=settings.codec, consumer=settings.consumer)
+            replica = Replica(*given, codec=settings.codec, consumer=settings.consumer)
             log.info("serving %s at http://%s:%d", options.topic, options.host, options.port)
-            service(replica, options).run()
+            Service(replica, options).run()
             log.info("stopped")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._experiment import Experiment
 from drift.cli._named import build, parse
 
@@ -50,6 +49,8 @@ class Track(Experiment):
         return self.output or Path("results", f"track-{Path(self.stream).stem}")
 
     def _run(self) -> None:
+        from drift.experiments import track
+
         kernel = None if self.kernel is None else build(parse(self.kernel))
 
-        self.show(_lazy.track(**self.settings() | {"kernel": kernel}))
+        self.show(track(**self.settings() | {"kernel": kernel}))

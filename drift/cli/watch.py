@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drift._options import option
-from drift.cli import _lazy
 from drift.cli._client import Client
 from drift.cli._settings import TABLES, load
 from drift.cli._shadow import shadow_line
@@ -51,6 +50,8 @@ class Watch(Client):
     interrupted = ""
 
     def _run(self) -> None:
+        from drift.cli._figure import ErrorFigure, drawn
+
         reading, _ = self.clients()
         tables = load(self.config, TABLES)
         worker = tables["worker"]
@@ -61,12 +62,12 @@ class Watch(Client):
         end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         with ExitStack() as stack:
             predictions = stack.enter_context(self._reader(self.topic, reading))
-            readers, figure = [predictions], _lazy.ErrorFigure(positive)
+            readers, figure = [predictions], ErrorFigure(positive)
             alarms = None
             if events is not None:
                 alarms = stack.enter_context(self._reader(events, reading))
                 readers.append(alarms)
-            stack.enter_context(_lazy.drawn(figure))
+            stack.enter_context(drawn(figure))
             looked = -math.inf
             while (now := time.monotonic()) < end:
                 if folder is not None and now > looked + _EVERY:
@@ -79,7 +80,9 @@ class Watch(Client):
 
     @staticmethod
     def _reader(topic: str, options: dict[str, Any]) -> Reader:
-        reader = _lazy.Reader(topic, options)
+        from drift.consumers.client.topics import Reader
+
+        reader = Reader(topic, options)
         try:
             reader.require()
         except ConsumerError as missing:

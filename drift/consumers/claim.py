@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
-    from drift.consumers.client.consumer import GroupConsumer
+    from drift.consumers.client.consumer import GroupConsumer, LogConsumer
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.records import Message, TopicPartition
@@ -69,7 +69,7 @@ class FedLearner:
         Which partitions have been waited for so long that somebody should look.
     """
 
-    def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
+    def __init__(self, learner: Learner, consumer: LogConsumer) -> None:
         options = learner.options
         self.learner = learner
         self.order = Order(options.labels, options.max_jump, options.max_idle)

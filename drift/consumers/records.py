@@ -77,7 +77,7 @@ class Gap(Exception):  # noqa: N818 - the worker decides whether it is an error
 
 
 class Logs(Protocol):
-    """What may be asked of logs: `drift.consumers.client.consumer.GroupConsumer`."""
+    """What may be asked of logs: `drift.consumers.client.consumer.LogConsumer`."""
 
     def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""

@@ -18,7 +18,7 @@ import time
 from array import array
 from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from drift.consumers.checkpoints.journal import read_journal, which_models
 from drift.consumers.claim import FedLearner, largest_record
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 __all__ = ["Replica"]
 
 log = logging.getLogger("drift.consumers")
+
+#: What a checkpoint has, beside what was learnt here: "unknown" where only loading it can tell.
+_Found: TypeAlias = Literal["same", "more", "other", "unknown"]
 
 #: Seconds between two looks for a newer checkpoint.
 _EVERY = 1.0
@@ -165,6 +168,55 @@ class _Course(FedLearner):
         return any(offsets.get(place, 0) < end for place, end in other.learner.offsets.items())
 
 
+class _Following:
+    """When a newer checkpoint is loaded, and when it is compared once more with what was learnt."""
+
+    def __init__(self) -> None:
+        self._seen: str | None = None  # the newest checkpoint
+        self._again = math.inf  # when it is to be compared once more
+        self._loaded = -math.inf
+        self._behind = math.inf  # since when a newer checkpoint has more than was learnt
+
+    def is_due(self, newest: str) -> bool:
+        """Whether the newest checkpoint is to be compared."""
+        return newest != self._seen or time.monotonic() >= self._again
+
+    def next(self, newest: str, found: _Found) -> Literal["load", "keep", "wait"]:
+        """Return what to do about the newest checkpoint.
+
+        One that has more may be reached soon, and is waited for. One that has something else costs
+        answers, and is not loaded again and again.
+        """
+        now = time.monotonic()
+        self._seen, self._again = newest, math.inf
+        if found == "same":
+            self._behind = math.inf
+            return "keep"
+        if found == "more":
+            self._behind = min(self._behind, now)
+            until, again = self._behind + _PATIENCE, now
+        elif found == "other":
+            until = again = self._loaded + _APART
+        else:
+            return "load"
+        if now >= until:
+            return "load"
+        self._again = again
+        return "wait"
+
+    def loaded(self) -> None:
+        """Note that a checkpoint was loaded."""
+        self._loaded, self._behind = time.monotonic(), math.inf
+
+    def hurry(self) -> None:
+        """Load what is newer at once, as nothing more can be learnt here."""
+        self._behind = self._loaded = -math.inf
+
+    def retry(self) -> None:
+        """Look once more, as the folder was away."""
+        self._again = time.monotonic()
+
+
 class Replica:
     """A model that learns what a worker learns, to answer requests.
 
@@ -232,10 +284,8 @@ class Replica:
         self.differs: str | None = None
         self._course: _Course | None = None  # which learns
         self._serving: _Course | None = None  # which answers: the same, or the one before
-        self._seen: str | None = None  # the newest checkpoint
-        self._again = math.inf  # when it is to be looked at once more
-        self._looked = self._loaded = -math.inf
-        self._behind = math.inf  # since when a newer checkpoint knows more
+        self._following = _Following()
+        self._looked = -math.inf
         self._consumer = LoneConsumer(
             [*filter(None, (options.topic, options.labels))],
             {**kafka, **(consumer or {})},
@@ -328,7 +378,7 @@ class Replica:
             self._complain(
                 f"the broker has not what comes next of {places}: waiting for a newer checkpoint"
             )
-            self._behind = self._loaded = -math.inf
+            self._following.hurry()
             time.sleep(seconds)
             return
         course.add(batches)
@@ -376,14 +426,14 @@ class Replica:
             self.folder.check_identity(self.claim_id, identity, self._identity())
         try:
             newest = self.folder.newest_id(self.claim_id)
-            is_new = newest != self._seen or now >= self._again
-            if newest is not None and is_new and self._consumer.knows_topics():
-                self._seen, self._again = newest, math.inf
+            if newest is None or not self._following.is_due(newest):
+                return
+            if self._consumer.knows_topics():
                 self._follow(newest)
         except (CheckpointError, ConsumerError, UnavailableError) as problem:
             passes = isinstance(problem, UnavailableError) or isinstance(problem.__cause__, OSError)
             if passes:
-                self._again = now
+                self._following.retry()
             elif course is None:
                 raise
             self._complain(str(problem))
@@ -399,47 +449,47 @@ class Replica:
     def _follow(self, newest: str) -> None:
         """Continue if the checkpoint has the order that was learnt here; else load it."""
         course = self._course
-        if course is not None and self._is_left(course, newest):
+        found: _Found = "unknown" if course is None else self._compare(course, newest)
+        step = self._following.next(newest, found)
+        if step == "keep":
+            self.trouble = None
+        if step != "load":
             return
-        self._again = math.inf
         checkpoint = self.folder.newest(self.claim_id, self._identity())
         if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
             return
         self._start(checkpoint)
-        self._behind, self.trouble = math.inf, None
+        self._following.loaded()
+        self.trouble = None
 
-    def _is_left(self, course: _Course, newest: str) -> bool:
-        """Whether a checkpoint is not loaded: as it is what was learnt here, or not yet."""
+    def _compare(self, course: _Course, newest: str) -> _Found:
+        """Compare a checkpoint with what was learnt here; where it is the same, go on from it."""
         try:
             folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
             runs, digest, models = read_journal(folder, newest, since)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
-            return False
+            return "unknown"
         ends = {place: end for run in runs for place, end in run.items()}
         # A partition was added; a message was left out; or a shadow has begun or was promoted.
         left_out = runs.skips.keys() - course.learner.runs.skips.keys()
         if ends.keys() - course.ends.keys() or left_out or models != course.models():
-            return False
-        left, now = course.taken.match(runs), time.monotonic()
-        if left is None:
-            self._again = self._loaded + _APART
-            return now < self._again
-        count, is_behind = left
-        if is_behind:
-            self._again, self._behind = now, min(self._behind, now)
-            return now < self._behind + _PATIENCE
+            return "unknown"
+        match = course.taken.match(runs)
+        if match is None:
+            return "other"
+        count, has_more = match
+        if has_more:
+            return "more"
         own = course.taken.digest(count)
         if own is not None and digest is not None:
             if own != digest:
                 self._differ(newest)
-                self._again = self._loaded + _APART
-                return now < self._again
+                return "other"
             self.differs = None
         course.taken.forget(count)
         course.first_offsets.update(ends)
         course.learner.checkpoint = newest
-        self._behind, self.trouble = math.inf, None
-        return True
+        return "same"
 
     def _differ(self, newest: str) -> None:
         """Say that something else was learnt of the messages up to a checkpoint."""
@@ -464,7 +514,7 @@ class Replica:
         self._consumer.assign(learner.offsets)
         for place in learner.offsets:
             course.start(place)
-        self._course, self._loaded = course, time.monotonic()
+        self._course = course
         self.starts += 1
         first = course.first_offsets
         if before is not None and any(

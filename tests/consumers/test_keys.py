@@ -128,6 +128,18 @@ def test_what_is_stored_of_each_key_is_listed_as_of_the_newest_checkpoint(tmp_pa
     assert stored(folder).facts("late") is None
 
 
+@pytest.mark.parametrize("key", ["ff", "00", "6200ff"])
+def test_a_damaged_key_is_listed_once(tmp_path, key):
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder)
+    one.take(*(at(n, name, n) for n, name in enumerate(["a", "b", "c"])))
+    one.save()
+    with closing(sqlite3.connect(one.store.path, isolation_level=None)) as db:
+        db.execute(f"update models set key = cast(x'{key}' as text) where key = 'b'")  # noqa: S608
+    damaged = bytes.fromhex(key).decode(errors="replace")
+    assert sorted(facts.key for facts in stored(folder)) == sorted(["a", damaged, "c"])
+
+
 def test_nothing_of_a_deleted_key_is_left_in_the_folder_but_its_hash(tmp_path):
     folder = CheckpointFolder(tmp_path)
     one = Keyed(folder, most=1, prior=False)

@@ -367,7 +367,7 @@ def test_its_order_is_put_right_now_and_then(tmp_path, monkeypatch):
         settle(one)
         assert (one.starts, one.version["checkpoint"]) == (1, "1-1")
     monkeypatch.setattr(module, "_APART", 0.0)
-    one._again = 0.0  # as time passes
+    one._following.retry()  # as time passes
     settle(one)
     assert (one.starts, one.version["checkpoint"]) == (2, "1-3")
     assert same(one, worker)

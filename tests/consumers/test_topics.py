@@ -12,7 +12,7 @@ from drift.testing import consume, produce
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from drift.consumers.client.producer import Producer  # after the check that there is a client
 from drift.consumers.client.topics import Reader
@@ -64,7 +64,9 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
     with Reader("t", broker.client_args) as reader:
         assert reader.ends() == {0: 1200, 1: 1200, 2: 0}
         actual = list(reader.read({0: 1100, 1: 1200}, {0: 1000, 1: 3}))
+        produce(broker, "t", [b"later"], 1)
         again = list(reader.read({0: 2}))
+        assert reader._consumer.position(TopicPartition("t", 1)) == 1200  # which was not asked for
         with pytest.raises(ConsumerError, match="t cannot be read to its end"):
             list(reader.read({2: 1}, seconds=0.01))
     for partition, offsets in ((0, range(1000, 1100)), (1, range(700, 1200))):

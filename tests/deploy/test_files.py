@@ -110,7 +110,7 @@ def test_alerts_and_panels_ask_for_what_workers_export():
     rules = load("alerts.yml")["groups"][0]["rules"]
     asked = metrics_in(" ".join(rule["expr"] for rule in rules))
     shown = metrics_in(" ".join(query for _, query in queries()))
-    served = metrics_in(pytest.importorskip("drift.consumers.service").__doc__)
+    served = metrics_in((DEPLOY.parent / "docs/metrics.md").read_text("utf-8"))
     assert asked <= exported() | served
     assert shown == exported()
 
@@ -186,6 +186,8 @@ def pod(kind):
 
 def test_commands_run_as_the_workers_do():
     worker, command = pod("StatefulSet"), load("command.yaml")["spec"]["template"]["spec"]
+    images = [one["containers"][0]["image"] for one in (worker, command, pod("Deployment"))]
+    assert images == ["drift"] * 3 == [load("kustomization.yaml")["images"][0]["name"]] * 3
     assert command["securityContext"] == worker["securityContext"]
     assert command["volumes"] == worker["volumes"]
     (its,), (theirs,) = command["containers"], worker["containers"]

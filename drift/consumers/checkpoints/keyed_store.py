@@ -42,11 +42,11 @@ __all__ = [
     "Lineage",
     "ModelStore",
     "Row",
+    "database_errors",
     "hashed",
     "load_row",
     "newest_of",
     "opened",
-    "saying_why",
 ]
 
 #: What a checkpoint names: the first and the last of each range of versions, in ascending order.
@@ -163,7 +163,7 @@ class ModelStore:
         self._known: dict[tuple[int, int], Lineage] = {}  # by checkpoint
         self._is_settled = False  # whether there is a checkpoint of this claim
         self._is_swept = False
-        with saying_why(self.path):
+        with database_errors(self.path):
             self._db = opened(self.path)
             try:
                 self._ranges = self._begin(lineage)
@@ -218,7 +218,7 @@ class ModelStore:
         bounds = [*chain.from_iterable(self._ranges)]
         count = f"select count(distinct key) from models where {within}"  # noqa: S608
         has = f"select exists (select 1 from models where key = ? and ({within}))"  # noqa: S608
-        with self._lock, saying_why(self.path):
+        with self._lock, database_errors(self.path):
             [[stored]] = self._db.execute(count, bounds)
             known = sum(self._db.execute(has, [key, *bounds]).fetchone()[0] for key in others)
         return int(stored) + len(others) - int(known)
@@ -231,7 +231,7 @@ class ModelStore:
         CheckpointError
             If it is not what was written.
         """
-        with self._lock, saying_why(self.path):
+        with self._lock, database_errors(self.path):
             return load_row(self._db, key, self._ranges, self._secret)
 
     # --- writing -------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class ModelStore:
             Milliseconds since 1970, by the clock of the log.
         """
         expired = "select key from models group by key having max(time) < ?"
-        with self._lock, saying_why(self.path):
+        with self._lock, database_errors(self.path):
             keys = self._db.execute(expired, [before]).fetchall()
         # One of them may have come back, and been written, before it is deleted.
         delete = (
@@ -360,7 +360,7 @@ class ModelStore:
     def has_orders(self) -> bool:
         """Whether keys were deleted that the claim may still have."""
         orders = "select exists (select 1 from deleted where not obeyed)"
-        with self._lock, saying_why(self.path):
+        with self._lock, database_errors(self.path):
             return bool(self._db.execute(orders).fetchone()[0])
 
     def obey(self, now: int, others: Iterable[str]) -> set[str]:
@@ -431,7 +431,7 @@ class ModelStore:
     @contextmanager
     def _transaction(self, version: int = 0) -> Iterator[sqlite3.Connection]:
         """Begin one, in which rows of a version may be written."""
-        with self._lock, saying_why(self.path):
+        with self._lock, database_errors(self.path):
             self._db.execute("begin immediate")
             try:
                 self._enter(self._db, version)
@@ -509,7 +509,7 @@ def _digest(secret: bytes, key: str, version: int, row: Row) -> bytes:
 
 
 @contextmanager
-def saying_why(path: Path) -> Iterator[None]:
+def database_errors(path: Path) -> Iterator[None]:
     """Say which file it is that cannot be used."""
     try:
         yield

@@ -6,15 +6,15 @@ import time
 from contextlib import closing, contextmanager
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.keyed_store import (
     FILE,
+    database_errors,
     hashed,
     load_row,
     newest_of,
     opened,
-    saying_why,
 )
 from drift.errors import CheckpointError
 
@@ -29,6 +29,13 @@ __all__ = ["KeyFacts", "StoredKeys"]
 
 #: Keys that are read at once: whoever reads keeps the worker from writing.
 _AT_ONCE = 1000
+
+# As bytes, as a damaged key is no text.
+_ROWS = (
+    "select cast(key as blob), version, examples, time, size from models where {} "
+    "order by key, version"
+)
+_PAGE = "key in (select distinct key from models where key >= cast(? as text) order by key limit ?)"
 
 
 class KeyFacts(NamedTuple):
@@ -69,20 +76,14 @@ class StoredKeys:
 
     def __iter__(self) -> Iterator[KeyFacts]:
         """Yield what is known of each key, in their order."""
-        some, last = "select distinct key from models where key > ? order by key limit ?", ""
-        found = self._facts("select ''", [])  # a key may be empty
-        while True:
-            yield from found
-            with self._db() as db:
-                keys = [key for (key,) in db.execute(some, [last, _AT_ONCE])]
-            if not keys:
-                return
-            found = self._facts(some, [last, _AT_ONCE])
-            last = keys[-1]
+        first = b""
+        while rows := self._rows(_PAGE, first, _AT_ONCE):
+            yield from self._facts(rows)
+            first = rows[-1][0] + b"\0"  # the next text after this one
 
     def facts(self, key: str) -> KeyFacts | None:
         """Return what is known of a key; None where the newest checkpoint has no model of it."""
-        return next(iter(self._facts("select ?", [key])), None)
+        return next(self._facts(self._rows("key = ?", key)), None)
 
     def load(self, key: str, secret: bytes | None) -> Row | None:
         """Return the model of a key; None where there is none.
@@ -115,21 +116,21 @@ class StoredKeys:
             db.execute("commit")
         return deleted
 
-    def _facts(self, keys: str, values: list[object]) -> list[KeyFacts]:
-        rows = "select key, version, examples, time, size from models where key in ({})"
+    def _rows(self, which: str, *values: object) -> list[Any]:
         with self._db() as db:
-            found = db.execute(f"{rows.format(keys)} order by key, version", values).fetchall()
-        facts = []
-        for key, group in groupby(found, itemgetter(0)):
+            return db.execute(_ROWS.format(which), values).fetchall()
+
+    def _facts(self, rows: list[Any]) -> Iterator[KeyFacts]:
+        for name, group in groupby(rows, itemgetter(0)):
             versions = {version: rest for _, version, *rest in group if isinstance(version, int)}
             newest = newest_of([*versions], self._lineage)
             if newest is not None:
                 examples, at, _ = versions[newest]
                 sizes = [size for *_, size in versions.values()]
-                facts.append(KeyFacts(key, examples, at, sum(sizes), len(sizes)))
-        return facts
+                key = name.decode(errors="replace")
+                yield KeyFacts(key, examples, at, sum(sizes), len(sizes))
 
     @contextmanager
     def _db(self) -> Iterator[sqlite3.Connection]:
-        with saying_why(self.path), closing(opened(self.path)) as db:
+        with database_errors(self.path), closing(opened(self.path)) as db:
             yield db

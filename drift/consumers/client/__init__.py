@@ -1,4 +1,8 @@
-"""The client that drift has of Kafka: kafka-python, which no other package imports."""
+"""The client that drift has of Kafka: kafka-python, which no other package imports.
+
+Not confluent-kafka, as librdkafka takes no assignor of one's own (`LeadAssignor`); and not that for
+the producer alone, as [kafka] then had the options of two clients.
+"""
 
 from drift.errors import needing
 

@@ -25,7 +25,6 @@ from kafka.protocol.consumer.metadata import (
 )
 from kafka.structs import OffsetAndMetadata
 
-from drift.consumers.assignment import Assignment
 from drift.consumers.client import workarounds
 from drift.consumers.client.errors import (
     GONE,
@@ -42,6 +41,7 @@ from drift.errors import ConsumerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from drift.consumers.assignment import Assignment
     from drift.consumers.records import Message, TopicPartition
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "WORKER_DEFAULTS",
     "GroupConsumer",
     "LeadAssignor",
+    "LogConsumer",
     "LoneConsumer",
     "connect",
     "identity",
@@ -68,7 +69,7 @@ DEFAULTS: dict[str, Any] = {
     # A broker that creates topics on request gives them one partition.
     "allow_auto_create_topics": False,
 }
-#: And those of workers.
+#: And those of workers and replicas.
 WORKER_DEFAULTS: dict[str, Any] = {
     "max_poll_records": 500,
     # Partitions that are added are seen within a minute, and not within five.
@@ -203,93 +204,36 @@ class _Told(NamedTuple):
         return cls(*json.loads(bytes(member.metadata.user_data)))
 
 
-class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
-    """A consumer of a group, as the worker uses it.
+class LogConsumer:
+    """Reads partitions of topics, each from where it is started.
 
     Parameters
     ----------
     topics
         The topic to learn, and that of the labels where they have their own.
     options
-        Options of kafka-python: ``group_id``, ``bootstrap_servers``, security, timeouts, ...
-    assignment
-        Gets new partitions.
-    leave
-        Called on kafka-python's thread, while the worker waits in `poll`, before partitions go,
-        while the model may still be saved.
-    lose
-        Called likewise with partitions that have gone.
+        Options of kafka-python: ``bootstrap_servers``, security, timeouts, ...
     largest
         Bytes of the largest record that is read out of a compressed batch.
-    partition
-        The partition of each topic that is wanted; None for all.
-    shared
-        Whether the members share the partitions, instead of one having them all.
-
-    Attributes
-    ----------
-    longest_silence : float
-        Seconds between two polls after which the group takes a member for gone.
-    session : float
-        Seconds likewise while the group rebalances, as kafka-python sends no heartbeat then.
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        topics: Sequence[str],
-        options: Mapping[str, Any],
-        assignment: Assignment,
-        *,
-        leave: Callable[[], None],
-        lose: Callable[[list[TopicPartition]], None],
-        largest: int = workarounds.LARGEST,
-        partition: int | None = None,
-        shared: bool = False,
-    ) -> None:
+    def __init__(self, topics: Sequence[str], options: Mapping[str, Any], largest: int) -> None:
         self.topics = topics
-        self.assignment = assignment
-        self.partition = partition
-        self._leave, self._lose = leave, lose
-        self._subscribed = self._waiting = False
         self._largest = largest
-        self._options = {
-            **WORKER_DEFAULTS,
-            "partition_assignment_strategy": [
-                CooperativeStickyAssignor() if shared else LeadAssignor(partition)
-            ],
-            **options,
-            "auto_offset_reset": "none",
-        }
+        self._options = {**WORKER_DEFAULTS, **options, "auto_offset_reset": "none"}
         if len(topics) > 1:
             # Aborted messages are in no log.
             self._options["isolation_level"] = "read_committed"
         self.consumer = connect(self._options, largest)
         self._second: Any = None  # reads what was read before
-        config = self.consumer.config
-        self.longest_silence: float = config["max_poll_interval_ms"] / 1000
-        self.session: float = config["session_timeout_ms"] / 1000
-
-    def connections(self) -> int:
-        """Return the number of brokers that are connected."""
-        connections = list(self.consumer._manager._conns.values())  # noqa: SLF001
-        return sum(connection.connected for connection in connections)
 
     # --- messages ------------------------------------------------------------------------------
 
     def poll(self, seconds: float) -> Iterator[tuple[TopicPartition, list[Message]]]:
         """Wait for messages; by partition, in the order of their offsets."""
         try:
-            if not self._subscribed and not self._subscribe():
-                time.sleep(min(seconds, 1.0))
-                return
-            workarounds.join_again(self.consumer)
-            yield from list(read(self.consumer, seconds))
-        except FencedInstanceIdError:
-            name = self.consumer.config["group_instance_id"]
-            raise ConsumerError(
-                f"another worker has joined the group as {name}, and replaces this one: "
-                "give each a group_instance_id of its own"
-            ) from None
+            if self._is_ready(seconds):
+                yield from list(read(self.consumer, seconds))
         except GONE as error:
             raise Gap(self._gone(error)) from None
         except UNREADABLE as error:
@@ -303,6 +247,10 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                 raise
             log.warning("poll: %s", error)
 
+    def _is_ready(self, seconds: float) -> bool:
+        """Whether there is something to poll; wait where there is not."""
+        return True
+
     def _gone(self, error: Any) -> dict[Any, int]:
         """Return the offsets that the broker lacks, or has under another leader epoch."""
         truncated = getattr(error, "divergent_offsets", None)
@@ -310,21 +258,6 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             return dict(error.args[0])
         position = self.consumer._subscription.position  # noqa: SLF001
         return {place: position(place).offset for place in truncated}
-
-    def _subscribe(self) -> bool:
-        """Join the group once the topic exists: kafka-python looks only every five minutes."""
-        for topic in self.topics:
-            if not self.consumer.partitions_for_topic(topic):
-                if not self._waiting:
-                    self._waiting = True
-                    log.warning("%s: waiting for it", missing(topic))
-                return False
-        for topic in self.topics:
-            check_partition(topic, self.partition, self.consumer.partitions_for_topic(topic))
-        self.consumer.subscribe(list(self.topics), listener=self)
-        self.refresh()  # or a leader may assign what it knew before, and have all rejoin
-        self._subscribed = True
-        return True
 
     def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
@@ -346,24 +279,6 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
                 raise Gap({place: offset}) from error
             return fetched, self._second.position(partition)
 
-    # --- what kafka-python calls on its own thread ---------------------------------------------
-
-    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        """Pause new partitions until the worker knows their offsets."""
-        for place in assigned:
-            self.consumer.pause(place)
-            self.consumer.seek(place, 0)  # it has to be sought here
-            self.assignment.assign([tuple(place)])
-
-    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        """Save the model, and release the partitions."""
-        self._leave()
-        self.on_partitions_lost(revoked)
-
-    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        """Release partitions that others may have by now."""
-        self._lose([tuple(place) for place in lost])
-
     # --- partitions ----------------------------------------------------------------------------
 
     def start(self, place: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
@@ -374,14 +289,6 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         """
         workarounds.seek(self.consumer, place, offset, leader_epoch)
         self.consumer.resume(kafka.TopicPartition(*place))
-        self.assignment.start(place)
-
-    def hold(self, places: Iterable[TopicPartition]) -> None:
-        """Pause partitions until they start again."""
-        ours = self.consumer.assignment()  # not those that are just being revoked
-        for place in self.assignment.hold(places):
-            if place in ours:
-                self.pause(place)
 
     def pause(self, place: TopicPartition) -> None:
         """Pause fetching of a partition."""
@@ -390,14 +297,6 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
     def partitions(self, topic: str) -> int:
         """Return how many partitions a topic has."""
         return len(self.consumer.partitions_for_topic(topic) or ())
-
-    def committed(self, place: TopicPartition) -> int | None:
-        """Return the group's committed offset, or None."""
-        with asking():
-            offset: int | None = self.consumer.committed(
-                kafka.TopicPartition(*place), timeout_ms=1000 * _OFFSETS
-            )
-        return offset
 
     def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
@@ -458,6 +357,164 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
         end = self.consumer.highwater(kafka.TopicPartition(*place))
         return None if end is None else max(0, end - offset)
 
+    def close(self) -> None:
+        """Leave the group and close the client; an outage is no error."""
+        for consumer in filter(None, (self.consumer, self._second)):
+            try:
+                consumer.close(timeout_ms=5000)
+            except KafkaError as error:
+                log.warning("close: %s", error)
+
+
+class LoneConsumer(LogConsumer):
+    """A consumer without a group, for replicas: it reads the partitions it is given."""
+
+    def __init__(self, topics: Sequence[str], options: Mapping[str, Any], *, largest: int) -> None:
+        alone = {k: v for k, v in options.items() if k != "group_instance_id"}
+        # Records come a few at a time, and each fetch takes the processor for a millisecond.
+        fetch = {"fetch_min_bytes": 64 << 10, "fetch_max_wait_ms": 20}
+        super().__init__(topics, {**fetch, **alone, "group_id": None}, largest)
+
+    def knows_topics(self) -> bool:
+        """Whether the broker has the topics, which then have an identity."""
+        return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
+
+    def assign(self, places: Iterable[TopicPartition]) -> None:
+        """Read these partitions, each from the offset of `start`."""
+        self.consumer.assign([kafka.TopicPartition(*place) for place in places])
+
+
+class GroupConsumer(LogConsumer, kafka.ConsumerRebalanceListener):  # type: ignore[misc]
+    """A consumer of a group, as the worker uses it.
+
+    Parameters
+    ----------
+    topics
+        The topic to learn, and that of the labels where they have their own.
+    options
+        As of `LogConsumer`, with ``group_id``.
+    assignment
+        Gets new partitions.
+    leave
+        Called on kafka-python's thread, while the worker waits in `poll`, before partitions go,
+        while the model may still be saved.
+    lose
+        Called likewise with partitions that have gone.
+    largest
+        Bytes of the largest record that is read out of a compressed batch.
+    partition
+        The partition of each topic that is wanted; None for all.
+    shared
+        Whether the members share the partitions, instead of one having them all.
+
+    Attributes
+    ----------
+    longest_silence : float
+        Seconds between two polls after which the group takes a member for gone.
+    session : float
+        Seconds likewise while the group rebalances, as kafka-python sends no heartbeat then.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        topics: Sequence[str],
+        options: Mapping[str, Any],
+        assignment: Assignment,
+        *,
+        leave: Callable[[], None],
+        lose: Callable[[list[TopicPartition]], None],
+        largest: int = workarounds.LARGEST,
+        partition: int | None = None,
+        shared: bool = False,
+    ) -> None:
+        assignor = CooperativeStickyAssignor() if shared else LeadAssignor(partition)
+        super().__init__(topics, {"partition_assignment_strategy": [assignor], **options}, largest)
+        self.assignment = assignment
+        self.partition = partition
+        self._leave, self._lose = leave, lose
+        self._subscribed = self._waiting = False
+        config = self.consumer.config
+        self.longest_silence: float = config["max_poll_interval_ms"] / 1000
+        self.session: float = config["session_timeout_ms"] / 1000
+
+    def connections(self) -> int:
+        """Return the number of brokers that are connected."""
+        connections = list(self.consumer._manager._conns.values())  # noqa: SLF001
+        return sum(connection.connected for connection in connections)
+
+    def poll(self, seconds: float) -> Iterator[tuple[TopicPartition, list[Message]]]:
+        """Wait for messages; by partition, in the order of their offsets."""
+        try:
+            yield from super().poll(seconds)
+        except FencedInstanceIdError:
+            name = self.consumer.config["group_instance_id"]
+            raise ConsumerError(
+                f"another worker has joined the group as {name}, and replaces this one: "
+                "give each a group_instance_id of its own"
+            ) from None
+
+    def _is_ready(self, seconds: float) -> bool:
+        if not self._subscribed and not self._subscribe():
+            time.sleep(min(seconds, 1.0))
+            return False
+        workarounds.join_again(self.consumer)
+        return True
+
+    def _subscribe(self) -> bool:
+        """Join the group once the topic exists: kafka-python looks only every five minutes."""
+        for topic in self.topics:
+            if not self.consumer.partitions_for_topic(topic):
+                if not self._waiting:
+                    self._waiting = True
+                    log.warning("%s: waiting for it", missing(topic))
+                return False
+        for topic in self.topics:
+            check_partition(topic, self.partition, self.consumer.partitions_for_topic(topic))
+        self.consumer.subscribe(list(self.topics), listener=self)
+        self.refresh()  # or a leader may assign what it knew before, and have all rejoin
+        self._subscribed = True
+        return True
+
+    # --- what kafka-python calls on its own thread ---------------------------------------------
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        """Pause new partitions until the worker knows their offsets."""
+        for place in assigned:
+            self.consumer.pause(place)
+            self.consumer.seek(place, 0)  # it has to be sought here
+            self.assignment.assign([tuple(place)])
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        """Save the model, and release the partitions."""
+        self._leave()
+        self.on_partitions_lost(revoked)
+
+    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        """Release partitions that others may have by now."""
+        self._lose([tuple(place) for place in lost])
+
+    # --- partitions ----------------------------------------------------------------------------
+
+    def start(self, place: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        """Start a partition at an offset; see `LogConsumer.start`."""
+        super().start(place, offset, leader_epoch)
+        self.assignment.start(place)
+
+    def hold(self, places: Iterable[TopicPartition]) -> None:
+        """Pause partitions until they start again."""
+        ours = self.consumer.assignment()  # not those that are just being revoked
+        for place in self.assignment.hold(places):
+            if place in ours:
+                self.pause(place)
+
+    def committed(self, place: TopicPartition) -> int | None:
+        """Return the group's committed offset, or None."""
+        with asking():
+            offset: int | None = self.consumer.committed(
+                kafka.TopicPartition(*place), timeout_ms=1000 * _OFFSETS
+            )
+        return offset
+
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets, so that tools show the group's lag."""
         try:
@@ -469,46 +526,3 @@ class GroupConsumer(kafka.ConsumerRebalanceListener):  # type: ignore[misc]
             )
         except KafkaError as error:
             log.info("commit: %s", error)
-
-    def close(self) -> None:
-        """Leave the group and close the client; an outage is no error."""
-        for consumer in filter(None, (self.consumer, self._second)):
-            try:
-                consumer.close(timeout_ms=5000)
-            except KafkaError as error:
-                log.warning("close: %s", error)
-
-
-class LoneConsumer(GroupConsumer):
-    """A consumer without a group, for replicas: it reads the partitions it is given.
-
-    Parameters
-    ----------
-    topics
-        The topic, and that of the labels where they have their own.
-    options
-        Options of kafka-python.
-    largest
-        Bytes of the largest record that is read out of a compressed batch.
-    """
-
-    def __init__(self, topics: Sequence[str], options: Mapping[str, Any], *, largest: int) -> None:
-        alone = {k: v for k, v in options.items() if k != "group_instance_id"}
-        super().__init__(
-            topics,
-            # Records come a few at a time, and each fetch takes the processor for a millisecond.
-            {"fetch_min_bytes": 64 << 10, "fetch_max_wait_ms": 20, **alone, "group_id": None},
-            Assignment(),
-            leave=lambda: None,
-            lose=lambda _: None,
-            largest=largest,
-        )
-
-    def knows_topics(self) -> bool:
-        """Whether the broker has the topics, which then have an identity."""
-        return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
-
-    def assign(self, places: Iterable[TopicPartition]) -> None:
-        """Read these partitions, each from the offset of `start`."""
-        self.consumer.assign([kafka.TopicPartition(*place) for place in places])
-        self._subscribed = True

@@ -271,8 +271,18 @@ class Reader:
         }
         for number, offset in positions.items():
             self._consumer.seek(self._place(number), offset)
+        others = [self._place(number) for number in self.partitions if number not in ends]
+        self._consumer.pause(*others)
+        try:
+            yield from self._read(ends, positions, seconds)
+        finally:
+            self._consumer.resume(*others)
+
+    def _read(
+        self, ends: Mapping[int, int], positions: Mapping[int, int], seconds: float
+    ) -> Iterator[Message]:
         patience = time.monotonic() + seconds
-        while any(positions[number] < ends[number] for number in ends):
+        while any(positions[number] < end for number, end in ends.items()):
             for message in self.poll(0.5):
                 if message.position.offset < ends.get(message.position.partition, 0):
                     yield message

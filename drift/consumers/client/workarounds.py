@@ -12,7 +12,7 @@ workaround        fault in kafka-python
 `patch`           Metadata requests ignore ``allow_auto_create_topics``, so the broker recreates a
                   deleted topic, with one partition.
 `patch`           Each record parses its batch's header again and is copied twice, before drift
-                  makes a message of it: 4 us instead of 2.
+                  makes a message of it: 5.7 us instead of 2.4, of 14 that a message takes.
 `patch`           After an empty fetch it forgets the leader epoch of the last message, by which it
                   can detect a truncated log.
 `patch`           A poll that waits for its fetch does not send the next one: the broker is idle
