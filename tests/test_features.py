@@ -36,7 +36,12 @@ NOT_HELD = "check_transform_many_matches_transform_one"
 
 
 @pytest.mark.parametrize(
-    "check", list(checks.yield_checks(RecentDeviation())), ids=lambda check: check.__name__
+    "check",
+    [
+        pytest.param(check, marks=[pytest.mark.slow] * ("memory" in check.__name__))
+        for check in checks.yield_checks(RecentDeviation())
+    ],
+    ids=lambda check: check.__name__,
 )
 def test_river_check(check):
     random.seed(1)  # the checks shuffle features
@@ -44,6 +49,14 @@ def test_river_check(check):
         assert check.__name__ == NOT_HELD
         pytest.skip("what holds instead is below")
     check(RecentDeviation())
+
+
+def test_memory_does_not_follow_the_stream():
+    deviation, sizes = RecentDeviation(), []
+    for t in range(400):
+        deviation.learn_one({"a": t / 7, "b": -t / 3})
+        sizes.append(len(pickle.dumps(deviation)))
+    assert max(sizes[200:]) <= max(sizes[50:200])
 
 
 def passed(deviation, examples):

@@ -37,7 +37,7 @@ def slow_without_a_compiler(names, of_drift):
     return [pytest.param(name, marks=mark if name in of_drift else ()) for name in names]
 
 
-def error(contender, stream, first=250, last=450):
+def error(contender, stream, first=250, last=350):
     """Error of a model by a plain loop, after the 200 rows before which no tree splits."""
     model, wrong = contender.on(stream).make(), 0
     for i, (x, y) in enumerate(stream.head(last)):

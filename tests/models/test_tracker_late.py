@@ -148,7 +148,7 @@ def test_who_only_looks_changes_nothing_of_what_comes(seed):
     sparse = seed % 2 == 1
     model, looked_at = Tracker(8, late=True), Tracker(8, late=True)
     waiting = []
-    for _ in range(90):
+    for _ in range(60):
         again = waiting and rng.random() < 0.5
         x = waiting[-1] if again else examples(rng, sparse=sparse)
         for _ in range(rng.choice([0, 0, 1, 2])):

@@ -294,7 +294,8 @@ def test_batches_and_copies_do_as_the_loop_does(name):
 def river_checks():
     for first, (name, make) in enumerate(WRAPPED.items()):
         for i, check in enumerate(checks.yield_checks(make())):
-            marks = [pytest.mark.slow] if (first + i) % len(WRAPPED) else []
+            slow = (first + i) % len(WRAPPED) or "memory" in check.__name__
+            marks = [pytest.mark.slow] if slow else []
             yield pytest.param(make(), check, id=f"{name}-{check.__name__}-{i}", marks=marks)
 
 
