@@ -39,6 +39,6 @@ def tests(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The site, into `site/`, and the prose of its pages: a warning is an error."""
     session.install(".[docs]")
-    session.env |= {"NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore"}  # mkdocs is below 2
+    session.env.update(NO_MKDOCS_2_WARNING="1", PYTHONWARNINGS="ignore")  # mkdocs is below 2
     session.run("mkdocs", "build", silent=True)  # its own --quiet would not count warnings
     session.run("python", "tools/prose.py")
