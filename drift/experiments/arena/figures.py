@@ -26,7 +26,7 @@ def arena_cost(results: Results) -> Figure:
         Of the arena.
     """
     standings, panels = results.cached(Standings.of), []
-    ours = [name for name, family in MODELS.items() if family.ours]
+    ours = [name for name, family in MODELS.items() if family.library == "drift"]
     for kind in KINDS:
         streams, rows = standings.costs(kind)
         title = f"mean of {len(streams)} {kind} streams"

@@ -52,17 +52,13 @@ class Family(NamedTuple):
     tables: bool = False
     #: Runs on texts alone.
     texts: bool = False
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a model of drift's."""
-        return isinstance(self.make, partial) and self.make.func is _of_drift
+    #: What it comes from.
+    library: str = "River"
 
     @property
     def available(self) -> bool:
         """Whether the library that it comes from is installed."""
-        is_moas = isinstance(self.make, partial) and self.make.func is _of_moa
-        return available() or not is_moas
+        return self.library != "MOA" or available()
 
 
 def _plain(model: Callable[..., Any], _: Stream, **parameters: Any) -> Any:
@@ -93,10 +89,6 @@ def _of_drift(model: Callable[..., Any], stream: Stream, **parameters: Any) -> A
     return made if handles else OneVsRest(made)
 
 
-def _of_moa(learner: str, stream: Stream, **parameters: Any) -> Any:
-    return moa(learner, stream, **parameters)
-
-
 def _are_several(stream: Stream) -> bool:
     """Whether there are more than two classes."""
     return len(stream.classes) > 2
@@ -116,15 +108,17 @@ _BY_RATE = tuple({"rate": rate} for rate in (0.003, 0.03, 0.1, 0.3, 1.0, 3.0, 10
 #: predictions are the majority's. Of the grid this has the lowest mean error on development texts.
 _HIGH_RATE = Family(partial(_logistic, rate=10.0), texts=True)
 
+_ours = partial(Family, library="drift")
+_moas = partial(Family, library="MOA", raw=True, tables=True)
 #: By name. "ADWIN" is added to those that start afresh where it finds a change. MOA's have the
 #: defaults of CapyMOA: 100 trees in each of the three ensembles.
 MODELS: dict[str, Family] = {
-    "Tracker": Family(partial(_of_drift, Tracker, budget=_BUDGET), raw=True),
-    "Tracker 100": Family(partial(_of_drift, Tracker, budget=100), raw=True),
-    "LBP": Family(partial(_of_drift, LBP, budget=_BUDGET), _BY_KERNEL),
-    "RBP": Family(partial(_of_drift, RBP, budget=_BUDGET, seed=0), _BY_KERNEL),
-    "Forgetron": Family(partial(_of_drift, Forgetron, budget=_BUDGET), _BY_KERNEL),
-    "PassiveAggressive": Family(partial(_of_drift, PassiveAggressive, budget=_BUDGET), _BY_KERNEL),
+    "Tracker": _ours(partial(_of_drift, Tracker, budget=_BUDGET), raw=True),
+    "Tracker 100": _ours(partial(_of_drift, Tracker, budget=100), raw=True),
+    "LBP": _ours(partial(_of_drift, LBP, budget=_BUDGET), _BY_KERNEL),
+    "RBP": _ours(partial(_of_drift, RBP, budget=_BUDGET, seed=0), _BY_KERNEL),
+    "Forgetron": _ours(partial(_of_drift, Forgetron, budget=_BUDGET), _BY_KERNEL),
+    "PassiveAggressive": _ours(partial(_of_drift, PassiveAggressive, budget=_BUDGET), _BY_KERNEL),
     "logistic regression": Family(_logistic, _BY_RATE),
     "logistic regression with ADWIN": Family(_logistic),
     "logistic regression with deviations": Family(_logistic, deviations=True),
@@ -142,7 +136,7 @@ MODELS: dict[str, Family] = {
     "Hoeffding adaptive tree": Family(
         partial(_plain, tree.HoeffdingAdaptiveTreeClassifier, seed=0), _BY_SCALER, raw=True
     ),
-    "retrained boosting": Family(partial(_plain, Retrained), raw=True),
+    "retrained boosting": Family(partial(_plain, Retrained), raw=True, library="scikit-learn"),
     "EFDT": Family(partial(_plain, tree.ExtremelyFastDecisionTreeClassifier), raw=True),
     "ARF": Family(partial(_plain, forest.ARFClassifier, seed=0), raw=True, ensemble=True),
     "ARF with deviations": Family(
@@ -159,11 +153,11 @@ MODELS: dict[str, Family] = {
     "ADWIN bagging": Family(
         partial(_bagging, ensemble.ADWINBaggingClassifier), raw=True, ensemble=True
     ),
-    "MOA SGBT": Family(partial(_of_moa, "StreamingGradientBoostedTrees"), raw=True, tables=True),
-    "MOA ARF": Family(partial(_of_moa, "AdaptiveRandomForestClassifier"), raw=True, tables=True),
-    "MOA SRP": Family(partial(_of_moa, "StreamingRandomPatches"), raw=True, tables=True),
-    "MOA HAT": Family(partial(_of_moa, "HoeffdingAdaptiveTree"), raw=True, tables=True),
-    "MOA PLASTIC": Family(partial(_of_moa, "PLASTIC"), raw=True, tables=True),
+    "MOA SGBT": _moas(partial(moa, "StreamingGradientBoostedTrees")),
+    "MOA ARF": _moas(partial(moa, "AdaptiveRandomForestClassifier")),
+    "MOA SRP": _moas(partial(moa, "StreamingRandomPatches")),
+    "MOA HAT": _moas(partial(moa, "HoeffdingAdaptiveTree")),
+    "MOA PLASTIC": _moas(partial(moa, "PLASTIC")),
 }
 
 
