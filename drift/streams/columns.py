@@ -365,10 +365,10 @@ def _of_texts(*reads: Callable[[str], float | None]) -> Callable[[Any], float]:
     def cell(value: Any) -> float:
         if is_missing(value):
             return math.nan
-        if not isinstance(value, str):
-            found = value_of(value)
-        else:
-            found = next((v for read in reads if (v := read(value)) is not None), None)
+        found = None if isinstance(value, str) else value_of(value)
+        if found is None:
+            text = text_of(value)
+            found = next((v for read in reads if (v := read(text)) is not None), None)
         return found if found is not None and _is_usable(found) else math.nan
 
     return cell
@@ -390,7 +390,7 @@ def _times(name: str, tally: Tally, odd: Mapping[str, int], *, clock: bool) -> D
             return math.nan
         if isinstance(value, dt.date):
             return seconds_since_1970(value)
-        seconds = read(value) if isinstance(value, str) else None
+        seconds = read(text_of(value))
         return math.nan if seconds is None else seconds
 
     notes = _missing_note(name, tally, times, n_times, "times")

@@ -216,14 +216,21 @@ class _Labels:
                 )
         known: dict[Any, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
-        codes = np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])
+        codes = numbers[np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])]
+        once = [label for label, n in zip(known, np.bincount(codes), strict=True) if n == 1]
         if len(known) > _CLASSES:
             column, rows = self._where.rpartition(": ")[2], counted(self.rows, "row")
             notes.append(
                 f"{column!r} has {len(known):,} different labels in {rows}, each a class of its "
                 "own: amounts and free text are no classes"
             )
-        return numbers[codes], list(known), notes
+        elif once and self.rows >= _FEW:
+            has = "each has the labels" if once[1:] else "has the label"
+            notes.append(
+                f"one row of {self.rows:,} {has} {named(once)}: mend or delete such rows if they "
+                "are mistakes"
+            )
+        return codes, list(known), notes
 
 
 def labels_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
@@ -249,6 +256,15 @@ def labels_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
     for label, [first, *others] in together.items():
         if not others and type(label) is int and texts.is_padded(first):
             notes.append(f"{first!r} is the class {label!r}")
+    alike: dict[Any, list[str]] = {}
+    for label in together:
+        if isinstance(label, str):
+            number = texts.plain_number(label)
+            alike.setdefault(label.casefold() if number is None else number, []).append(label)
+    if twins := [one for one in alike.values() if len(one) > 1]:
+        more = f", as {counted(len(twins) - 1, 'other pair')}" if twins[1:] else ""
+        shown = " and ".join(map(repr, twins[0]))
+        notes.append(f"{shown} are different classes{more}: write them alike if they are one")
     return labels, notes
 
 
@@ -393,14 +409,12 @@ class _Reader:
 
     def _point(self) -> str:
         """Return the decimal separator that most numbers can have alone; empty: none tells."""
-        if not self.source.commas:
-            return "."
         votes = Counter({".": 0, ",": 0})
         for tally in self.tallies.values():
             votes.update(texts.votes_of(tally.texts))
             votes["."] += tally.points
         [(point, most), (_, least)] = votes.most_common()
-        return point if most > least else ""
+        return point if most > least else "" if self.source.commas else "."
 
     def _decision(self, name: str, tally: Tally, point: str) -> Decision:
         clock = name in {*self.roles.clocks.values(), *self.roles.calendar}

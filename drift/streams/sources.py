@@ -22,7 +22,7 @@ from collections import Counter
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -32,7 +32,8 @@ from narwhals.exceptions import DuplicateError
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import Blocks
-from drift.streams.columns import EXACT, ROWS, Seconds, Source
+from drift.streams.columns import EXACT, ROWS, Seconds, Source, text_of
+from drift.streams.texts import votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -121,16 +122,24 @@ def _declared(frame: nw.DataFrame[Any]) -> set[str]:
 def _cells(column: nw.Series[Any], *, spelled: bool) -> Any:
     kind = column.dtype
     if spelled:
-        return column.to_list()
+        return _listed(column)
     if kind == nw.Date:
         return Seconds(_floats(column.cast(nw.Datetime("us")).dt.timestamp("us")) / 1e6)
     if kind == nw.Datetime:
         return Seconds(_floats(column.dt.timestamp("us")) / 1e6, getattr(kind, "time_zone", None))
     is_number = kind == nw.Boolean or (kind.is_numeric() and kind not in _BEYOND_NUMPY)
     if not is_number:
-        return column.to_list()
+        return _listed(column)
     values = _floats(column)
     return column.to_list() if kind.is_integer() and _is_beyond(values) else values
+
+
+def _listed(column: nw.Series[Any]) -> list[Any]:
+    """Return cells as a list; bytes, as SciPy reads ARFF, are texts."""
+    cells = column.to_list()
+    if bytes in set(map(type, cells)):
+        return [text_of(cell) if isinstance(cell, bytes) else cell for cell in cells]
+    return cells
 
 
 def _is_beyond(values: NDArray[np.float64]) -> bool:
@@ -287,11 +296,11 @@ class TextSource(Source):
         self._compute = _pyarrow("pyarrow.compute")
         self._encoding = encoding
         head = self._head()
-        first = head.split("\n", 1)[0].strip()
-        self._skips = False
-        if re.fullmatch(r'"?sep=.?"?', first):  # a spreadsheet's own line
-            separator = separator or first.strip('"')[4:5]
-            self._skips, head = True, head.partition("\n")[2]
+        first, _, rest = head.partition("\n")
+        own = re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE)  # a spreadsheet's own line
+        self._skips = own is not None
+        if own:
+            separator, head = separator or own[1], rest
         if separator == "\\t":  # as shells hand it on
             separator = "\t"
         if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
@@ -303,7 +312,10 @@ class TextSource(Source):
         rows = _records(head, self._separator)
         if not rows:
             raise DataError(path, None, "is empty: give a file with a line of names and rows")
+        #: Whether points may stand between thousands, as where commas are decimal.
+        self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
+        self._named = sum(bool(name.strip()) for name in rows[0])
         self.names, self._width = self._header(rows)
 
     def _header(self, rows: list[list[str]]) -> tuple[list[str], int]:
@@ -315,17 +327,18 @@ class TextSource(Source):
             name.strip() or (f"column {at}" if at > 1 else "") for at, name in enumerate(names, 1)
         ]
         self._usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else width
-        if rows and all(len(row) == width + 1 for row in rows):
-            if any(row[-1].strip() for row in rows):
+        widths = set(map(len, rows))
+        if len(widths) == 1 and self._usual > width > 1:
+            if any(cell.strip() for row in rows for cell in row[width:]):
                 raise DataError(
                     self._path,
                     None,
-                    f"has {counted(width, 'name')} in the first line and {width + 1} cells in each "
-                    f"row, {', '.join(rows[0])!r:.60} in the first: name each cell; where the "
+                    f"has {counted(width, 'name')} in the first line and {self._usual} cells in "
+                    f"each row, {', '.join(rows[0])!r:.60} in the first: name each cell; where the "
                     "first is the row's name, as R writes it, put a name in front of the others",
                 )
-            self.notes.append("left out: an empty cell at the end of each row, behind a separator")
-            return names, width + 1
+            self.notes.append("left out: empty cells at the end of each row, behind a separator")
+            return names, self._usual
         return names, width
 
     @cached_property
@@ -333,7 +346,7 @@ class TextSource(Source):
         """Advice if the first line may not be the names, or another separator may be theirs."""
         if any(re.fullmatch(r"[+-]?\d+([.,]\d+)*", name) for name in self.names):
             return "; if these are values, put a line with the names of the columns before them"
-        if self._in_head == 1 < self._usual:
+        if self._named == 1 < self._usual:
             return f"; other lines have {self._usual} cells: delete the lines above the names"
         if self._in_head == 1:
             return (
@@ -414,7 +427,7 @@ class TextSource(Source):
         whole = not (values != np.floor(values))[~np.isnan(values)].any()
         if whole and c.any(c.match_substring_regex(column, "^[+-]?0[0-9]")).as_py():
             return True
-        points = c.sum(c.match_substring(column, ".")).as_py() if self.commas else 0
+        points = c.sum(c.match_substring(column, ".")).as_py() if self._may_group else 0
         grouped = r"^\s*[+-]?[1-9][0-9]{0,2}[.][0-9]{3}\s*$"
         return bool(points) and points == c.sum(c.match_substring_regex(column, grouped)).as_py()
 

@@ -113,7 +113,8 @@ _APOSTROPHES, _MINUS = "'\u2019", "\u2212-"
 _POWER = r"(?:[eE][+-]?\d+)?"
 _CORE = rf"\d[\d.,{_APOSTROPHES}{_BLANKS}]*{_POWER}|[.,]\d+{_POWER}"
 _DRESSED = re.compile(
-    rf"(?P<open>\()?\s*(?P<sign>[+{_MINUS}])?\s*{_CURRENCY}?\s*(?P<sign2>[+{_MINUS}])?\s*"
+    rf"(?:{_CURRENCY}\s*(?=\())?(?P<open>\()?\s*"
+    rf"(?P<sign>[+{_MINUS}])?\s*{_CURRENCY}?\s*(?P<sign2>[+{_MINUS}])?\s*"
     rf"(?P<core>{_CORE})\s*(?:{_CURRENCY}|%)?\s*(?P<sign3>[{_MINUS}])?\s*(?P<close>\))?"
 ).fullmatch
 #: Groups of three digits, in India of two before the last: which separator, and the decimal one.
@@ -228,14 +229,16 @@ def votes_of(texts: Mapping[str, int]) -> dict[str, int]:
 
 # --- times ---------------------------------------------------------------------------------------
 
-_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])").match
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])|\d{8}[T ]\d").match
 _CLOCK = (
-    r"(?:[ T,:]+(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"(?:[ T,:]+(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?)?"
 )
 _YEAR_FIRST = re.compile(rf"(?P<y>\d{{4}})[/.-](?P<a>\d\d?)[/.-](?P<b>\d\d?){_CLOCK}").fullmatch
+#: Years of two digits stand behind slashes, or in dates such as 31.12.25.
 _YEAR_LAST = re.compile(
-    rf"(?P<a>\d\d?)(?P<mark>[/.-])(?P<b>\d\d?)(?P=mark)(?P<y>\d{{4}}|(?<=/)\d\d){_CLOCK}"
+    r"(?P<a>\d\d?)(?P<mark>[/.-])(?P<b>\d\d?)(?P=mark)"
+    rf"(?P<y>\d{{4}}|(?<=/)\d\d|(?<=\d\d\.\d\d\.)\d\d){_CLOCK}"
 ).fullmatch
 _WEEKDAY = r"(?:[A-Za-z]{3,9},?\s+)?"
 _NAMED = re.compile(

@@ -35,6 +35,8 @@ def stream_of(counts):
         ({"a": 90, "b": 5, "c": 5}, None, "average_precision"),  # two are rare
         (dict.fromkeys(range(26), 10), None, "error"),  # none is rarer than the others
         (dict.fromkeys(range(25), 10) | {25: 4}, 25, "average_precision"),
+        ({"a": 50, "b": 49, "slip": 1}, None, "error"),
+        ({"a": 94, "b": 5, "slip": 1}, "b", "average_precision"),
     ],
 )
 def test_the_class_that_is_rare(counts, positive, headline):
