@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from river import (
+    base,
     datasets,
     dummy,
     ensemble,
@@ -32,6 +33,7 @@ from drift.experiments.comparison import evaluation
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
+from drift.experiments.comparison.tables import remarks
 from drift.kernels import Linear
 from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
 from drift.streams import Stream
@@ -279,6 +281,43 @@ def test_a_run_that_takes_too_long_or_fails_is_recorded_as_such():
     assert runs["rows"].tolist() == [0, 149, 149]
 
 
+class Says(base.Classifier):
+    """A model that gives the same answer to every row."""
+
+    def __init__(self, label, shares=None):
+        self.label, self.shares = label, shares
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_one(self, x):
+        return self.label
+
+    def predict_proba_one(self, x):
+        return self.shares or {}
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "error", "remark"),
+    [
+        (Says("True"), "ok", 1,
+         "model on stream: 10 of 10 predictions are no label of a row, such as 'True'"),
+        (Says(math.nan), "ok", None,
+         "no prediction for 9 of 9 rows, which no measure counts: model"),
+        (Says(True, {True: 1.0000001}), "ok", 4 / 9, None),
+        (Says(True, {True: 70, False: 30}), "failed", None,
+         "model on stream: failed (ValueError: the probability of True is 70, not 0 to 1)"),
+        (Says(True, {True: -2.0, False: -3.0}), "failed", None,
+         "model on stream: failed (ValueError: the probability of True is -2, not 0 to 1)"),
+    ],
+)  # fmt: skip
+def test_answers_that_cannot_be_right_are_told(model, status, error, remark):
+    results = compare({"model": model}, [({"a": 1}, i % 2 == 1) for i in range(10)], jobs=1)
+    [run] = [row for row in results.rows("runs") if row["model"] == "model"]
+    assert (run["status"], run["error"]) == (status, error)
+    assert list(remarks(results.rows("runs"))) == ([] if remark is None else [remark])
+
+
 def edited(answer, helper=lambda x: x):
     """Return a model's class, as its author may edit it and run again under the same name."""
 
@@ -404,6 +443,8 @@ def test_a_shuffled_copy_is_no_other_stream():
         ({"a": preprocessing.StandardScaler()}, {}, "not a classifier"),
         ({"a": linear_model.LinearRegression()}, {}, "^a LinearRegression is not a classifier"),
         ({"a": Contender(LBP(), {"budget": 2})}, {}, "has its parameters"),
+        ({"a": Threshold}, {}, "Threshold cannot be called with nothing .*'model'.*Contender"),
+        ({"a": Contender(LBP, {"budgt": 2})}, {}, r"LBP cannot be called with \['budgt'\]"),
         (LBP(), {"delay": -1}, "delay must be at least 0"),
         (LBP(), {"delay": stats.geom(p=2)}, r"no delay can be drawn from geom\(p=2\)"),
         (LBP(), {"delay": "nowhere"}, "without 'nowhere': give a delay"),

@@ -103,7 +103,13 @@ class Contender:
         """
         model = self.model
         if not isinstance(model, Base) and callable(model):
-            model = model(**self.parameters)
+            try:
+                model = model(**self.parameters)
+            except TypeError as error:
+                raise ParameterError(
+                    f"{_name(model)} cannot be called with {sorted(self.parameters) or 'nothing'} "
+                    f"({error}): give a model, or Contender(class, parameters)"
+                ) from error
         elif self.parameters:
             raise ParameterError(
                 f"{type(model).__name__} has its parameters: give the class, or none beside it"

@@ -181,11 +181,12 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
 
     runs
         One row a run: ``model``, ``stream``, ``seed``, ``delay``, ``fold`` (the last three None
-        where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, with a ``message``,
-        and then the measures of what there was; ``rows``, all but the first, whatever the delay;
-        ``unpredicted``, those of them without a prediction, which no measure counts; ``blind``,
-        those predicted before any label had come, each a mistake of every model and left out of all
-        measures but ``error`` and the two kappas that are made of it; ``mistakes``;
+        where there is none); ``status``: ``ok``, ``time limit`` or ``failed``, and then the
+        measures of what there was; ``message``, why, or which predictions are no label of a row;
+        ``rows``, all but the first, whatever the delay; ``unpredicted``, those of them without a
+        prediction, which no measure counts; ``blind``, those predicted before any label had come,
+        each a mistake of every model and left out of all measures but ``error`` and the two kappas
+        that are made of it; ``mistakes``;
         ``error_after_label``, the error of the other rows; the measures, all of
         them shares except ``log_loss``: ``error``, ``kappa``, ``kappa_temporal``, ``kappa_m``,
         ``balanced_accuracy``, ``f1`` (macro), ``auc``, ``average_precision``, ``log_loss``,

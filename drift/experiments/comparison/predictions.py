@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_SCORES", "Predictions", "decided", "sampled", "sorted_classes"]
 
+#: Beyond it a number is no probability, whatever rounding has made of 1.
+_MOST = 1 + 1e-6
 #: Probabilities that are kept of more than two classes: 128 MB.
 MOST_SCORES = 1 << 24
 _NOT_ASKED, _NOTHING = -2, -1
@@ -169,19 +171,26 @@ class Predictions:
         row
             Its number.
         label
-            What was predicted; None: nothing.
+            What was predicted; None, or NaN: nothing.
         shares
             Probabilities by label; None: the model has none.
+
+        Raises
+        ------
+        ValueError
+            The greatest of the probabilities is none.
         """
         views = self._views
-        if label is None:
+        if label is None or label != label:
             views.predicted[row] = _NOTHING
             return
         views.predicted[row] = self._number(label)
         if shares:
             most = max(shares, key=shares.__getitem__)
             views.likeliest[row] = self._number(most)
-            views.confidence[row] = shares[most]
+            views.confidence[row] = highest = shares[most]
+            if highest < 0 or highest > _MOST:
+                raise ValueError(f"the probability of {most!r} is {highest:g}, not 0 to 1")
             views.chance[row] = shares.get(self._labels[views.truth[row]], 0.0)
             if row % self._every == 0:
                 self._scores[row // self._every] = [
@@ -192,6 +201,16 @@ class Predictions:
 
     def _number(self, label: Label) -> int:
         return self.numbers.setdefault(label, len(self.numbers))
+
+    @property
+    def foreign(self) -> str:
+        """Say which predictions are labels that no row has; empty: none is."""
+        strange = np.flatnonzero(self.predicted >= len(self._labels))
+        if not len(strange):
+            return ""
+        first = list(self.numbers)[self.predicted[strange[0]]]
+        total = int(self.labelled.sum())
+        return f"{len(strange):,} of {total:,} predictions are no label of a row, such as {first!r}"
 
     @property
     def asked(self) -> NDArray[np.bool_]:

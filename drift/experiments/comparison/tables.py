@@ -175,10 +175,10 @@ def remarks(rows: Sequence[Record]) -> Iterator[str]:
         who = ", ".join(dict.fromkeys(row["model"] for row in group))
         rows_of = f"{unpredicted:,} of {counted(n, 'row')}"
         yield f"no prediction for {rows_of}, which no measure counts: {who}"
-    ended = [row for row in rows if row["status"] != "ok"]
-    for (stream, status, why), group in grouped(ended, "stream", "status", "message").items():
+    told = [row for row in rows if row["message"]]
+    for (stream, status, why), group in grouped(told, "stream", "status", "message").items():
         who = ", ".join(dict.fromkeys(row["model"] for row in group))
-        yield f"{who} on {stream}: {status} ({why})"
+        yield f"{who} on {stream}: {why if status == 'ok' else f'{status} ({why})'}"
 
 
 def _error_after_label(record: Record) -> float | None:
