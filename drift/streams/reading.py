@@ -7,7 +7,6 @@ categories, and numbers among which other texts stand.
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
 from collections import Counter
@@ -17,21 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from drift._checks import counted, suggest
-from drift._values import is_missing
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import (
-    Decision,
-    Seconds,
-    Tally,
-    decided,
-    left_out,
-    named,
-    quoted,
-    text_of,
-    value_of,
-)
-from drift.streams.stream import problem_of
+from drift.streams.columns import Decision, Seconds, Tally, decided, left_out, named
+from drift.streams.labels import Labels, row_number
+from drift.streams.leaks import Leaks
 from drift.streams.table import Column, Table, Writer, forget
 
 if TYPE_CHECKING:
@@ -41,10 +30,8 @@ if TYPE_CHECKING:
 
     from drift.streams.columns import Source
 
-__all__ = ["Reading", "Roles", "labels_of", "read_table"]
+__all__ = ["Reading", "Roles", "read_table"]
 
-#: With fewer rows a column may count up, or equal the label, by chance.
-_FEW = 100
 #: Texts whose reading is remembered.
 _REMEMBERED = 100_000
 #: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
@@ -52,8 +39,6 @@ _LATEST = 1e11
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
-#: Beyond so many classes the labels are likelier numbers or texts.
-_CLASSES = 100
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
@@ -142,155 +127,6 @@ def _check_names(source: Source, roles: Roles) -> None:
             raise ParameterError(f"{source.name}: {name!r} is the target, and no {role}")
 
 
-class _Labels:
-    """Labels by number, as they come, and the classes that they are, once all have come."""
-
-    def __init__(self, where: str, kept: list[NDArray[np.bool_]], *, declared: bool) -> None:
-        self._where, self._kept, self._declared = where, kept, declared
-        self._numbers: dict[Any, int] = {}
-        self._first: list[int] = []
-        self._blocks: list[NDArray[np.int32]] = []
-        self.missing: Counter[str] = Counter()
-        self.rows = 0
-
-    def present(
-        self, cells: list[Any], most: int | None, names: Collection[int]
-    ) -> NDArray[np.bool_]:
-        """Return which rows are the first `most` that have a label; None: all that have one.
-
-        Those whose numbers are in `names` have the names of the columns in its place.
-        """
-        which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
-        which[list(names)] = False
-        if most is not None and which.sum() >= most:
-            which[np.flatnonzero(which)[most - 1] + 1 :] = False
-            cells = cells[: int(np.flatnonzero(which)[-1]) + 1]
-        self.missing.update(
-            cell if isinstance(cell, str) else ""
-            for cell, present in zip(cells, which.tolist(), strict=False)
-            if not present
-        )
-        return which
-
-    def _no_label(self, cell: Any) -> bool:
-        if not isinstance(cell, str):
-            return is_missing(cell)
-        return not cell.strip() or (not self._declared and texts.is_missing_text(cell))
-
-    def add(self, cells: list[Any]) -> None:
-        """Number labels, none of which is missing."""
-        codes = np.empty(len(cells), dtype=np.int32)
-        for i, cell in enumerate(cells):
-            key: Any = cell if type(cell) is str else (type(cell), cell)
-            try:
-                code = self._numbers.get(key)
-            except TypeError:
-                row, problem = _row(self._kept, self.rows + i), problem_of(cell)
-                raise ParameterError(f"{self._where}: row {row} has {problem}") from None
-            if code is None:
-                code = self._numbers[key] = len(self._first)
-                self._first.append(self.rows + i)
-            codes[i] = code
-        self._blocks.append(codes)
-        self.rows += len(cells)
-
-    def note(self) -> list[str]:
-        """Say how many rows have no label."""
-        gone = sum(self.missing.values())
-        if not gone:
-            return []
-        words = {text: n for text, n in self.missing.items() if text.strip()}
-        column, total = self._where.rpartition(": ")[2], self.rows + gone
-        shown = f": {quoted(words)}" if words else ""
-        return [f"left out: {gone:,} of {total:,} rows, without a label in {column!r}{shown}"]
-
-    def classes(self) -> tuple[NDArray[np.int32], list[Any], list[str]]:
-        """Return the class of each row by number, the classes, and notes."""
-        raw = [key if type(key) is str else key[1] for key in self._numbers]
-        labels, notes = labels_of(raw)
-        for first, value, label in zip(self._first, raw, labels, strict=True):
-            if isinstance(label, float):
-                raise ParameterError(
-                    f"{self._where}: row {_row(self._kept, first)} has the label "
-                    f"{str(value).strip()}: classes are texts or whole numbers, no fractions"
-                )
-        known: dict[Any, int] = {}
-        numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
-        codes = numbers[np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])]
-        once = [label for label, n in zip(known, np.bincount(codes), strict=True) if n == 1]
-        if len(known) > _CLASSES:
-            column, rows = self._where.rpartition(": ")[2], counted(self.rows, "row")
-            notes.append(
-                f"{column!r} has {len(known):,} different labels in {rows}, each a class of its "
-                "own: amounts and free text are no classes"
-            )
-        elif once and self.rows >= _FEW:
-            has = "each has the labels" if once[1:] else "has the label"
-            notes.append(
-                f"one row of {self.rows:,} {has} {named(once)}: mend or delete such rows if they "
-                "are mistakes"
-            )
-        return codes, list(known), notes
-
-
-def labels_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    """Return the class that each label is, and notes on those that are one.
-
-    Texts that are true and false, or whole numbers, are the same classes as these are.
-
-    Examples
-    --------
-    >>> from drift.streams.reading import labels_of
-    >>> labels_of(["+1", "-1", "1.0"])
-    ([1, -1, 1], ["'+1', '1.0' are one class, 1"])
-    """
-    labels = _as_classes(raw)
-    together: dict[Any, list[str]] = {}
-    for value, label in zip(raw, labels, strict=True):
-        together.setdefault(label, []).append(str(value).strip())
-    notes = [
-        f"{', '.join(map(repr, written[:3]))} are one class, {label!r}"
-        for label, written in together.items()
-        if len(set(written)) > 1
-    ]
-    for label, [first, *others] in together.items():
-        if not others and type(label) is int and texts.is_padded(first):
-            notes.append(f"{first!r} is the class {label!r}")
-    alike: dict[Any, list[str]] = {}
-    for label in together:
-        if isinstance(label, str):
-            number = texts.plain_number(label)
-            alike.setdefault(label.casefold() if number is None else number, []).append(label)
-    if twins := [one for one in alike.values() if len(one) > 1]:
-        more = f", as {counted(len(twins) - 1, 'other pair')}" if twins[1:] else ""
-        shown = " and ".join(map(repr, twins[0]))
-        notes.append(f"{shown} are different classes{more}: write them alike if they are one")
-    return labels, notes
-
-
-def _as_classes(raw: Sequence[Any]) -> list[Any]:
-    """Return labels as bools or whole numbers if all are, else as texts.
-
-    A float among the results is a fraction, which is no class.
-    """
-    written = [cell.strip() if isinstance(cell, str) else cell for cell in raw]
-    if all(isinstance(one, bool | np.bool_) or one in texts.BOOLS for one in written):
-        return [texts.BOOLS[one] if isinstance(one, str) else bool(one) for one in written]
-    values = [texts.plain_number(one) if isinstance(one, str) else value_of(one) for one in written]
-    if any(value is None for value in values):
-        return [one if isinstance(one, str) else text_of(one) for one in written]
-    return [_whole(one, value) for one, value in zip(written, values, strict=True)]
-
-
-def _whole(cell: Any, value: Any) -> Any:
-    """Return a number as an integer, exactly; a fraction stays a float."""
-    if not math.isfinite(value) or value != int(value):
-        return float(value)
-    if isinstance(cell, str):
-        return int(cell) if cell.lstrip("+-").isdecimal() else int(value)
-    return int(value if isinstance(cell, dt.timedelta) else cell)
-
-
 class _Reader:
     def __init__(
         self, source: Source, roles: Roles, rows: int | None, progress: Callable[[int], None]
@@ -304,7 +140,7 @@ class _Reader:
         #: Which rows of each block are read.
         self.kept: list[NDArray[np.bool_]] = []
         where, declared = f"{source.name}: {roles.target}", roles.target in source.categories
-        self.labels = _Labels(where, self.kept, declared=declared)
+        self.labels = Labels(where, self.kept, declared=declared)
         self.notes: list[str] = []
 
     def reading(self) -> Reading:
@@ -434,10 +270,10 @@ class _Reader:
     ) -> None:
         gone = np.flatnonzero(np.isnan(moments))
         if len(gone):
-            why = f" ({'; '.join(notes)})" if notes else ""
+            row, why = row_number(self.kept, gone[0]), f" ({'; '.join(notes)})" if notes else ""
             raise ParameterError(
-                f"{self.source.name}: {name} is missing in row {_row(self.kept, gone[0])}{why}: "
-                "mend the row, or delete it"
+                f"{self.source.name}: {name} is missing in row {row}{why}: mend the row, or delete "
+                "it"
             )
 
     def _decide(self, writer: Writer) -> Reading:
@@ -457,14 +293,14 @@ class _Reader:
             self._refuse_missing(name, moments, decisions[name].notes)
         codes, classes, merged = self.labels.classes()
         self.notes += [*self.labels.note(), *merged]
-        seen = _Seen(values, codes)
-        columns = self._columns(decisions, seen, len(classes))
+        leaks = Leaks(values, codes)
+        columns = self._columns(decisions, leaks, len(classes))
         columns += self._calendar(values, at_of, decisions)
         if not columns:
             self._refuse_no_feature()
-        if seen.repeated and self._tells_rows_apart(decisions):
+        if leaks.repeated and self._tells_rows_apart(decisions):
             self.notes.append(
-                f"{seen.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
+                f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
                 "an export may have them twice"
             )
         table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
@@ -489,13 +325,13 @@ class _Reader:
         )
 
     def _columns(
-        self, decisions: Mapping[str, Decision], seen: _Seen, n_classes: int
+        self, decisions: Mapping[str, Decision], leaks: Leaks, n_classes: int
     ) -> list[Column]:
         """Return the features, and note what is said of columns."""
         columns, empty = [], []
         for at, name in enumerate(self.names):
             decision, is_feature = decisions[name], at < len(self.features)
-            if is_feature and name in _NAMELESS and at in seen.counting:
+            if is_feature and name in _NAMELESS and at in leaks.counting:
                 decision = left_out(name, _NAMELESS_INDEX)
             elif is_feature and decision.kind == "time":
                 decision = left_out(name, _TIMES)
@@ -506,7 +342,7 @@ class _Reader:
                 continue
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
-            if leak := seen.leak(at, n_classes, numbered=categories is not None):
+            if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
             self.notes.append(f"left out: no row has a value of {named(empty)}")
@@ -593,86 +429,11 @@ class _Reader:
             )
         wrong = np.flatnonzero(delays < 0)
         if len(wrong):
+            row = row_number(self.kept, wrong[0])
             raise ParameterError(
-                f"{self.source.name}: {name} of row {_row(self.kept, wrong[0])} has the label come "
-                "before the row"
+                f"{self.source.name}: {name} of row {row} has the label come before the row"
             )
         return delays
-
-
-class _Seen:
-    """What the rows show once they are read: what counts them, repeats and equals the label."""
-
-    _BLOCK = 1 << 14
-
-    def __init__(self, values: NDArray[np.float64], codes: NDArray[np.int32]) -> None:
-        n, width = values.shape
-        self.n = n
-        rng = np.random.default_rng(0)
-        factors = rng.integers(1 << 63, size=width + 1, dtype=np.uint64) | np.uint64(1)
-        hashes, told = np.empty(n, dtype=np.uint64), np.zeros(n, dtype=np.bool_)
-        telling = self._telling(values)
-        rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
-        #: The label of each value, of columns that may equal it.
-        self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
-        #: How many rows have a value of each.
-        self.present = np.zeros(width, dtype=np.int64)
-        last: Any = None
-        for start in range(0, n, self._BLOCK):
-            block = np.array(values[start : start + self._BLOCK])
-            labels = codes[start : start + self._BLOCK]
-            whole = (block == np.floor(block)).all(axis=0)
-            steps = np.diff(block if last is None else np.vstack([last, block]), axis=0)
-            rising &= whole & (steps > 0).all(axis=0)
-            falling &= whole & (steps < 0).all(axis=0)
-            last = block[-1:]
-            self._pair(block, labels)
-            if telling is not None:
-                told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
-            block[np.isnan(block)] = np.nan
-            block += 0.0  # minus zero is zero
-            bits = block.view(np.uint64)
-            mixed = bits ^ (bits >> np.uint64(29))
-            hashes[start : start + self._BLOCK] = (mixed * factors[:-1]).sum(axis=1) + (
-                labels.astype(np.uint64) * factors[-1]
-            )
-            forget(values)
-        self.counting = set(np.flatnonzero(rising | falling).tolist()) if n > 1 else set()
-        self.repeated = int(told.sum()) - len(np.unique(hashes[told]))
-
-    def _telling(self, values: NDArray[np.float64]) -> int | None:
-        """Return the column that tells rows apart best; None: too few combinations for all rows.
-
-        Rows that repeat by chance, or without a value there, are no rows that an export has twice.
-        """
-        first = np.array(values[: self._BLOCK])
-        different = [len(np.unique(column)) for column in first.T]
-        return int(np.argmax(different)) if math.prod(different) >= len(first) else None
-
-    def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
-        present = ~np.isnan(block)
-        self.present += present.sum(axis=0)
-        for at, known in list(self.pairs.items()):
-            values, which = block[present[:, at], at].tolist(), labels[present[:, at]].tolist()
-            for value, label in set(zip(values, which, strict=True)):
-                if known.setdefault(value, label) != label:
-                    del self.pairs[at]
-                    break
-
-    def leak(self, at: int, classes: int, *, numbered: bool) -> str:
-        """How a column leaks the label or the row number; empty: it does not, or too few rows.
-
-        Categories are `numbered` as they come, so those that count up are all different.
-        """
-        if self.n < _FEW:
-            return ""
-        if at in self.counting:
-            how = "has another text in each row" if numbered else "counts up or down"
-            return f"{how}, as an id does"
-        if len(self.pairs.get(at, ())) == classes > 1 and self.present[at] >= _FEW:
-            where = "" if self.present[at] == self.n else " wherever it has a value"
-            return f"equals the label, value by value{where}"
-        return ""
 
 
 def _unit_of(seconds: float) -> str:
@@ -698,11 +459,6 @@ def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:
         return found
 
     return cell
-
-
-def _row(kept: Sequence[NDArray[np.bool_]], at: int) -> int:
-    """Return the number that a row has in its source, from 1, of the rows that were kept."""
-    return int(np.flatnonzero(np.concatenate(kept))[at]) + 1
 
 
 def _is_name(cell: Any, name: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from drift._checks import check_integer, counted
 from drift._values import is_missing, number
-from drift.errors import ParameterError
+from drift.errors import ParameterError, one_line
 from drift.streams.table import Table
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Stream:
             ):
                 raise ParameterError(
                     f"{self.name}: example {i} is not a pair of features, in a dict, and a label: "
-                    f"{pair!r:.80}"
+                    f"{one_line(repr(pair)):.80}; give such pairs, or a data frame and its target"
                 )
             if problem := problem_of(pair[1]):
                 raise ParameterError(f"{self.name}: example {i} has {problem}")
@@ -327,4 +327,8 @@ def problem_of(label: Any) -> str:
 
 
 def _drift(given: Any) -> Drift:
-    return Drift(*given) if isinstance(given, tuple) else Drift(int(given))
+    return (
+        Drift(*given)
+        if isinstance(given, tuple)
+        else Drift(check_integer("drifts", given, least=0))
+    )

@@ -16,6 +16,7 @@ place, `drift.streams.columns`, whatever they came from.
 from __future__ import annotations
 
 import codecs
+import math
 import re
 import shutil
 import sys
@@ -24,20 +25,22 @@ import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_integer
+from drift._checks import check_integer, counted
+from drift._values import is_missing
 from drift.errors import DataError, ParameterError
 from drift.streams import sources
 from drift.streams._files import COMPRESSED, open_bytes
 from drift.streams.arff import ArffSource
 from drift.streams.columns import named
 from drift.streams.documents import Documents
+from drift.streams.labels import classes_of, doubts
 from drift.streams.libsvm import read_libsvm
-from drift.streams.reading import Roles, labels_of, read_table
+from drift.streams.reading import Roles, read_table
 from drift.streams.stream import Stream
 from drift.streams.texts import is_missing_text, plain_number
 
@@ -241,13 +244,20 @@ def _of_pairs(source: Any, rows: int | None) -> Stream:
         raise ParameterError(
             f"{kind} has no examples: give pairs of features and label, a data frame or a file"
         ) from None
+    notes = doubts(stream.classes)
     if names := _numbers_as_texts(stream):
-        note = (
+        notes.append(
             f"texts of {named(names)} are numbers, and count as categories: convert them if they "
             "are amounts, as converters= of River's iter_csv does"
         )
-        stream = replace(stream, notes=(note,))
-    return stream
+    gone = [names for x, _ in stream if (names := [n for n, v in x.items() if _is_no_value(v)])]
+    if gone:
+        features = named(list(dict.fromkeys(chain(*gone))))
+        notes.append(
+            f"{len(gone):,} of {counted(len(stream), 'row')} have missing or infinite values, of "
+            f"{features}: leave these features out of such rows, as most models cannot learn them"
+        )
+    return replace(stream, notes=tuple(notes))
 
 
 def _numbers_as_texts(stream: Stream) -> list[Hashable]:
@@ -269,15 +279,20 @@ def _numbers_as_texts(stream: Stream) -> list[Hashable]:
     return [name for name, sure in likelier.items() if name not in words and (sure or not numbers)]
 
 
+def _is_no_value(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, float) and math.isinf(value))
+
+
 def _of_documents(documents: Documents, target: str | None) -> Stream:
     if target is not None:
         labels = documents.has(target).tolist()
         return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
     columns = documents.classes()
-    classes, notes = labels_of(documents.topic_names)
+    classes, notes = classes_of(documents.topic_names)
     labels = [classes[i] for i in columns]
     examples = list(zip(documents.features(), labels, strict=True))
-    return Stream(examples, documents.name, notes=tuple(notes))
+    stream = Stream(examples, documents.name)
+    return replace(stream, notes=(*notes, *doubts(stream.classes)))
 
 
 # --- files ---------------------------------------------------------------------------------------

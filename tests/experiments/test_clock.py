@@ -14,7 +14,7 @@ from river.stream import simulate_qa
 from drift._durations import seconds_of
 from drift.errors import ParameterError
 from drift.experiments import compare
-from drift.experiments.comparison.clock import timed
+from drift.experiments.comparison.clock import delays_of, timed
 from drift.experiments.comparison.protocol import counted_rows, order_of
 from drift.experiments.comparison.tables import remarks
 from drift.models import LBP
@@ -171,6 +171,21 @@ def test_times_of_two_kinds_are_refused():
         timed(Stream(examples), "at", None)
     with pytest.raises(ParameterError, match=r"is a span of time, .*give a moment, too"):
         timed(Stream([({"late": dt.timedelta(1)}, 0)]), None, "late")
+
+
+def test_functions_that_fail_are_named_with_the_example():
+    stream = Stream([({"a": 1.0}, 0), ({}, 1)])
+    for clocks in ((lambda x: x["a"], None), (None, lambda x, _: x["a"])):
+        with pytest.raises(ParameterError, match=r"fails on example 1 \(KeyError: 'a'\)"):
+            timed(stream, *clocks)
+    with pytest.raises(ParameterError, match=r"for the delay fails on example 0 \(TypeError"):
+        timed(stream, None, lambda x: 1)
+
+
+def test_a_span_of_any_library_is_one():
+    stream = Stream([({"a": 1.0}, 0)] * 2, moments=np.zeros(2))
+    for span in (dt.timedelta(minutes=1), np.timedelta64(1, "m"), "1 min", 60, np.int64(60)):
+        assert delays_of(stream, span).tolist() == [60, 60]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import io
+import math
 import warnings
 from importlib import import_module
 
@@ -129,8 +130,9 @@ def test_what_is_no_file_and_has_no_examples(tmp_path):
         read_stream(tmp_path, "y")
     with pytest.raises(ParameterError, match="has no examples"):
         read_stream(3)
-    with pytest.raises(ParameterError, match="example 0 is not a pair"):
-        read_stream([({"a": 1}, 0, {"w": 2.0})])
+    for rows in ([({"a": 1}, 0, {"w": 2.0})], [{"a": 1, "y": 0}], (pd.DataFrame({"a": [1]}), [0])):
+        with pytest.raises(ParameterError, match=r"example 0 is not a pair.* and its target"):
+            read_stream(rows)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,22 @@ def test_a_file_that_is_written_to_while_it_is_read(rest, tmp_path):
 def test_what_is_no_file_of_this_machine(source, message):
     with pytest.raises(DriftError, match=message):
         read_stream(source, "y")
+
+
+def test_pairs_stay_as_they_are_and_what_models_cannot_learn_of_them_is_said():
+    pairs = [
+        ({"a": math.nan, "b": None, "c": 1.0}, 1),
+        ({"a": 1.0, "b": math.inf}, "1"),
+        ({"a": 2.0, "b": "red"}, " No"),
+        ({"a": np.float32(0.5)}, "no"),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream = read_stream(pairs)
+    assert stream.examples == pairs
+    labels, values = stream.notes
+    assert labels.startswith("1 and '1' are different classes, as 1 other pair: write them alike")
+    assert values.startswith("2 of 4 rows have missing or infinite values, of 'a', 'b': leave thes")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import numpy as np
 
 from drift._durations import seconds_of
 from drift._values import number, seconds_since_1970
-from drift.errors import ParameterError
+from drift.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -98,14 +98,14 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
             )
     if stream.moments is None and moment is not None:
         ask = moment if callable(moment) else _feature(stream, str(moment), "moment")
-        stream = replace(stream, moments=_numbers(stream, "moment", (ask(x) for x, _ in stream)))
+        stream = replace(stream, moments=_numbers(stream, "moment", lambda x, _: ask(x)))
     if stream.delays is None and named is not None:
         late = _feature(stream, named, "delay")
-        delays = _numbers(stream, "delay", (late(x) for x, _ in stream))
+        delays = _numbers(stream, "delay", lambda x, _: late(x))
         examples = [({k: v for k, v in x.items() if k != named}, y) for x, y in stream]
         stream = replace(stream, examples=examples, delays=delays)
     elif stream.delays is None and _by_row(delay):
-        delays = _numbers(stream, "delay", (delay(x, y) for x, y in stream))
+        delays = _numbers(stream, "delay", delay)
         stream = replace(stream, delays=delays)
     ordered = stream.by_moment()
     if ordered is not stream:
@@ -154,15 +154,13 @@ def _by_row(delay: Any) -> bool:
 
 def _span(delay: Any, stream: Stream) -> float:
     """A number of examples or seconds."""
-    if isinstance(delay, int | float | np.number):
-        return float(delay)
     seconds = seconds_of(delay) if isinstance(delay, str) else _seconds(delay, spans=True)
     if seconds is None:
         raise ParameterError(
             f"delay {delay!r} is no time: give a number, a span such as '2 days' or "
             "datetime.timedelta(days=2), a column, a function or a distribution of SciPy's"
         )
-    if stream.moments is None:
+    if stream.moments is None and isinstance(delay, str | dt.timedelta | np.timedelta64):
         raise ParameterError(
             f"delay {described(delay)} is a span of time, and {stream.name} has no moments: name "
             "the column of the times at which examples come (moment=, --moment), or give a number "
@@ -185,10 +183,21 @@ def _feature(stream: Stream, name: str, what: str) -> Callable[[Any], Any]:
     return feature
 
 
-def _numbers(stream: Stream, what: str, values: Iterable[Any]) -> NDArray[np.float64]:
+def _numbers(stream: Stream, what: str, ask: Callable[[Any, Any], Any]) -> NDArray[np.float64]:
     """Numbers, and times or, as delays, spans of time as numbers."""
     numbers, zones, spans = [], set(), what == "delay"
-    for row, value in enumerate(values):
+    for row, (x, y) in enumerate(stream):
+        try:
+            value = ask(x, y)
+        except ParameterError:
+            raise
+        except Exception as error:
+            given = "features and label" if spans else "features"
+            raise ParameterError(
+                f"{stream.name}: the function for the {what} fails on example {row} "
+                f"({one_line(f'{type(error).__name__}: {error}')}): it gets the {given}, and "
+                "times of a table are no features: name their column instead"
+            ) from error
         seconds = _seconds(value, spans=spans)
         if seconds is None:
             kind = "span of time" if spans else "time"
