@@ -35,6 +35,7 @@ __all__ = [
     "Tally",
     "decided",
     "left_out",
+    "many_texts",
     "named",
     "quoted",
     "text_of",
@@ -170,6 +171,14 @@ class Tally:
         """Whether no cell has a value."""
         return not (self.plain or self.seconds or self.parts or self.texts)
 
+    def votes(self) -> dict[str, int]:
+        """Count the numbers that can have one decimal separator alone, by it; none in a text."""
+        votes = texts.votes_of(self.texts)
+        votes["."] += self.points
+        read = sum(n for text, n in self.texts.items() if texts.Numbers().read(text) is not None)
+        others = sum(self.texts.values()) - read
+        return votes if read + self.plain > others else {}
+
     @property
     def plain(self) -> int:
         """Number of cells that are numbers as they stand."""
@@ -272,7 +281,7 @@ class Decision(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def decided(  # noqa: PLR0911 - one for each kind
+def decided(
     name: str,
     tally: Tally,
     *,
@@ -321,17 +330,19 @@ def decided(  # noqa: PLR0911 - one for each kind
         return _categories(name, tally, declared=True)
     if tally.seconds + n_odd > tally.plain and (times := _times(name, tally, odd, clock=clock)):
         return times
-    if odd and tally.plain == tally.bools and all(text.strip() in texts.BOOLS for text in odd):
-        gone = _missing_note(name, tally, odd, tally.bools + n_odd)
-        return Decision("number", _of_texts(_bool), notes=gone)
     numbers = texts.numbers_of(odd, points=tally.points, commas=point != ".")
     dressed = {text: n for text, n in odd.items() if _is_usable(numbers.read(text))}
     n_numbers = tally.plain + sum(dressed.values())
-    if 2 * n_numbers > tally.plain + tally.seconds + n_odd or not odd:
+    # True and false are 1 and 0 by themselves and beside numbers, but no numbers beside texts.
+    n_bools = tally.bools + sum(n for text, n in dressed.items() if text in texts.BOOLS)
+    only_bools = n_bools == tally.plain + n_odd
+    most = n_numbers if only_bools else n_numbers - n_bools
+    if 2 * most > tally.plain + tally.seconds + n_odd or not odd:
         # One column has one decimal separator: beside 12,5 the text 1.500 is no 1.5.
         alone = point != "." and tally.grouped > 0 and not tally.points and not dressed
         commas = numbers.point == "," and (bool(dressed) or (alone and point == ","))
-        notes = _dressed_note(name, dressed, numbers, n_numbers, tally.group if commas else "")
+        otherwise = {} if only_bools else dressed
+        notes = _dressed_note(name, otherwise, numbers, n_numbers, tally.group if commas else "")
         if alone:
             what = f"{tally.grouped:,} of {n_numbers:,} numbers of {name!r} may have a point"
             value = numbers.read(tally.group) if commas else texts.plain_number(tally.group)
@@ -352,11 +363,6 @@ def decided(  # noqa: PLR0911 - one for each kind
 def left_out(name: str, why: str) -> Decision:
     """Return the decision that a column is no feature."""
     return Decision("", lambda _: math.nan, notes=(f"left out: {name!r} {why}",))
-
-
-def _bool(text: str) -> float | None:
-    value = texts.BOOLS.get(text.strip())
-    return None if value is None else float(value)
 
 
 def _of_texts(*reads: Callable[[str], float | None]) -> Callable[[Any], float]:
@@ -408,10 +414,8 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     }
     gone = {text: n for text, n in tally.texts.items() if text not in present}
     total = sum(present.values()) + tally.plain + tally.seconds
-    different = len(present)
-    found = f"has {different:,} different texts in {counted(total, 'row')}"
-    if not declared and not are_categories(different, total):
-        return left_out(name, f"{found}, no categories")
+    if not declared and not are_categories(len(present), total):
+        return left_out(name, f"{_different(len(present), total)}, no categories")
     known: dict[str, int] = {}
 
     def cell(value: Any) -> float:
@@ -423,14 +427,41 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
         return float(known.setdefault(text, len(known)))
 
     notes = [f"{quoted(gone)} {_count(gone)} as missing in {name!r}"] if gone else []
-    if not declared and different > max(_MANY, total / _ROWS_EACH):
-        notes.append(
-            f"{name!r} {found}: drop it (drop=, --drop) if it names rows, not kinds of them"
-        )
+    if not declared and (n_numbers := tally.plain - tally.bools):
+        found = f"{n_numbers:,} of {total:,} values of {name!r}"
+        notes.append(f"{found} are numbers, and count as categories, as the others do")
     return Decision("category", cell, known, tuple(notes))
 
 
 # --- notes ---------------------------------------------------------------------------------------
+
+
+def many_texts(name: str, different: int, total: int) -> tuple[str, ...]:
+    """Return a note on a column of categories that are so many that it may name rows.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    different
+        Number of its categories.
+    total
+        Number of rows with one.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import many_texts
+    >>> many_texts("user", 400, 3000)[0][:46], many_texts("user", 40, 300)
+    ("'user' has 400 different texts in 3,000 rows: ", ())
+    """
+    if different <= max(_MANY, total / _ROWS_EACH):
+        return ()
+    found = f"{name!r} {_different(different, total)}"
+    return (f"{found}: drop it (drop=, --drop) if it names rows, not kinds of them",)
+
+
+def _different(texts_: int, rows: int) -> str:
+    return f"has {texts_:,} different texts in {counted(rows, 'row')}"
 
 
 def quoted(counts: Mapping[str, int]) -> str:

@@ -17,7 +17,7 @@ from drift.streams.columns import named, quoted, text_of, value_of
 from drift.streams.stream import problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -106,31 +106,34 @@ class Labels:
         known: dict[Any, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int32)
         codes = numbers[np.concatenate([*self._blocks, np.empty(0, dtype=np.int32)])]
-        counts = dict(zip(known, np.bincount(codes).tolist(), strict=True))
-        return codes, list(known), notes + doubts(counts)
+        return codes, list(known), notes
 
 
-def doubts(counts: Mapping[Label, int]) -> list[str]:
-    """Say which classes are likelier something else.
+def doubts(classes: Sequence[Label], codes: NDArray[np.int32]) -> list[str]:
+    """Say what labels are unlikely: too many, of one row, all but alike, or sorted.
 
     Parameters
     ----------
-    counts
-        Number of rows of each class.
+    classes
+        All of them.
+    codes
+        The number of each row's class, in the order of the stream.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from drift.streams.labels import doubts
-    >>> doubts({"yes": 70, "no": 40, "yse": 1})
-    ["one row of 111 has the label 'yse': mend or delete such rows if they are mistakes"]
-    >>> doubts({"yes": 2, "no": 3, "Yes": 2})
+    >>> doubts(["no", "yes", "Yes"], np.array([0, 2, 1, 0]))
     ["'yes' and 'Yes' are different classes: write them alike if they are one"]
+    >>> doubts(["no", "yes"], np.repeat([0, 1], 50))
+    ['rows are sorted by their labels: shuffle them, or order them by a time (time=, --time)']
     """
-    rows, notes = sum(counts.values()), []
-    once = [label for label, n in counts.items() if n == 1]
-    if len(counts) > _CLASSES:
+    rows, notes = len(codes), []
+    counts = np.bincount(codes, minlength=len(classes)).tolist()
+    once = [label for label, n in zip(classes, counts, strict=True) if n == 1]
+    if len(classes) > _CLASSES:
         notes.append(
-            f"there are {len(counts):,} different labels in {counted(rows, 'row')}, each a class "
+            f"there are {len(classes):,} different labels in {counted(rows, 'row')}, each a class "
             "of its own: amounts and free text are no classes"
         )
     elif once and rows >= FEW:
@@ -140,12 +143,16 @@ def doubts(counts: Mapping[Label, int]) -> list[str]:
             "mistakes"
         )
     alike: dict[Any, list[Label]] = {}
-    for label in counts:
+    for label in classes:
         alike.setdefault(_likeness(label), []).append(label)
     if twins := [one for one in alike.values() if len(one) > 1]:
         more = f", as {counted(len(twins) - 1, 'other pair')}" if twins[1:] else ""
         shown = " and ".join(map(repr, twins[0]))
         notes.append(f"{shown} are different classes{more}: write them alike if they are one")
+    if rows >= FEW and not once and 1 < len(classes) == 1 + np.count_nonzero(np.diff(codes)):
+        notes.append(
+            "rows are sorted by their labels: shuffle them, or order them by a time (time=, --time)"
+        )
     return notes
 
 
@@ -160,7 +167,8 @@ def _likeness(label: Label) -> Any:
 def classes_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
     """Return the class that each label is, and notes on those that are one.
 
-    Texts that are true and false, or whole numbers, are the same classes as these are.
+    Texts that are true and false, or whole numbers, are the same classes as these are. Beside whole
+    numbers true and false are 1 and 0.
 
     Examples
     --------
@@ -191,10 +199,15 @@ def _as_classes(raw: Sequence[Any]) -> list[Any]:
     written = [cell.strip() if isinstance(cell, str) else cell for cell in raw]
     if all(isinstance(one, bool | np.bool_) or one in texts.BOOLS for one in written):
         return [texts.BOOLS[one] if isinstance(one, str) else bool(one) for one in written]
-    values = [texts.plain_number(one) if isinstance(one, str) else value_of(one) for one in written]
+    values = [_number(one) if isinstance(one, str) else value_of(one) for one in written]
     if any(value is None for value in values):
         return [one if isinstance(one, str) else text_of(one) for one in written]
     return [_whole(one, value) for one, value in zip(written, values, strict=True)]
+
+
+def _number(text: str) -> float | None:
+    truth = texts.BOOLS.get(text)
+    return texts.plain_number(text) if truth is None else float(truth)
 
 
 def _whole(cell: Any, value: Any) -> Any:

@@ -18,8 +18,8 @@ import numpy as np
 from drift._checks import counted, suggest
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import Decision, Seconds, Tally, decided, left_out, named
-from drift.streams.labels import Labels, row_number
+from drift.streams.columns import Decision, Seconds, Tally, decided, left_out, many_texts, named
+from drift.streams.labels import Labels, doubts, row_number
 from drift.streams.leaks import Leaks
 from drift.streams.table import Column, Table, Writer, forget
 
@@ -247,8 +247,7 @@ class _Reader:
         """Return the decimal separator that most numbers can have alone; empty: none tells."""
         votes = Counter({".": 0, ",": 0})
         for tally in self.tallies.values():
-            votes.update(texts.votes_of(tally.texts))
-            votes["."] += tally.points
+            votes.update(tally.votes())
         [(point, most), (_, least)] = votes.most_common()
         return point if most > least else "" if self.source.commas else "."
 
@@ -292,7 +291,9 @@ class _Reader:
             name = roles.clocks[role]
             self._refuse_missing(name, moments, decisions[name].notes)
         codes, classes, merged = self.labels.classes()
-        self.notes += [*self.labels.note(), *merged]
+        when = clocks.get("moment", clocks.get("time"))
+        ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
+        self.notes += [*self.labels.note(), *merged, *doubts(classes, ordered)]
         leaks = Leaks(values, codes)
         columns = self._columns(decisions, leaks, len(classes))
         columns += self._calendar(values, at_of, decisions)
@@ -342,6 +343,8 @@ class _Reader:
                 continue
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
+            if categories is not None and name not in self.source.categories:
+                self.notes += many_texts(name, len(categories), int(leaks.present[at]))
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:

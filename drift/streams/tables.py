@@ -30,6 +30,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drift._checks import check_integer, counted
 from drift._values import is_missing
 from drift.errors import DataError, ParameterError
@@ -244,7 +246,7 @@ def _of_pairs(source: Any, rows: int | None) -> Stream:
         raise ParameterError(
             f"{kind} has no examples: give pairs of features and label, a data frame or a file"
         ) from None
-    notes = doubts(stream.classes)
+    notes = _doubts(stream)
     if names := _numbers_as_texts(stream):
         notes.append(
             f"texts of {named(names)} are numbers, and count as categories: convert them if they "
@@ -279,6 +281,11 @@ def _numbers_as_texts(stream: Stream) -> list[Hashable]:
     return [name for name, sure in likelier.items() if name not in words and (sure or not numbers)]
 
 
+def _doubts(stream: Stream) -> list[str]:
+    number = {label: k for k, label in enumerate(stream.classes)}
+    return doubts(list(number), np.array([number[label] for label in stream.labels]))
+
+
 def _is_no_value(value: Any) -> bool:
     return is_missing(value) or (isinstance(value, float) and math.isinf(value))
 
@@ -292,7 +299,7 @@ def _of_documents(documents: Documents, target: str | None) -> Stream:
     labels = [classes[i] for i in columns]
     examples = list(zip(documents.features(), labels, strict=True))
     stream = Stream(examples, documents.name)
-    return replace(stream, notes=(*notes, *doubts(stream.classes)))
+    return replace(stream, notes=(*notes, *_doubts(stream)))
 
 
 # --- files ---------------------------------------------------------------------------------------

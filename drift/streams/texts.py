@@ -147,7 +147,11 @@ class Numbers(NamedTuple):
         (1234.5, 1.234, 1234.0)
         >>> Numbers().read("12,5"), Numbers().read("0,125"), Numbers().read("1.2.3")
         (12.5, 0.125, None)
+        >>> Numbers().read("TRUE"), Numbers().read("false")
+        (1.0, 0.0)
         """
+        if (truth := BOOLS.get(text.strip())) is not None:
+            return float(truth)
         found = _DRESSED(text.strip())
         if found is None or bool(found["open"]) != bool(found["close"]):
             return None
