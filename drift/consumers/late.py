@@ -172,9 +172,10 @@ class LateLearner(Learner):
         for message in messages:
             if not message.appended and self.options.timestamps != "create":
                 raise ConsumerError(
-                    f"{message.position} has the time of its producer, not of the log: set "
-                    "message.timestamp.type=LogAppendTime for the topic, or take it as it is with "
-                    "timestamps = 'create', --timestamps create"
+                    f"{message.position} has the time of its producer, not of the log, and keeps "
+                    "it: take it as it is with timestamps = 'create', --timestamps create; or set "
+                    "message.timestamp.type=LogAppendTime for the topic, and start another group "
+                    "and folder with --from latest"
                 )
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:

@@ -356,11 +356,15 @@ def test_a_takeover_is_abandoned_where_the_partitions_go(slow, tmp_path):
 
 
 def test_times_of_producers_are_refused_by_default(topics, tmp_path):
-    one = worker(topics, tmp_path, timestamps="log")
+    one = worker(topics, tmp_path / "one", timestamps="log")
     with pytest.raises(
-        ConsumerError, match=r"[fl]:\d:0 has the time of its producer.*--timestamps"
+        ConsumerError,
+        match=r"[fl]:\d:0 has the time of its producer.*another group and folder.*--from latest",
     ):
         run(one)
+    other = worker(topics, tmp_path / "other", "later", timestamps="log", start="latest")
+    until(other, lambda: offsets(other) == ENDS)
+    close(other)
 
 
 def test_other_settings_are_refused_by_name(broker, tmp_path):
