@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -28,10 +27,8 @@ __all__ = [
     "check_numbers",
     "check_seed",
     "counted",
-    "csr_of",
     "in_order",
     "is_text",
-    "moment",
     "suggest",
     "weight_of",
 ]
@@ -65,23 +62,6 @@ def suggest(name: object, known: Iterable[str]) -> str:
         return f"did you mean {by_case[near[0]]!r}?"
     more = [*known[:20], *(["..."] if len(known) > 20 else [])]
     return f"choose among {', '.join(more)}"
-
-
-def moment(text: str) -> datetime:
-    """Return the time that a text names in ISO's form, of UTC where it does not say otherwise.
-
-    Raises
-    ------
-    ValueError
-        If it names none.
-
-    Examples
-    --------
-    >>> moment("2026-11-20T08:00").isoformat()
-    '2026-11-20T08:00:00+00:00'
-    """
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def check_address(name: str, address: str, more: str = "") -> None:
@@ -294,56 +274,6 @@ def check_seed(seed: Any) -> int | None:
         return None if seed is None else operator.index(seed)
     except TypeError:
         raise ParameterError(f"seed must be an integer or None, not {seed!r:.80}") from None
-
-
-def csr_of(matrix: Any) -> Any:
-    """Return a sparse matrix of any kind as CSR of float64, or refuse it.
-
-    scipy takes matrices whose indices lie outside of them. Its own code, and drift's, would follow
-    them to memory that is not theirs.
-
-    Raises
-    ------
-    ParameterError
-        If an index is negative, too large or not whole, or the arrays do not fit each other.
-    """
-    _check_indices(matrix)
-    csr = matrix.astype("float64", copy=False).tocsr()  # scipy has no float16
-    if csr is not matrix:  # of a list of lists, for one, scipy makes it without a check
-        _check_indices(csr)
-    return csr
-
-
-def _check_indices(matrix: Any) -> None:
-    kind, (n, d) = getattr(matrix, "format", ""), matrix.shape
-    if kind == "coo":
-        sound = len(matrix.row) == len(matrix.col) == len(matrix.data)
-        sound = sound and _all_below(n, matrix.row) and _all_below(d, matrix.col)
-    elif kind in {"csr", "csc", "bsr"}:
-        ends, indices, data = matrix.indptr, matrix.indices, matrix.data
-        height, width = data.shape[1:] if kind == "bsr" else (1, 1)
-        parts, places = (d, n) if kind == "csc" else (n // height, d // width)
-        sound = (
-            len(ends) == parts + 1
-            and len(indices) == len(data)
-            and ends[0] == 0
-            and _all_below(len(indices) + 1, ends)
-            and bool((ends[:-1] <= ends[1:]).all())
-            and _all_below(places, indices[: ends[-1]])
-        )
-    else:
-        return
-    if not sound:
-        raise ParameterError(
-            f"the {kind} matrix of shape {matrix.shape} is damaged: its index arrays do not fit "
-            "the shape or each other; build it again from rows, columns and values"
-        )
-
-
-def _all_below(size: int, places: Any) -> bool:
-    """Whether all numbers of an array are whole and from 0 to `size` - 1."""
-    whole = places.dtype.kind in "iu"
-    return whole and not (len(places) and (places.min() < 0 or places.max() >= size))
 
 
 def is_text(value: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-__all__ = ["END", "seconds_of", "shown", "shown_moment"]
+__all__ = ["END", "moment", "seconds_of", "shown", "shown_moment"]
 
 #: Seconds since 1970 at the end of what a calendar has.
 END = 253_402_300_800
@@ -52,6 +52,24 @@ def shown(seconds: float) -> str:
         if seconds and seconds % _UNITS[letter] == 0:
             return f"{seconds / _UNITS[letter]:g}{letter}"
     return f"{seconds:g}s"
+
+
+def moment(text: str) -> datetime:
+    """Return the time that a text names in ISO's form, of UTC where it does not say otherwise.
+
+    Raises
+    ------
+    ValueError
+        If it names none.
+
+    Examples
+    --------
+    >>> from drift._durations import moment
+    >>> moment("2026-11-20T08:00").isoformat()
+    '2026-11-20T08:00:00+00:00'
+    """
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def shown_moment(milliseconds: int, sep: str = "T") -> str:

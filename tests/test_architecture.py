@@ -21,8 +21,8 @@ PACKAGE = Path(drift.__file__).parent
 #: What a part of the package may import of the others; everything may import errors, types and the
 #: checks of parameters and options.
 SHARED = (
-    *("errors", "types", "_values", "_checks", "_decision", "_durations", "_format", "_late"),
-    "_options",
+    *("errors", "types", "_values", "_checks", "_csr", "_decision", "_durations", "_format"),
+    *("_late", "_options"),
 )
 ALLOWED = {
     "kernels": set(),
@@ -36,6 +36,7 @@ ALLOWED = {
     "testing": {"consumers"},
     "cli": {"kernels", "models", "streams", "experiments", "consumers", "testing"},
     "_checks": set(),
+    "_csr": set(),
     "_decision": set(),
     "_late": set(),
     "_format": set(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import moment
+from drift._durations import moment
 from drift.consumers.client.topics import Reader
 from drift.consumers.codec import Example
 from drift.errors import ConsumerError, ParameterError

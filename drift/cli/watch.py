@@ -59,7 +59,6 @@ class Watch(Client):
         positive = worker.get("positive") if self.positive is None else self.positive
         events = self.events or worker.get("events")
 
-        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         with ExitStack() as stack:
             predictions = stack.enter_context(self._reader(self.topic, reading))
             readers, figure = [predictions], ErrorFigure(positive)
@@ -69,6 +68,7 @@ class Watch(Client):
                 readers.append(alarms)
             stack.enter_context(drawn(figure))
             looked = -math.inf
+            end = math.inf if self.seconds is None else time.monotonic() + self.seconds
             while (now := time.monotonic()) < end:
                 if folder is not None and now > looked + _EVERY:
                     figure.shadow, looked = _shadow(folder), now

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from drift._checks import counted, csr_of
+from drift._checks import counted
+from drift._csr import csr_of
 from drift._values import number
 from drift.errors import FeatureError, FeatureTypeError, ParameterError
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from drift._checks import check_integer, counted, csr_of, suggest
+from drift._checks import check_integer, counted, suggest
+from drift._csr import csr_of
 from drift.errors import ParameterError
 from drift.streams._convert import (
     canonical,

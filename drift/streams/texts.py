@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from drift._checks import moment
+from drift._durations import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

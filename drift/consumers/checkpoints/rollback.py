@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import moment
+from drift._durations import moment
 from drift.consumers.checkpoints.file_format import Description, id_of
 from drift.consumers.checkpoints.files import stored
 from drift.consumers.checkpoints.rewriting import check_secret, publish

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from drift._checks import counted, csr_of, weight_of
+from drift._checks import counted, weight_of
+from drift._csr import csr_of
 from drift._values import is_missing
 from drift.errors import FeatureTypeError, LabelError, ParameterError, naming_row
 from drift.models._base.rows import Rows
