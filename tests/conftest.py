@@ -73,22 +73,23 @@ def pytest_generate_tests(metafunc):
     Without the extension every model is many times as slow: there a sample has every value once,
     that of any test with parameters.
 
-    The others are slow, and not collected where slow tests are left out: they are half of all.
+    The others are slow. Where slow tests are left out, no item is made of them, as each worker
+    would make them all, to drop them: they are more than half. pytest has no hook for that.
     """
     result = yield
     mark, calls = metafunc.definition.get_closest_marker("covering"), metafunc._calls
-    if calls and (mark or not compiled):
-        left_out = {"slow"} if compiled else {"slow", "compiled"}
-        own = {one.name for one in metafunc.definition.iter_markers()}
-        fast = [one for one in calls if left_out.isdisjoint(own | {m.name for m in one.marks})]
+    left_out = {"slow"} if compiled else {"slow", "compiled"}
+    own = {one.name for one in metafunc.definition.iter_markers()}
+    fast = [one for one in calls if left_out.isdisjoint(own | {m.name for m in one.marks})]
+    if fast and (mark or not compiled):
         values = [{k: repr(v) for k, v in one.params.items()} for one in fast]
-        strength = mark.args[0] if mark and compiled else 1
-        chosen = {id(fast[i]) for i in covering(values, strength)} if fast else set()
+        fast = [fast[i] for i in covering(values, mark.args[0] if mark and compiled else 1)]
+        chosen = set(map(id, fast))
         for one in calls:
             if id(one) not in chosen:
                 one.marks.append(pytest.mark.slow.mark)
-        if "not slow" in metafunc.config.option.markexpr:
-            metafunc._calls = [one for one in calls if id(one) in chosen] or calls
+    if "not slow" in metafunc.config.option.markexpr:
+        metafunc._calls = fast or calls[:1]  # one is left: none would be a test without parameters
     return result
 
 

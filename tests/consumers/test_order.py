@@ -18,7 +18,6 @@ from drift.errors import CheckpointError
 from tests.consumers.twin_order import in_time, times
 
 HOUR = 3_600_000
-JUMP = 3600.0
 PLACES = [("f", 0), ("f", 1), ("l", 0), ("l", 1), ("l", 2)]
 OPTIONS = WorkerOptions(topic="f", group="g", labels="l")
 

@@ -6,10 +6,11 @@ Both are told the true output and ask an argmax, called as the model calls it, f
 import functools
 import itertools
 import math
+import random
 
 import numpy as np
 
-from tests.models.oracles import naive_kernel
+from tests.models.oracles import naive_kernel, near
 
 LABELS = "abc"
 SIZE = 2 * len(LABELS) + len(LABELS) ** 2
@@ -192,3 +193,28 @@ class Multiclass(Rules):
                 self.alpha[r] = np.append(self.alpha[r], sign)
             else:
                 self.add(r, sign * d)
+
+
+def tagged(n=50, seed=0):
+    """Sequences of up to four positions whose labels depend on each other."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        y = [rng.choice(LABELS)]
+        while len(y) < 4 and rng.random() < 0.8:
+            y.append(LABELS[(LABELS.index(y[-1]) + (rng.random() < 0.8)) % 3])
+        centres = {"a": (1.0, 0.2), "b": (0.1, 1.0), "c": (0.6, 0.6)}
+        x = tuple(tuple(v + rng.gauss(0, 0.3) for v in centres[label]) for label in y)
+        yield x, tuple(y)
+
+
+def check(model, twin, examples, outputs, weights=None):
+    for t, (x, y) in enumerate(examples):
+        for r in outputs(x):
+            size = 1.0 + twin.size(x, r)
+            assert near(model.decision_function_one(x, r), twin.f(x, r), 1e-8 * size)
+        twin.w = 1.0 if weights is None else weights[t]
+        model.learn_one(x, y, twin.w)
+        if twin.w:
+            twin.step(x, y)
+        counts = model.n_mistakes, model.n_updates, model.n_supports
+        assert counts == (twin.mistakes, twin.updates, twin.supports)

@@ -1,9 +1,11 @@
-"""Small streams to compare models on: (features, label) with labels True and False."""
+"""Streams to compare models on: (features, label); where nothing else is said labels are bool."""
 
+import lzma
 import random
 from functools import cache, wraps
 
 import numpy as np
+from scipy import sparse
 
 
 def drawn_once(stream):
@@ -84,6 +86,48 @@ def as_arrays(stream):
     names = sorted({name for x, _ in examples for name in x}, key=str)
     X = np.array([[x.get(name, 0.0) for name in names] for x, _ in examples], dtype=float)
     return X, [y for _, y in examples]
+
+
+def clusters(labels, n=105, seed=0, *, drift=False):
+    """Noisy points around a centre for each label; with `drift` the labels change centres."""
+    rng = random.Random(seed)
+    centres = [{f"f{j}": rng.random() for j in range(10) if rng.random() < 0.6} for _ in labels]
+    for t in range(n):
+        k = rng.randrange(min(len(labels), 1 + t // 8))  # classes appear one after the other
+        centre = centres[(k + (t // 50 if drift else 0)) % len(labels)]
+        x = {f: v * rng.uniform(0.3, 1.7) for f, v in centre.items()}
+        x[f"f{rng.randrange(10)}"] = rng.random()
+        yield x, labels[k]
+
+
+def separable(seed, gap, n=150, size=4):
+    """Unit vectors at least `gap` away from a hyperplane; and how far the nearest one is."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, size))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    u = rng.normal(size=size)
+    distances = points @ u / np.linalg.norm(u)
+    kept = np.abs(distances) >= gap
+    examples = [dict(enumerate(x)) for x in points[kept].tolist()]
+    return list(zip(examples, (distances[kept] > 0).tolist(), strict=True)), np.abs(
+        distances[kept]
+    ).min(initial=1.0)
+
+
+def first_rows(path, rows):
+    """Labels and features of the first rows of a LIBSVM file."""
+    with lzma.open(path, "rt") as file:
+        for _, line in zip(range(rows), file, strict=False):
+            labels, *pairs = line.split()
+            x = {int(k): float(v) for k, v in (pair.split(":") for pair in pairs)}
+            yield x, labels.split(",")
+
+
+def matrix_of(examples):
+    rows, columns, values = zip(
+        *((t, k, v) for t, (x, _) in enumerate(examples) for k, v in x.items()), strict=True
+    )
+    return sparse.csr_array((values, (rows, columns)))
 
 
 STREAMS = {

@@ -34,20 +34,13 @@ from drift.models._base.rows import Rows, numbered_objects, rows_to_check
 from drift.models._store import built
 from drift.streams import Documents
 from tests.models.cases import CASES
+from tests.models.forms import FORMS, loop
 from tests.models.streams import STREAMS, as_arrays, drifting_stream
 
 NAMES = ["a", "b", "c", "d", "e"]
 value = st.one_of(st.just(float("nan")), st.just(0.0), st.integers(-3, 3), st.floats(-2, 2))
 row = st.dictionaries(st.sampled_from(NAMES), value)
 batch = st.lists(st.tuples(row, st.booleans()), min_size=1, max_size=8)
-
-
-def loop(model, examples):
-    predictions = []
-    for x, y in examples:
-        predictions.append(model.predict_one(x))
-        model.learn_one(x, y)
-    return predictions
 
 
 def as_frame(rows):
@@ -69,23 +62,6 @@ def test_any_chunking_of_ragged_rows(batches, first):
             expected = loop(one, examples)
             assert list(many.predict_learn_many(X, y)) == expected, case
             assert pickle.dumps(many) == pickle.dumps(one), case
-
-
-FORMS = {
-    "array": lambda X: X,
-    "float32": lambda X: X.astype(np.float32),
-    "fortran": np.asfortranarray,
-    "strided": lambda X: np.repeat(X, 2, axis=1)[::-1, ::2][::-1],
-    "other bytes": lambda X: X.astype(">f8"),
-    "frozen": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
-    "csr": sparse.csr_array,
-    "csc": sparse.csc_matrix,
-    "coo": sparse.coo_matrix,
-    "frame": pd.DataFrame,
-    "frame of objects": lambda X: pd.DataFrame(X, dtype=object),
-    "sparse frame": lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X)),
-    "dicts": lambda X: [dict(enumerate(row)) for row in X.tolist()],
-}
 
 
 def as_named(X):

@@ -12,7 +12,7 @@ from drift.kernels import Linear, Polynomial
 from drift.models import CKS, VariableCachePerceptron
 from drift.models._linalg.leave_one_out import LeaveOneOutScores
 from tests.models.oracles import naive_kernel
-from tests.models.streams import drifting_stream
+from tests.models.streams import drifting_stream, separable
 
 value = st.integers(-3, 3) | st.floats(-2, 2)
 row = st.dictionaries(st.sampled_from("abcd"), value, max_size=4)
@@ -52,20 +52,6 @@ def test_the_variable_cache_holds_nothing_that_the_others_classify(examples, mar
         model.learn_one(x, y)
         for without, size in margins(model):
             assert without < (threshold or margin) + 1e-14 * size
-
-
-def separable(seed, gap, n=150, size=4):
-    """Unit vectors at least `gap` away from a hyperplane; and how far the nearest one is."""
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(n, size))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    u = rng.normal(size=size)
-    distances = points @ u / np.linalg.norm(u)
-    kept = np.abs(distances) >= gap
-    examples = [dict(enumerate(x)) for x in points[kept].tolist()]
-    return list(zip(examples, (distances[kept] > 0).tolist(), strict=True)), np.abs(
-        distances[kept]
-    ).min(initial=1.0)
 
 
 @given(st.integers(0, 10**6), st.floats(0.02, 0.6), st.floats(0.001, 2.0), st.floats(1.0, 3.0))

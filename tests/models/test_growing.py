@@ -14,7 +14,7 @@ from scipy import sparse
 from drift.models import Averaged, OneVsRest, compiled
 from tests.models.cases import CASES as BINARY
 from tests.models.cases import KERNELS
-from tests.models.test_multiclass import CASES as MULTICLASS
+from tests.models.cases_multiclass import CASES as MULTICLASS
 
 pytestmark = pytest.mark.skipif(not compiled, reason="the compiled extension is missing")
 

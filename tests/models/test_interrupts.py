@@ -28,8 +28,8 @@ from drift.models._base.guard import Part
 from drift.models._store import built
 from tests.models.cases import CASES as BINARY
 from tests.models.cases import canonical
+from tests.models.cases_multiclass import CASES as MULTICLASS
 from tests.models.streams import random_stream
-from tests.models.test_multiclass import CASES as MULTICLASS
 
 pytestmark = [
     pytest.mark.usefixtures("tolerance"),

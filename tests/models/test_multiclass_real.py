@@ -12,7 +12,7 @@ from drift.models import (
 from drift.models._store import built, plain
 from tests.models import oracles_multiclass as oracles
 from tests.models.oracles import near
-from tests.models.test_twins import first_rows, matrix_of
+from tests.models.streams import first_rows, matrix_of
 
 #: Stories for each model; the plain store takes a hundred times as long.
 FAST_ROWS, ROWS = 300, 5000

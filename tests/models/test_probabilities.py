@@ -8,9 +8,9 @@ import pytest
 from drift.kernels import Linear, Polynomial
 from drift.models import LBP, LBSOP, MRBP, Averaged, OneVsRest, PassiveAggressive, Perceptron
 from tests.models.cases import CASES
+from tests.models.cases_multiclass import CASES as MULTICLASS
+from tests.models.cases_multiclass import STREAMS as CLASSES
 from tests.models.streams import drifting_stream, random_stream
-from tests.models.test_multiclass import CASES as MULTICLASS
-from tests.models.test_multiclass import STREAMS as CLASSES
 
 
 class Twin:

@@ -14,9 +14,8 @@ from drift.kernels import RBF, Linear, Polynomial
 from drift.models import ROMMA
 from tests.models import oracles_margin
 from tests.models.oracles import naive_gram, naive_kernel
-from tests.models.streams import degenerate_stream, random_stream
-from tests.models.test_cache import separable
-from tests.models.test_twins import assert_same, steps
+from tests.models.stepping import assert_same, steps
+from tests.models.streams import degenerate_stream, random_stream, separable
 
 
 def product(f, g, noise=0.0):

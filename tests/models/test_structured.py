@@ -13,14 +13,16 @@ from river import compose
 
 from drift.errors import LabelError, ParameterError
 from drift.models import StructuredProjectron
-from tests.models.oracles import naive_kernel, near
+from tests.models.oracles import naive_kernel
 from tests.models.oracles_structured import (
     LABELS,
     SIZE,
     Multiclass,
     Tagger,
     best_of,
+    check,
     features,
+    tagged,
     tagging_argmax,
     tagging_kernel,
     taggings,
@@ -33,18 +35,6 @@ def tagger(tolerance=0.0, **parameters):
     return StructuredProjectron(tagging_kernel, tagging_argmax, tolerance, **parameters)
 
 
-def tagged(n=50, seed=0):
-    """Sequences of up to four positions whose labels depend on each other."""
-    rng = random.Random(seed)
-    for _ in range(n):
-        y = [rng.choice(LABELS)]
-        while len(y) < 4 and rng.random() < 0.8:
-            y.append(LABELS[(LABELS.index(y[-1]) + (rng.random() < 0.8)) % 3])
-        centres = {"a": (1.0, 0.2), "b": (0.1, 1.0), "c": (0.6, 0.6)}
-        x = tuple(tuple(v + rng.gauss(0, 0.3) for v in centres[label]) for label in y)
-        yield x, tuple(y)
-
-
 #: Few inputs with any labels: repeats, contradictions, zeros, and pairs that others span.
 inputs = st.lists(st.sampled_from([(0.0, 0.0), (1.0, 0.0), (0.5, 0.5), (1.0, 1.0)]), max_size=3)
 repeats = st.lists(
@@ -52,19 +42,6 @@ repeats = st.lists(
     min_size=1,
     max_size=25,
 ).map(lambda examples: [(x, tuple(y[: len(x)])) for x, y in examples])
-
-
-def check(model, twin, examples, outputs, weights=None):
-    for t, (x, y) in enumerate(examples):
-        for r in outputs(x):
-            size = 1.0 + twin.size(x, r)
-            assert near(model.decision_function_one(x, r), twin.f(x, r), 1e-8 * size)
-        twin.w = 1.0 if weights is None else weights[t]
-        model.learn_one(x, y, twin.w)
-        if twin.w:
-            twin.step(x, y)
-        counts = model.n_mistakes, model.n_updates, model.n_supports
-        assert counts == (twin.mistakes, twin.updates, twin.supports)
 
 
 @pytest.mark.covering(1)

@@ -35,6 +35,7 @@ from drift.models._template.binary import KernelClassifier
 from drift.models._template.two_or_more import TwoOrMore
 from tests.models.oracles_structured import tagging_argmax, tagging_kernel
 from tests.models.streams import random_stream
+from tests.models.threads import in_thread
 
 pytestmark = pytest.mark.usefixtures("tolerance")  # on each store
 
@@ -56,22 +57,6 @@ def _switch_often():
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
-
-
-def in_thread(function):
-    """Run a function in another thread; return what it raised."""
-    raised = []
-
-    def run():
-        try:
-            function()
-        except Exception as error:  # noqa: BLE001 - for the caller to look at
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    return raised[0] if raised else None
 
 
 class Late(guard.Guard):

@@ -8,7 +8,7 @@ import pytest
 from drift.kernels import RBF, Linear
 from drift.models import PassiveAggressive
 from tests.models.cases import CASES
-from tests.models.test_multiclass import CASES as MULTICLASS
+from tests.models.cases_multiclass import CASES as MULTICLASS
 
 
 @pytest.fixture

@@ -13,9 +13,14 @@ import pytest
 from drift.models import Tracker, compiled
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import tables
-from tests.models.streams import as_arrays, degenerate_stream, drifting_stream, random_stream
-from tests.models.test_batches import FORMS, loop
-from tests.models.test_multiclass import clusters
+from tests.models.forms import FORMS, loop
+from tests.models.streams import (
+    as_arrays,
+    clusters,
+    degenerate_stream,
+    drifting_stream,
+    random_stream,
+)
 from tests.models.tracker_streams import paired
 
 # --- no look-ahead ------------------------------------------------------------------------------

@@ -17,10 +17,11 @@ from drift.consumers.checkpoints.checkpoint import encode_model
 from drift.errors import CheckpointError, FeatureError, FeatureTypeError, LabelError, ParameterError
 from drift.experiments.memory import memory
 from drift.models import Tracker, compiled, from_bytes
+from drift.models._base.guard import IN_USE
 from drift.models._tracker import reference, reference_core, room, tables
 from drift.models._tracker.layout import layout_of
 from tests.models.streams import random_stream
-from tests.models.test_threads import IN_USE, in_thread
+from tests.models.threads import in_thread
 from tests.models.tracker_streams import wide_table
 
 #: Of memory there is a shorter test below.

@@ -23,7 +23,7 @@ from drift.models._tracker.reference_core import TrackerCore
 from drift.models._tracker.tickets import Tickets
 from tests.models.oracles import near
 from tests.models.streams import random_stream
-from tests.models.test_tracker_twin import outputs, same_slots, same_state
+from tests.models.tracker_cores import outputs, same_slots, same_state
 from tests.models.tracker_streams import ALL
 
 

@@ -10,12 +10,9 @@ import pytest
 
 from drift.models import Tracker
 from drift.models._tracker import tables as c
-from drift.models._tracker.layout import arrays_of
+from tests.models.tracker_cores import NOTHING, arrays, changed
 
 pytestmark = pytest.mark.usefixtures("core")
-
-#: Weight of an example that scales features, and teaches the members next to nothing.
-NOTHING = 1e-9
 
 
 def tracker(
@@ -24,24 +21,6 @@ def tracker(
     return Tracker(
         budget, kernels=kernels, rates=rates, forgetting=forgetting, scale=scale, late=late
     )
-
-
-def arrays(model):
-    return model._core.arrays()
-
-
-def changed(model, **values):
-    """The model with other values in its arrays, which are changed in place by functions."""
-    state = model.__getstate__()
-    found = arrays_of(model._core.plan, state["_core"])
-    for name, change in values.items():
-        change(found[name])
-    model.__setstate__(state)
-    return model
-
-
-def log_odds(chance):
-    return math.log(chance / (1.0 - chance))
 
 
 def biased(scores, **parameters):

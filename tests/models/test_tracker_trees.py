@@ -15,8 +15,7 @@ from drift.models import tracker as module
 from drift.models._state.codec import decode, encode
 from drift.models._tracker import room
 from drift.models._tracker import tables as c
-from tests.models.test_tracker_parts import NOTHING, arrays, changed
-from tests.models.test_tracker_twin import both, compare
+from tests.models.tracker_cores import NOTHING, arrays, both, changed, compare
 
 CORES = pytest.mark.usefixtures("core")
 

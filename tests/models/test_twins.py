@@ -1,51 +1,18 @@
 """Every model makes the mistakes and the scores of a twin that was written from its paper."""
 
 import itertools
-import lzma
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from drift.errors import FeatureError
 from drift.kernels import RBF
 from drift.models import MODELS
 from drift.models._store import built, plain
 from tests.models.cases import CASES, KERNELS
-from tests.models.oracles import naive_gram, naive_kernel, near
-from tests.models.streams import STREAMS, random_stream
-from tests.models.test_multiclass import CASES as MULTICLASS
-
-
-def steps(twin, examples, weights=None):
-    """Score before each example, its scale of rounding errors, and what was counted after it.
-
-    None for an example that is refused or has the weight 0.
-    """
-    twin.recognise(examples)
-    for t, (_, y) in enumerate(examples):
-        twin.w = 1.0 if weights is None else weights[t]
-        if not twin.w or twin.refuses(t):
-            yield None
-            continue
-        size = twin.size(t)
-        yield twin.step(t, 1 if y else -1), size, twin.mistakes, len(twin.supports)
-
-
-def assert_same(model, trace, examples, tolerance, weights=None):
-    weights = [1.0] * len(examples) if weights is None else weights
-    for t, ((x, y), step, w) in enumerate(zip(examples, trace, weights, strict=True)):
-        if step is None:
-            if w:
-                with pytest.raises(FeatureError, match="a larger ridge"):
-                    model.learn_one(x, y, w)
-            continue
-        score, size, mistakes, supports = step
-        found = model.decision_function_one(x)
-        assert near(found, score, tolerance * size), f"score of example {t}"
-        model.learn_one(x, y, w)
-        assert model.n_mistakes == mistakes, f"mistake at example {t}"
-        assert model.n_supports == supports, f"supports after example {t}"
+from tests.models.cases_multiclass import CASES as MULTICLASS
+from tests.models.oracles import naive_gram, naive_kernel
+from tests.models.stepping import assert_same, steps
+from tests.models.streams import STREAMS, first_rows, matrix_of, random_stream
 
 
 @pytest.fixture(scope="module")
@@ -135,22 +102,6 @@ BUDGETS, SHIFTS = {FAST_ROWS: 30, ROWS: 100}, {FAST_ROWS: 120, ROWS: 400}
 @pytest.fixture(scope="module", params=[FAST_ROWS, pytest.param(ROWS, marks=pytest.mark.slow)])
 def rows(request):
     return request.param
-
-
-def first_rows(path, rows):
-    """Labels and features of the first rows of a LIBSVM file."""
-    with lzma.open(path, "rt") as file:
-        for _, line in zip(range(rows), file, strict=False):
-            labels, *pairs = line.split()
-            x = {int(k): float(v) for k, v in (pair.split(":") for pair in pairs)}
-            yield x, labels.split(",")
-
-
-def matrix_of(examples):
-    rows, columns, values = zip(
-        *((t, k, v) for t, (x, _) in enumerate(examples) for k, v in x.items()), strict=True
-    )
-    return sparse.csr_array((values, (rows, columns)))
 
 
 @pytest.fixture(scope="module")

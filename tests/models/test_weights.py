@@ -28,13 +28,19 @@ from drift.models import (
     from_bytes,
 )
 from tests.models.cases import CASES, KERNELS, with_gram
+from tests.models.cases_multiclass import CASES as MULTICLASS
+from tests.models.cases_multiclass import STREAMS as CLASSES
 from tests.models.oracles import near
-from tests.models.oracles_structured import Tagger, tagging_argmax, tagging_kernel
+from tests.models.oracles_structured import (
+    Tagger,
+    check,
+    tagged,
+    tagging_argmax,
+    tagging_kernel,
+    taggings,
+)
+from tests.models.stepping import assert_same, steps
 from tests.models.streams import STREAMS, as_arrays, drifting_stream, random_stream
-from tests.models.test_multiclass import CASES as MULTICLASS
-from tests.models.test_multiclass import STREAMS as CLASSES
-from tests.models.test_structured import check, tagged, taggings
-from tests.models.test_twins import assert_same, steps
 
 
 def drawn(n, seed=7):

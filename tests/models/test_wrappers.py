@@ -26,10 +26,10 @@ from drift.models import (
 )
 from tests.models import oracles_multiclass
 from tests.models.cases import CASES, KERNELS, with_gram
+from tests.models.cases_multiclass import CASES as MULTICLASS
+from tests.models.cases_multiclass import STREAMS as CLASSES
 from tests.models.oracles import near
 from tests.models.streams import drifting_stream, random_stream
-from tests.models.test_multiclass import CASES as MULTICLASS
-from tests.models.test_multiclass import STREAMS as CLASSES
 
 BINARY = ["Perceptron", "SPA", "RBP", "LBP", "Forgetron", "PassiveAggressive", "SOP", "LBSOP"]
 

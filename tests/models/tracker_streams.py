@@ -4,8 +4,7 @@ import random
 from functools import partial
 from itertools import islice
 
-from tests.models.streams import STREAMS
-from tests.models.test_multiclass import clusters
+from tests.models.streams import STREAMS, clusters
 
 
 def checkerboard(n=160, seed=5):
