@@ -16,6 +16,7 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 import drift
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, learn, run_all, runner
+from drift.experiments.comparison.experiment import MEASURING_CODE
 from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
 from drift.experiments.reproduction import ModelSpec, Part, run_of, runs
 from drift.experiments.runner import one_thread
@@ -208,16 +209,22 @@ def test_the_models_code_is_in_the_key(stream, monkeypatch):
     assert tracked(ModelSpec("LBP", {"budget": 5}), stream, 0).key != before
 
 
-def test_the_key_is_of_all_the_models_code(tmp_path, monkeypatch):
-    keys = set()
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        (MODEL_CODE, "models/alma.py models/_store/columns.pyx models/_store/columns.h _values.py"),
+        (MEASURING_CODE, "_decision.py explain.py experiments/memory.py"),
+    ],
+)
+def test_the_key_is_of_all_the_code_that_matters(tmp_path, monkeypatch, code, names):
     shutil.copytree(Path(drift.__file__).parent, tmp_path / "drift")
     monkeypatch.setattr(drift, "__file__", str(tmp_path / "drift" / "__init__.py"))
-    names = ("models/alma.py", "models/_store/columns.pyx", "models/_store/columns.h", "_values.py")
-    for name in names:
+    keys = {code_fingerprint.__wrapped__(*code)}
+    for name in names.split():
         with (tmp_path / "drift" / name).open("a") as file:
             file.write("# mended")
-        keys.add(code_fingerprint.__wrapped__(*MODEL_CODE))
-    assert len(keys) == 4
+        keys.add(code_fingerprint.__wrapped__(*code))
+    assert len(keys) == 1 + len(names.split())
 
 
 def threads():

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
-import sysconfig
 from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from river.base import Base, Classifier
 from river.compose import Pipeline
 
@@ -23,15 +17,13 @@ from drift.errors import ParameterError
 from drift.experiments.comparison.categories import (
     last_of,
     names_of,
-    parameters_of,
     parts,
     taking_texts,
 )
+from drift.experiments.comparison.identity import identity_of
 from drift.experiments.rivals import resetting
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from drift.streams import Stream
     from drift.types import Features, Label
 
@@ -147,7 +139,7 @@ class Contender:
     @cached_property
     def identity(self) -> str:
         """Fingerprint of the model and of all its parameters, those of its parts included."""
-        return hashlib.sha256(repr(_canonical(self._made, [], [])).encode()).hexdigest()[:16]
+        return identity_of(self._made)
 
 
 def contenders(models: Any) -> dict[str, Contender]:
@@ -202,96 +194,3 @@ def _seeded(model: Any, seed: int | None) -> Any:
             vars(part)["seed"] = 0 if seed is None else seed
     # What was made of the old seeds in constructors is made anew.
     return fresh.clone()
-
-
-def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:
-    """What decides how a fresh object behaves, as nested tuples whose repr does not change.
-
-    Parameters
-    ----------
-    value
-        An object, a class or a function.
-    above
-        Where the objects are that it is part of.
-    code
-        Classes and functions that were met before, to which it adds.
-    """
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        return repr(value)
-    if isinstance(value, type | FunctionType):
-        if value in code:
-            return "the code above", code.index(value)
-        code.append(value)
-        if isinstance(value, type) and (version := _version_of(value)) is not None:
-            return f"{value.__module__}.{value.__qualname__}", version
-    elif id(value) in above:
-        return "the object above", above.index(id(value))
-    above = [*above, id(value)]
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
-    if isinstance(value, set | frozenset):
-        inside: list[Any] = sorted(repr(_canonical(item, above, [*code])) for item in value)
-    else:
-        inside = [_canonical(item, above, code) for item in _inside(value)]
-    return type(value).__name__, *inside
-
-
-def _version_of(code: type | FunctionType) -> str | None:
-    """Return the version of the installed package that has a class or function.
-
-    None where only the code itself says which one it is: in a script, a notebook, a checkout.
-    """
-    if code.__module__.startswith(("drift.models", "drift.kernels")):
-        return ""  # a run's key has their code by itself
-    package = code.__module__.partition(".")[0]
-    if package in sys.stdlib_module_names:
-        return ""
-    module = sys.modules.get(package)
-    installed = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
-    if not str(getattr(module, "__file__", "")).startswith(installed):
-        return None
-    return str(getattr(module, "__version__", ""))
-
-
-def _inside(value: Any) -> list[Any]:
-    """What an object is made of."""
-    if isinstance(value, Mapping | list | tuple):
-        return list(value.items() if isinstance(value, Mapping) else value)
-    if isinstance(value, type):
-        own = {name: _function_of(member) for name, member in vars(value).items()}
-        told = [
-            pair
-            for pair in own.items()
-            if isinstance(pair[1], FunctionType) or not pair[0].startswith("_")
-        ]
-        return [value.__qualname__, *told, value.__bases__]
-    if isinstance(value, FunctionType):
-        code, cells = value.__code__, value.__closure__ or ()
-        used = [value.__globals__.get(name) for name in code.co_names]
-        return [
-            value.__qualname__,
-            _told(code),
-            value.__defaults__,
-            [cell.cell_contents for cell in cells],
-            [u for u in used if isinstance(u, type | FunctionType) and _version_of(u) is None],
-        ]
-    if isinstance(value, Base):
-        return [type(value), parameters_of(value)]
-    try:
-        reduced = value.__reduce_ex__(2)
-    except TypeError:  # what cannot be pickled, such as a lock, decides nothing
-        return [type(value)]
-    return [reduced] if isinstance(reduced, str) else list(reduced[:3])
-
-
-def _told(code: CodeType) -> list[Any]:
-    """Return what code says, that of its inner functions included, wherever it stands."""
-    constants = [_told(c) if inspect.iscode(c) else c for c in code.co_consts]
-    return [code.co_code, code.co_names, constants]
-
-
-def _function_of(member: Any) -> Any:
-    """Return the function of a property, class method, static method or cached function."""
-    if isinstance(member, property):
-        member = member.fget
-    return inspect.unwrap(getattr(member, "__func__", member))

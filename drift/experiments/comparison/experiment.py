@@ -51,15 +51,19 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.streams.stream import Stream
 
-__all__ = ["COMPARISON", "baselines", "compare", "runs_of"]
+__all__ = ["COMPARISON", "MEASURING_CODE", "baselines", "compare", "runs_of"]
 
 #: Features of a stream that are named.
 _NAMED = 50
-#: Code of drift that decides what is recorded of a run.
-_MEASURES = [
-    f"experiments/comparison/{name}.py"
-    for name in ("evaluation", "measures", "predictions", "protocol")
-]
+#: Code of drift that decides what is recorded of a run, whatever the model: thresholds and
+#: explanations are among the first.
+MEASURING_CODE = (
+    *("*.py", "experiments/memory.py"),
+    *(
+        f"experiments/comparison/{name}.py"
+        for name in ("evaluation", "importances", "measures", "predictions", "protocol")
+    ),
+)
 
 
 def baselines() -> dict[str, Contender]:
@@ -355,7 +359,7 @@ def runs_of(
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
         **{name: value for name, value in settings._asdict().items() if name != "seeds"},
         "forks": None if settings.folds == 1 else settings.forks,
-        "measures": code_fingerprint(*_MEASURES),
+        "measures": code_fingerprint(*MEASURING_CODE),
         "positive": None if focus.positive is None else str(focus.positive),
         "headline": focus.headline,
         "drift": drift.__version__,
