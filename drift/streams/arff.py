@@ -22,6 +22,8 @@ __all__ = ["ArffSource"]
 
 _NAME = r"""(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s{]+))"""
 _ATTRIBUTE = re.compile(rf"@attribute\s+{_NAME}\s*(?P<type>.*)", re.IGNORECASE).fullmatch
+#: Other lines of a head; KEEL says which attributes are inputs.
+_HEAD = {"@relation", "@inputs", "@input", "@outputs", "@output"}
 _NUMERIC = {"numeric", "real", "integer"}
 _TYPES = {*_NUMERIC, "string", "date"}
 #: A quoted part of a line, with its quotes, a separator, or anything else.
@@ -73,7 +75,7 @@ class ArffSource(Source):
                 break
             if word == "@attribute":
                 self._attribute(line, number)
-            elif word != "@relation":
+            elif word not in _HEAD:
                 problem = f"is no line of an ARFF file's head: {line!r:.60}"
                 raise DataError(path, number, problem)
         else:

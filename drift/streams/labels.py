@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -160,8 +161,10 @@ def _likeness(label: Label) -> Any:
     """Return what a label has in common with other spellings of it."""
     if not isinstance(label, str):
         return label
-    number = texts.plain_number(label)
-    return label.strip().casefold() if number is None else number
+    if (number := texts.plain_number(label)) is not None:
+        return number
+    seen = (c for c in unicodedata.normalize("NFKC", label) if unicodedata.category(c) != "Cf")
+    return " ".join("".join(seen).split()).casefold()
 
 
 def classes_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:

@@ -337,7 +337,7 @@ class _Reader:
             elif is_feature and decision.kind == "time":
                 decision = left_out(name, _TIMES)
             self.notes += decision.notes
-            if is_feature and self.tallies[name].is_empty:
+            if self.tallies[name].is_empty:
                 empty.append(name)
             if not is_feature or not decision.kind:
                 continue
