@@ -93,7 +93,10 @@ def frame_source(given: Any) -> FrameSource | None:
         return None
     except DuplicateError as error:
         raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
-    return FrameSource(frame, name)
+    source = FrameSource(frame, name)
+    if index and type(given.index).__name__ != "RangeIndex":
+        source.hint = "; its index has no name: with one it is a column (rename_axis('time'), say)"
+    return source
 
 
 class FrameSource(Source):
