@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
 from drift.errors import DataError
-from drift.streams.columns import ROWS, Source
-from drift.streams.sources import lines_of
+from drift.streams.sources import ROWS, Source, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -110,7 +109,7 @@ class ArffSource(Source):
         self.names.append(name.strip())
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.columns.Source`."""
+        """Yield cells; see `drift.streams.sources.Source`."""
         places = [self.names.index(name) for name in names]
         lines = self._lines()
         while not next(lines)[1].lower().startswith("@data"):
