@@ -46,11 +46,12 @@ def parse(
     Parameters
     ----------
     text
-        Complete lines; features count from 1 and become columns 0, 1, ....
+        Complete lines; features count from 1 and become columns 0, 1, .... Where one is 0, as
+        scikit-learn writes it, they count from 0.
     path
         The file, for errors.
     n_features
-        Number of columns, and so the largest index allowed; None: the largest that occurs.
+        Number of columns, and so the largest index allowed, from 1; None: the largest that occurs.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def parse(
     Raises
     ------
     DataError
-        A line is empty. A feature has no colon, an index that is below 1, too large or repeated,
+        A line is empty. A feature has no colon, an index that is too small, too large or repeated,
         or a value that is no finite number. There are only comments.
     """
     heads, tails, numbers = _split(text, path)
@@ -72,14 +73,16 @@ def parse(
         raise DataError(path, None, "holds comments only: give a file with examples")
     blocks = []
     for at in range(0, len(tails), _BLOCK):
-        part, top = slice(at, at + _BLOCK), n_features or _MAX_INDEX
-        block = _parse_fast(tails[part], top)
-        blocks.append(block or _parse_slowly(tails[part], numbers[part], path, top))
+        part = slice(at, at + _BLOCK)
+        known = range(n_features is not None, (n_features or _MAX_INDEX) + 1)
+        block = _parse_fast(tails[part], known)
+        blocks.append(block or _parse_slowly(tails[part], numbers[part], path, known))
     indices = np.concatenate([block[0] for block in blocks])
     values = np.concatenate([block[1] for block in blocks])
     indptr = np.cumsum([0, *chain.from_iterable(block[2] for block in blocks)])
-    shape = (len(heads), n_features or int(indices.max(initial=0)))
-    return heads, csr_array((values, indices - 1, indptr), shape=shape), numbers
+    columns = indices - indices.min(initial=1)  # from 0 or from 1
+    shape = (len(heads), n_features or int(columns.max(initial=-1)) + 1)
+    return heads, csr_array((values, columns, indptr), shape=shape), numbers
 
 
 def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes], list[int]]:
@@ -103,7 +106,7 @@ def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes], list[in
     return heads, tails, numbers
 
 
-def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
+def _parse_fast(tails: list[bytes], known: range) -> _Columns | None:
     """Columns of lines that are all regular; None if one is not."""
     if not all(map(_REGULAR, tails)):
         return None
@@ -116,27 +119,28 @@ def _parse_fast(tails: list[bytes], top: int) -> _Columns | None:
     rising = np.diff(indices, prepend=0) > 0
     first = np.cumsum([0, *lengths])[:-1]
     rising[first[np.array(lengths) > 0]] = True
-    legal = rising.all() and np.all((indices >= 1) & (indices <= top))
+    legal = rising.all() and np.all((indices >= known.start) & (indices < known.stop))
     good = legal and np.isfinite(values).all()
     return (indices.astype(np.int64), values, lengths) if good else None
 
 
-def _parse_slowly(tails: list[bytes], lines: list[int], path: PathLike, top: int) -> _Columns:
-    rows = [_row(tail, line, path, top) for tail, line in zip(tails, lines, strict=True)]
+def _parse_slowly(tails: list[bytes], lines: list[int], path: PathLike, known: range) -> _Columns:
+    rows = [_row(tail, line, path, known) for tail, line in zip(tails, lines, strict=True)]
     pairs = list(chain.from_iterable(sorted(row.items()) for row in rows))
     indices = np.array([index for index, _ in pairs], dtype=np.int64)
     values = np.array([value for _, value in pairs], dtype=np.float64)
     return indices, values, [len(row) for row in rows]
 
 
-def _row(tail: bytes, line: int, path: PathLike, top: int) -> dict[int, float]:
+def _row(tail: bytes, line: int, path: PathLike, known: range) -> dict[int, float]:
     row: dict[int, float] = {}
     for pair in tail.decode("utf-8", "replace").split():
         key, colon, text = pair.partition(":")
         if not colon:
             raise DataError(path, line, f"no ':' in feature {pair!r:.80}: expected index:value")
-        if not (_INDEX(key) and 1 <= int(key) <= top):
-            problem = f"feature index {key!r:.80} is not a whole number from 1 to {top}"
+        if not (_INDEX(key) and int(key) in known):
+            span = f"from {known[0]} to {known[-1]}"
+            problem = f"feature index {key!r:.80} is not a whole number {span}"
             raise DataError(path, line, problem)
         if int(key) in row:
             raise DataError(path, line, f"feature {key} occurs twice: keep one")

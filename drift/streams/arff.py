@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
 from drift.errors import DataError
-from drift.streams.columns import ROWS, Source
-from drift.streams.sources import lines_of
+from drift.streams.sources import ROWS, Source, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -22,6 +21,8 @@ __all__ = ["ArffSource"]
 
 _NAME = r"""(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s{]+))"""
 _ATTRIBUTE = re.compile(rf"@attribute\s+{_NAME}\s*(?P<type>.*)", re.IGNORECASE).fullmatch
+#: Other lines of a head; KEEL says which attributes are inputs.
+_HEAD = {"@relation", "@inputs", "@input", "@outputs", "@output"}
 _NUMERIC = {"numeric", "real", "integer"}
 _TYPES = {*_NUMERIC, "string", "date"}
 #: A quoted part of a line, with its quotes, a separator, or anything else.
@@ -73,7 +74,7 @@ class ArffSource(Source):
                 break
             if word == "@attribute":
                 self._attribute(line, number)
-            elif word != "@relation":
+            elif word not in _HEAD:
                 problem = f"is no line of an ARFF file's head: {line!r:.60}"
                 raise DataError(path, number, problem)
         else:
@@ -108,7 +109,7 @@ class ArffSource(Source):
         self.names.append(name.strip())
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.columns.Source`."""
+        """Yield cells; see `drift.streams.sources.Source`."""
         places = [self.names.index(name) for name in names]
         lines = self._lines()
         while not next(lines)[1].lower().startswith("@data"):

@@ -19,98 +19,32 @@ from drift._checks import counted
 from drift._values import is_missing, number, seconds_since_1970
 from drift.errors import ParameterError
 from drift.streams import texts
+from drift.streams.sources import EXACT, Seconds
 from drift.streams.stream import are_categories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
 
 __all__ = [
-    "EXACT",
-    "ROWS",
     "Decision",
-    "Seconds",
-    "Source",
     "Tally",
     "decided",
     "left_out",
     "many_texts",
     "named",
     "quoted",
-    "text_of",
     "value_of",
 ]
 
-#: Rows of a block.
-ROWS = 1 << 14
 #: Beyond it models take no value: its square, times a few, is finite.
 _LARGEST = 1e150
-#: Beyond it floats lose digits of whole numbers.
-EXACT = 1 << 53
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
 #: Cells that a note quotes, and columns that it names.
 _QUOTED = 3
 _NAMED = 8
-
-
-class Seconds(NamedTuple):
-    """Times as a library reads them, in seconds since 1970, and the zone that they are of."""
-
-    values: NDArray[np.float64]
-    zone: str | None = None
-
-
-class Source:
-    """Rows that can be read more than once.
-
-    Parameters
-    ----------
-    name
-        In results and errors.
-
-    Attributes
-    ----------
-    names
-        Of the columns.
-    categories
-        Columns that the source declares to be categories.
-    commas
-        Whether decimal commas are likely.
-    hint
-        What to say, too, where a column is not there.
-    notes
-        On the source itself.
-    """
-
-    commas = False
-    hint = ""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.names: list[str] = []
-        self.categories: Collection[str] = ()
-        self.notes: list[str] = []
-
-    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield the cells of these columns, block by block.
-
-        Parameters
-        ----------
-        names
-            Of the columns.
-        spelled
-            Those whose texts are wanted as they are written, even if all are numbers.
-
-        Yields
-        ------
-        list
-            Of each column an array of numbers, with NaN for what is missing, `Seconds`, or a list
-            of anything.
-        """
-        raise NotImplementedError
 
 
 def value_of(cell: Any) -> float | None:
@@ -123,11 +57,6 @@ def value_of(cell: Any) -> float | None:
         return None
     except OverflowError:
         return math.inf
-
-
-def text_of(cell: Any) -> str:
-    """Return a cell as a text."""
-    return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 def _is_usable(value: float | None) -> bool:
@@ -190,7 +119,7 @@ class Tally:
         Parameters
         ----------
         cells
-            As a block of a `Source` has them.
+            As a block of a `drift.streams.sources.Source` has them.
         """
         if isinstance(cells, Seconds):
             self.seconds += int(np.isfinite(cells.values).sum())
@@ -245,7 +174,7 @@ class Tally:
         elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
             self.parts += 1
         elif (value := value_of(cell)) is None:
-            self.texts[text_of(cell)] += 1
+            self.texts[texts.text_of(cell)] += 1
         elif _is_usable(value):
             self.numbers += 1
             self.spans += isinstance(cell, dt.timedelta)
@@ -373,7 +302,7 @@ def _of_texts(*reads: Callable[[str], float | None]) -> Callable[[Any], float]:
             return math.nan
         found = None if isinstance(value, str) else value_of(value)
         if found is None:
-            text = text_of(value)
+            text = texts.text_of(value)
             found = next((v for read in reads if (v := read(text)) is not None), None)
         return found if found is not None and _is_usable(found) else math.nan
 
@@ -396,7 +325,7 @@ def _times(name: str, tally: Tally, odd: Mapping[str, int], *, clock: bool) -> D
             return math.nan
         if isinstance(value, dt.date):
             return seconds_since_1970(value)
-        seconds = read(text_of(value))
+        seconds = read(texts.text_of(value))
         return math.nan if seconds is None else seconds
 
     notes = _missing_note(name, tally, times, n_times, "times")
@@ -421,7 +350,7 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     def cell(value: Any) -> float:
         if is_missing(value):
             return math.nan
-        text = text_of(value).strip()
+        text = texts.text_of(value).strip()
         if not text or (not declared and texts.is_missing_text(text)):
             return math.nan
         return float(known.setdefault(text, len(known)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from drift._checks import counted
 from drift._values import is_missing
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import named, quoted, text_of, value_of
+from drift.streams.columns import named, quoted, value_of
 from drift.streams.stream import problem_of
 
 if TYPE_CHECKING:
@@ -160,8 +161,10 @@ def _likeness(label: Label) -> Any:
     """Return what a label has in common with other spellings of it."""
     if not isinstance(label, str):
         return label
-    number = texts.plain_number(label)
-    return label.strip().casefold() if number is None else number
+    if (number := texts.plain_number(label)) is not None:
+        return number
+    seen = (c for c in unicodedata.normalize("NFKC", label) if unicodedata.category(c) != "Cf")
+    return " ".join("".join(seen).split()).casefold()
 
 
 def classes_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
@@ -201,7 +204,7 @@ def _as_classes(raw: Sequence[Any]) -> list[Any]:
         return [texts.BOOLS[one] if isinstance(one, str) else bool(one) for one in written]
     values = [_number(one) if isinstance(one, str) else value_of(one) for one in written]
     if any(value is None for value in values):
-        return [one if isinstance(one, str) else text_of(one) for one in written]
+        return [one if isinstance(one, str) else texts.text_of(one) for one in written]
     return [_whole(one, value) for one, value in zip(written, values, strict=True)]
 
 

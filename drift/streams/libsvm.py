@@ -27,8 +27,8 @@ def read_libsvm(
 
     A line reads ``label,label index:value index:value ...``. Labels are any tokens without space,
     comma or colon; a line that starts with a space or with a feature has none. Feature indices
-    count from 1 and become columns 0, 1, .... A ``#`` at the start of a line or after a space
-    starts a comment.
+    count from 1 and become columns 0, 1, ...; where one is 0, as scikit-learn writes it, they count
+    from 0. A ``#`` at the start of a line or after a space starts a comment.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def read_libsvm(
         start with label and name, under one line of headings. Other labels are errors. None: the
         labels are the names, in order of first appearance.
     n_features
-        Number of columns, and so the largest index allowed; None: the largest in the file.
+        Number of columns, and so the largest index allowed, from 1; None: the largest in the file.
 
     Returns
     -------

@@ -18,9 +18,10 @@ import numpy as np
 from drift._checks import counted, suggest
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import Decision, Seconds, Tally, decided, left_out, many_texts, named
+from drift.streams.columns import Decision, Tally, decided, left_out, many_texts, named
 from drift.streams.labels import Labels, doubts, row_number
 from drift.streams.leaks import Leaks
+from drift.streams.sources import Seconds
 from drift.streams.table import Column, Table, Writer, forget
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.streams.columns import Source
+    from drift.streams.sources import Source
 
 __all__ = ["Reading", "Roles", "read_table"]
 
@@ -337,7 +338,7 @@ class _Reader:
             elif is_feature and decision.kind == "time":
                 decision = left_out(name, _TIMES)
             self.notes += decision.notes
-            if is_feature and self.tallies[name].is_empty:
+            if self.tallies[name].is_empty:
                 empty.append(name)
             if not is_feature or not decision.kind:
                 continue

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -32,8 +32,7 @@ from narwhals.exceptions import DuplicateError
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import Blocks
-from drift.streams.columns import EXACT, ROWS, Seconds, Source, text_of
-from drift.streams.texts import votes_of
+from drift.streams.texts import text_of, votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -44,14 +43,22 @@ if TYPE_CHECKING:
     Open = Callable[[], io.BufferedIOBase]
 
 __all__ = [
+    "EXACT",
+    "ROWS",
     "FrameSource",
     "JsonSource",
     "ParquetSource",
+    "Seconds",
+    "Source",
     "TextSource",
     "frame_source",
     "lines_of",
 ]
 
+#: Rows of a block.
+ROWS = 1 << 14
+#: Beyond it floats lose digits of whole numbers.
+EXACT = 1 << 53
 #: Bytes that are read at a time.
 _BYTES = 1 << 20
 #: One row of a text may have so many bytes.
@@ -62,6 +69,63 @@ _SEPARATORS = (",", ";", "\t", "|")
 #: Fields of a message that the consumer reads; see `drift.consumers.JsonCodec`.
 _MESSAGE = {"features", "label", "id", "timestamp"}
 _BEYOND_NUMPY = {nw.Decimal, nw.Int128, nw.UInt128}
+
+
+class Seconds(NamedTuple):
+    """Times as a library reads them, in seconds since 1970, and the zone that they are of."""
+
+    values: NDArray[np.float64]
+    zone: str | None = None
+
+
+class Source:
+    """Rows that can be read more than once.
+
+    Parameters
+    ----------
+    name
+        In results and errors.
+
+    Attributes
+    ----------
+    names
+        Of the columns.
+    categories
+        Columns that the source declares to be categories.
+    commas
+        Whether decimal commas are likely.
+    hint
+        What to say, too, where a column is not there.
+    notes
+        On the source itself.
+    """
+
+    commas = False
+    hint = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names: list[str] = []
+        self.categories: Collection[str] = ()
+        self.notes: list[str] = []
+
+    def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
+        """Yield the cells of these columns, block by block.
+
+        Parameters
+        ----------
+        names
+            Of the columns.
+        spelled
+            Those whose texts are wanted as they are written, even if all are numbers.
+
+        Yields
+        ------
+        list
+            Of each column an array of numbers, with NaN for what is missing, `Seconds`, or a list
+            of anything.
+        """
+        raise NotImplementedError
 
 
 def _pyarrow(module: str) -> Any:
@@ -93,7 +157,10 @@ def frame_source(given: Any) -> FrameSource | None:
         return None
     except DuplicateError as error:
         raise ParameterError(f"{one_line(str(error))}: rename all but one") from None
-    return FrameSource(frame, name)
+    source = FrameSource(frame, name)
+    if index and type(given.index).__name__ != "RangeIndex":
+        source.hint = "; its index has no name: with one it is a column (rename_axis('time'), say)"
+    return source
 
 
 class FrameSource(Source):
@@ -107,7 +174,7 @@ class FrameSource(Source):
         self.categories = _declared(frame)
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.columns.Source`."""
+        """Yield cells; see `Source`."""
         for start in range(0, len(self._frame), ROWS):
             block = self._frame[start : start + ROWS]
             columns = {name: block.get_column(self._column[name]) for name in names}
@@ -190,7 +257,7 @@ class ParquetSource(Source):
             raise DataError(self._path, None, problem) from error
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.columns.Source`."""
+        """Yield cells; see `Source`."""
         arrow, start = _pyarrow("pyarrow"), 0
         stored = list(dict.fromkeys(name for name in names if name not in self._ranges))
         with self._file() as file:
@@ -366,7 +433,7 @@ class TextSource(Source):
         )
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.columns.Source`."""
+        """Yield cells; see `Source`."""
         given = [str(at) for at in range(self._width)]
         wanted = [given[self.names.index(name)] for name in names]
         bad: list[Any] = []
@@ -538,7 +605,7 @@ class JsonSource(Source):
             self.notes.append(f"left out: {fields}, beside the features of messages")
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.columns.Source`."""
+        """Yield cells; see `Source`."""
         rows = self._rows()
         while block := list(islice(rows, ROWS)):
             yield [[row.get(name) for row in block] for name in names]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Callable, Collection, Hashable, Iterator
 
-    from drift.streams.columns import Source
+    from drift.streams.sources import Source
 
 __all__ = ["read_stream"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._durations import moment
 
@@ -27,6 +27,7 @@ __all__ = [
     "is_padded",
     "numbers_of",
     "plain_number",
+    "text_of",
     "times_of",
     "votes_of",
 ]
@@ -53,6 +54,11 @@ _MISSING_NUMBERS = {text.lower() for text in _MISSING} | {
     *("s.d.", "missing", "unknown", "error", "#div/0!", "#value!", "#ref!", "#name?", "#num!"),
     *("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "1.#inf", "-1.#inf"),
 }
+
+
+def text_of(cell: Any) -> str:
+    """Return a cell of any kind as a text."""
+    return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 def plain_number(text: str) -> float | None:

@@ -121,7 +121,6 @@ def test_comments_leave_labels_and_numbers_of_lines_as_they_are(write):
     [
         ("a 12", "no ':' in feature '12'"),
         ("a 1:2 :3", "index '' is not a whole number"),
-        ("a 0:1", "index '0' is not a whole number from 1"),
         ("a -1:1", "index '-1'"),
         ("a 1.0:1", r"index '1\.0'"),
         ("a 1e2:1", "index '1e2'"),
@@ -242,6 +241,9 @@ def test_a_label_without_a_name(write):
 
 def test_n_features_widens_and_limits(write):
     assert read_libsvm(write("a 3:1\n"), n_features=9).n_features == 9
+    assert read_libsvm(write("a 0:1 3:1\n")).n_features == 4
+    with pytest.raises(DataError, match="feature index '0' is not a whole number from 1 to 9"):
+        read_libsvm(write("a 0:1\n"), n_features=9)
     with pytest.raises(
         DataError, match="line 1: feature index '3' is not a whole number from 1 to 2"
     ):

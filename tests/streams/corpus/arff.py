@@ -28,6 +28,9 @@ CASES = [
          HEAD.replace("{sunny, rainy}",
          "{ sunny , rainy }") + "@data\n 21.5 , sunny , no\n? ,rainy, yes\n3,\t?,no \n",
          READ),
+    Case("of KEEL", "a.dat", "@relation r\n@attribute x real [0.5, 2.5]\n@attribute y {no, yes}\n"
+         "@inputs x\n@outputs y\n@data\n0.5, no\n2.5, yes\n",
+         [({"x": .5}, "no"), ({"x": 2.5}, "yes")]),
     Case("tabs in the head", "a.arff", PLAIN.replace("@attribute ", "@attribute\t"), READ),
     Case("tabs between values", "a.arff",
          HEAD + "@data\n21.5\tsunny\tno\n?\trainy\tyes\n3\t?\tno\n", READ),
