@@ -182,7 +182,8 @@ class Answering:
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint: JSON types by what there is."""
         parts = {"decision": self.decision, "awaited": self.awaited, "baseline": self.baseline}
-        return {name: part.state() for name, part in parts.items() if part is not None}
+        kept = {name: part.state() for name, part in parts.items() if part is not None}
+        return kept | ({"positive": self.positive} if self.decision is not None else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state`: what it lacks, or has of another goal or class, starts anew.
@@ -193,7 +194,8 @@ class Answering:
             If it is no state; nothing is changed.
         """
         decision, awaited, baseline = self.decision, self.awaited, self.baseline
-        if decision is not None and "decision" in state:
+        is_same = state.get("positive", self.positive) == self.positive
+        if decision is not None and is_same and "decision" in state:
             goal = decision.name, decision.value
             decision = type(decision).restore(state["decision"], goal)
         if awaited is not None and "awaited" in state:

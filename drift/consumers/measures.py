@@ -266,6 +266,7 @@ class Measures:
         labels = [*{label: None for row in rows for label in row[:2]}]
         number = {label: i for i, label in enumerate(labels)}
         return {
+            "positive": self.singled_out,
             "labels": [_stored(label) for label in labels],
             "of": [number[row.label] for row in rows],
             "predicted": [number[row.predicted] for row in rows],
@@ -279,6 +280,8 @@ class Measures:
     @classmethod
     def restore(cls, state: Any, positive: Label = None, *, window: int = 1000) -> Self:
         """Return the measures of a `state`; a smaller window keeps its last examples.
+
+        Faded measures that were of another positive label start anew.
 
         Raises
         ------
@@ -296,8 +299,12 @@ class Measures:
             rows = [_Row(*row) for row in zip(*columns, strict=True)]
             means = {name: float(state["means"][name]) for name in _MEANS}
             counts = {name: int(state["seen"][name]) for name in _SEEN}
+            known = state.get("positive", measures.singled_out)
         except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None
+        if known != measures.singled_out:
+            means |= dict.fromkeys(("positive", "claimed", "hit"), 0.0)
+            counts["positive"] = 0
         measures._rows, measures._means, measures._seen = deque(rows, window), means, counts
         measures._learnt = 1
         return measures

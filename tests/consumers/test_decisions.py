@@ -101,6 +101,20 @@ def test_a_checkpoint_keeps_threshold_and_baseline():
     assert other.answering.baseline is None
 
 
+def test_a_threshold_of_another_class_starts_anew():
+    """As where it was misspelt, which a warning says after 1,000 labels."""
+    examples = [example | {"label": "ham" if example["label"] else "spam"} for example in stream()]
+    first = learner(MIRA(), rate=0.2, positive="Spam")
+    sent(first, examples)
+    for positive, expected in (
+        ("Spam", first.answering.decision.state()),
+        ("spam", Decision("rate", 0.2).state()),
+    ):
+        second = learner(MIRA(), rate=0.2, positive=positive)
+        second.restore(from_bytes(to_bytes(first.snapshot())))
+        assert second.answering.decision.state() == expected
+
+
 @pytest.mark.parametrize("given", [{"positive": "yes"}, {"rate": 0.2}])
 def test_a_positive_that_never_comes_is_warned_of_once(given, caplog):
     """Also across checkpoints; whether it is only measured, or decided, too."""

@@ -176,6 +176,19 @@ def test_a_restored_state_continues_exactly(before, after, window):
     assert other.faded() == one.faded()
 
 
+def test_faded_measures_of_another_class_start_anew():
+    pairs = list(answers(["spam", "ham"], 300, seed=3))
+    one = Measures.restore(measured(pairs[:200], positive="ham").state(), "spam")
+    for label, answer in pairs[200:]:
+        one.learnt(label, answer)
+    faded, expected = one.faded(), measured(pairs[200:], positive="spam").faded()
+    of_class = ("recall", "precision", "f1", "base_rate")
+    assert {name: faded[name] for name in of_class} == {name: expected[name] for name in of_class}
+    others = ("error", "log_loss")
+    whole = measured(pairs, positive="spam").faded()
+    assert [faded[name] for name in others] == [whole[name] for name in others]
+
+
 def test_what_is_no_state_is_refused():
     state = measured(answers([True, False], 20, seed=1)).state()
     short = {"chances": "AAAA"}, {"of": [0]}, {"predicted": [7] * 20}, {"labels": []}
