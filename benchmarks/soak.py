@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient
 
-from benchmarks.report import resident
+from benchmarks.memory import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
