@@ -9,8 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import load_average, machine, show_scenario, write_json
-
 #: Programs with options of their own: `--help` shows them.
 PROGRAMS = {
     "ablation": "what each rule of the Tracker is worth; an hour and more",
@@ -64,6 +62,9 @@ def main(arguments: list[str]) -> int:
 
 def run(name: str, output: Path, *, quick: bool) -> int:
     """Run a scenario, print its tables and write what it measured; 1 if it misses a bar."""
+    # Not in the process of a program that measures its own memory.
+    from benchmarks.report import load_average, machine, show_scenario, write_json  # noqa: PLC0415
+
     module = import_module(f"benchmarks.scenarios.{name}")
     started, load = time.perf_counter(), load_average()
     result: dict[str, Any] = getattr(module, name)(quick=quick)

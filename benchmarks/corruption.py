@@ -305,7 +305,7 @@ def main(arguments: list[str]) -> int:
                 if row["model"] in models()
             }
             cells.append({"stream": name, "corruption": one.partition(": ")[2], **cell(errors)})
-    print(markdown(cells))
+    print(markdown(row | {"lost": "lost" * row["lost"]} for row in cells))
     lost = sum(row["lost"] for row in cells)
     print(f"{lost} of {len(cells)} cells lost")
     return int(lost > 0)

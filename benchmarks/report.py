@@ -115,11 +115,6 @@ def load_average() -> list[float]:
     return [round(load, 2) for load in psutil.getloadavg()]
 
 
-def resident(pid: int | None = None) -> float:
-    """Megabytes of memory that a process holds; None: this one."""
-    return float(psutil.Process(pid).memory_info().rss / 1e6)
-
-
 def write_json(path: Path, content: Any) -> None:
     """Replace a file by one that is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)

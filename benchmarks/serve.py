@@ -35,7 +35,8 @@ import psutil
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
-from benchmarks.report import load_average, machine, resident, show_table, write_json
+from benchmarks.memory import resident
+from benchmarks.report import load_average, machine, show_table, write_json
 from tools.kafka.broker import Broker, free_ports
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def metric(port: int, name: str) -> float:
     """Return a metric of the service."""
     page = asked(port, "/metrics")
     for line in page.splitlines():
-        if line.startswith(f"{name} "):
+        if line.startswith((f"{name} ", f"{name}{{")):
             return float(line.rpartition(" ")[2])
     raise RuntimeError(f"no {name} in {page}")
 
@@ -242,11 +243,13 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
     admin.close()
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
-        shared = [topic, "--bootstrap", address, "--group", topic, "--from", "earliest"]
-        shared += ["--checkpoints", folder, "--model", "Tracker"]
+        shared = [topic, "--bootstrap", address, "--group", topic, "--checkpoints", folder]
         shared += ["--labels", f"{topic}.labels"] if options.late else []
         command = [sys.executable, "-m", "drift"]
-        commands = {"worker": ["consume", *shared], "service": ["serve", *shared, f"--port={port}"]}
+        commands = {
+            "worker": ["consume", *shared, "--from", "earliest"],
+            "service": ["serve", *shared, f"--port={port}"],
+        }
         processes = {
             name: subprocess.Popen([*command, *one])  # noqa: S603 - drift's own
             for name, one in commands.items()

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient
 
-from benchmarks.report import resident
+from benchmarks.memory import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
@@ -193,7 +193,7 @@ def soak(address: str, folder: Path, count: int, *, late: bool) -> None:
 
 def is_sound(folder: Path, *, late: bool) -> bool:
     """Say whether the newest model is that of a plain loop over as many examples."""
-    newest = CheckpointFolder(folder / "checkpoints").newest((TOPIC, 0))
+    newest = CheckpointFolder(folder / "checkpoints").newest((TOPIC, None))
     assert newest is not None
     learnt = newest.metrics["examples"]
     model = RBP(budget=BUDGET, seed=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,10 @@ from benchmarks.models import floor
 from benchmarks.report import bar
 from benchmarks.streams import matrix_of, stream
 from benchmarks.timing import Contender, mistakes, on_copies, on_examples, take_turns
-from drift.models import RBP
+from drift.models import LBP, RBP
+
+if TYPE_CHECKING:
+    from benchmarks.timing import Times
 
 BUDGETS = (100, 300, 1000, 2000)
 #: Dense rows: features, and the budget.
@@ -18,46 +21,58 @@ WIDTH, DENSE = 784, 5_000
 
 
 def arrays(*, quick: bool) -> dict[str, Any]:
-    """Stories as CSR and as dicts, dense rows against the products of their supports."""
-    tables, bars = {}, []
+    """Stories as CSR and as dicts, dense rows beside the products with their supports."""
+    words, dense = stories(quick=quick), dense_rows(quick=quick)
+    bars = [
+        bar(f"dicts B={budget} / CSR B={budget}", ratio, least=1.0)
+        for budget in BUDGETS
+        for ratio in [words.ratio(f"dicts B={budget}", f"CSR B={budget}")]
+    ]
+    bars.append(
+        bar("CSR B=1000 / floor B=1000", words.ratio("CSR B=1000", "floor B=1000"), most=1.0)
+    )
+    tables = {"LBP, RCV1": _rows(words), f"RBP, {WIDTH} features without zeros": _rows(dense)}
+    return {"tables": tables, "bars": bars}
+
+
+def stories(*, quick: bool) -> Times:
+    """Rows of a sparse matrix, the same as dicts, and the least time of dicts."""
     story = stream("rcv1 shifts").head(5_000 if quick else 20_000)
-    split, rounds = len(story) - (1_000 if quick else 4_000), 3 if quick else 9
-    (X, y), timed = matrix_of(story), list(story)[split:]
+    split = len(story) - (1_000 if quick else 4_000)
+    (X, y), examples = matrix_of(story), list(story)
+    learnt, timed = examples[:split], examples[split:]
     contenders: dict[str, Contender] = {}
     for budget in BUDGETS:
-        model, worded = RBP(budget, seed=1), RBP(budget, seed=1)
+        model, worded = LBP(budget), LBP(budget)
         model.learn_many(X[:split], y[:split])
-        mistakes(worded, list(story)[:split])
+        mistakes(worded, learnt)
         contenders[f"CSR B={budget}"] = _at_once(model, X[split:], y[split:])
         contenders[f"dicts B={budget}"] = on_examples(worded, timed)
         contenders[f"floor B={budget}"] = floor(worded, timed)
-    times = take_turns(contenders, rounds, "arrays: rounds")
-    tables["RCV1"] = _rows(times)
-    for budget in BUDGETS:
-        csr, words = f"CSR B={budget}", f"dicts B={budget}"
-        bars.append(bar(f"{words} / {csr}", times.ratio(words, csr), least=1.0))
-    figure = times.ratio("CSR B=1000", "floor B=1000")
-    bars.append(bar("CSR B=1000 / floor B=1000", figure, most=1.0))
+    return take_turns(contenders, 3 if quick else 9, "arrays: stories")
 
-    rng = np.random.default_rng(0)
-    rows, budget = rng.random((2 * DENSE + 1_000, WIDTH)), DENSE // 10 if quick else DENSE
+
+def dense_rows(*, quick: bool) -> Times:
+    """Rows of an array under random labels, and float32 products of 512 rows with the supports."""
+    rng, budget = np.random.default_rng(0), DENSE // 10 if quick else DENSE
+    rows = rng.random((3 * budget, WIDTH))
     labels = rng.random(len(rows)) < 0.5
     model = RBP(budget, seed=1)
-    model.learn_many(rows[: 2 * DENSE], labels[: 2 * DENSE])
+    model.learn_many(rows, labels)
+    assert model.n_supports == budget
     block, supports = rows[:512].astype(np.float32), rows[:budget].T.astype(np.float32)
     contenders = {
-        f"dense rows, B={budget}": _at_once(model, rows[2 * DENSE :], labels[2 * DENSE :]),
-        "a product of 512 rows": Contender(lambda: lambda: block @ supports, len(block)),
+        f"rows, B={budget}": _at_once(model, rows[:1_000], labels[:1_000]),
+        "a product": Contender(lambda: lambda: block @ supports, len(block)),
     }
-    tables[f"{WIDTH} features without zeros"] = _rows(take_turns(contenders, rounds, "dense"))
-    return {"tables": tables, "bars": bars}
+    return take_turns(contenders, 3 if quick else 9, "arrays: dense")
 
 
 def _at_once(model: Any, rows: Any, labels: Any) -> Contender:
     return on_copies(model, lambda one: one.predict_learn_many(rows, labels), len(labels))
 
 
-def _rows(times: Any) -> list[dict[str, Any]]:
+def _rows(times: Times) -> list[dict[str, Any]]:
     return [
         {"contender": name, "us": us, "examples/s": 1e6 / us["median"]}
         for name in times

@@ -67,10 +67,10 @@ def drawn(n: int) -> tuple[Any, Any]:
 
 def makers() -> dict[str, Callable[[], Any]]:
     """All models, with a budget where they have one."""
-    makers: dict[str, Callable[[], Any]] = {name: partial(made, name, BUDGET) for name in MODELS}
-    makers["OneVsRest"] = lambda: OneVsRest(MODELS["LBP"](BUDGET))
-    makers["Averaged"] = lambda: Averaged(MODELS["LBP"](BUDGET))
-    return makers | {"Tracker": partial(Tracker, budget=BUDGET)}
+    result: dict[str, Callable[[], Any]] = {name: partial(made, name, BUDGET) for name in MODELS}
+    result["OneVsRest"] = lambda: OneVsRest(MODELS["LBP"](BUDGET))
+    result["Averaged"] = lambda: Averaged(MODELS["LBP"](BUDGET))
+    return result | {"Tracker": partial(Tracker, budget=BUDGET)}
 
 
 def loop(predict: bool, dicts: Any, y: Any, model: Any) -> None:  # noqa: FBT001

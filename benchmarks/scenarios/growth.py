@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from river import linear_model
 
-from benchmarks.report import bar, resident
+from benchmarks.memory import resident
+from benchmarks.report import bar
 from benchmarks.streams import stream
 from benchmarks.timing import exponent, figure, filled, mistakes, progress, steps
 from drift.experiments.plots import COLOURS, finish, log_axis, panels_of, save
