@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,6 @@ from drift.streams.stream import are_categories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
 
 __all__ = [
     "Decision",
@@ -42,6 +42,8 @@ _LARGEST = 1e150
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
+#: Texts that are looked at for numbers, before all are.
+_TRIED = 100
 #: Cells that a note quotes, and columns that it names.
 _QUOTED = 3
 _NAMED = 8
@@ -101,12 +103,17 @@ class Tally:
         return not (self.plain or self.seconds or self.parts or self.texts)
 
     def votes(self) -> dict[str, int]:
-        """Count the numbers that can have one decimal separator alone, by it; none in a text."""
-        votes = texts.votes_of(self.texts)
-        votes["."] += self.points
-        read = sum(n for text, n in self.texts.items() if texts.Numbers().read(text) is not None)
-        others = sum(self.texts.values()) - read
-        return votes if read + self.plain > others else {}
+        """Count the numbers that can have one decimal separator alone, by it.
+
+        A column of texts has none but those that are numbers as they stand.
+        """
+        read, votes = texts.Numbers().read, {".": self.points}
+        if all(read(text) is None for text in islice(self.texts, _TRIED)):
+            return votes
+        numbers = sum(n for text, n in self.texts.items() if read(text) is not None)
+        if 2 * numbers <= sum(self.texts.values()) - self.plain:
+            return votes
+        return Counter(votes) + Counter(texts.votes_of(self.texts))
 
     @property
     def plain(self) -> int:
