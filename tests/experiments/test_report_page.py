@@ -42,7 +42,7 @@ class Broken(Always):
 
 
 # A hundred rows are true, and the next hundred are not.
-STREAM = [({"a": 1.0}, number < 100) for number in range(200)]
+STREAM = Stream.of([({"a": 1.0}, number < 100) for number in range(200)])
 
 
 @pytest.fixture(scope="module")
