@@ -147,10 +147,15 @@ def without_rendering():
 
 @pytest.fixture(scope="session")
 def drift_data():
-    """The folder of real data sets; tests that need it skip without."""
-    folder = os.environ.get("DRIFT_DATA")
-    if not folder:
-        pytest.skip("DRIFT_DATA names no folder of real data sets")
-    if not Path(folder).is_dir():
-        pytest.skip(f"DRIFT_DATA={folder} is no folder")
-    return Path(folder)
+    """Return a function from a real data set's name to its folder, which skips without."""
+
+    def folder_of(name):
+        folder = os.environ.get("DRIFT_DATA")
+        if not folder:
+            pytest.skip("DRIFT_DATA names no folder of real data sets")
+        path = Path(folder, name)
+        if not path.is_dir():
+            pytest.skip(f"DRIFT_DATA={folder} has no {name}")
+        return path
+
+    return folder_of

@@ -3,7 +3,21 @@
 import threading
 import time
 
-__all__ = ["claim_of", "close", "kill", "learner_of", "offsets", "run", "until"]
+__all__ = [
+    "SESSION",
+    "SHORT",
+    "claim_of",
+    "close",
+    "kill",
+    "learner_of",
+    "offsets",
+    "run",
+    "until",
+]
+
+#: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
+#: machine needs, and has whoever comes into a group after somebody else wait as long.
+SESSION, SHORT = 8000, 2000
 
 
 def until(worker, done, seconds=60):

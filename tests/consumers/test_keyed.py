@@ -5,7 +5,6 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from copy import deepcopy
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from river import compose, naive_bayes, preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import files
-from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
@@ -38,68 +36,9 @@ from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.models._tracker.reference_core import TrackerCore
 from drift.testing import Abort, Aborted
+from tests.consumers.claimed import KEY, Claimed
 from tests.consumers.killed import kill_at, save_models
 from tests.points import CHECKPOINT_POINTS, MODELS_POINTS
-
-KEY = ("t", 0)
-
-
-def example(number):
-    return {f"w{number % 5}": 1.0, f"v{number % 3}": 2.0}, number % 2 == 0
-
-
-@cache
-def learnt(numbers):
-    """The bytes of a model that has learnt these examples."""
-    model = LBP(budget=3)
-    for number in numbers:
-        model.learn_one(*example(number))
-    return encode(model)
-
-
-class Claimed:
-    """What a worker does with models, and beside it a plain dict of what each has learnt."""
-
-    def __init__(self, folder, most, expected):
-        self.folder, self.expected = folder, expected
-        self.epoch, checkpoint = folder.claim(KEY)
-        lineage = () if checkpoint is None else checkpoint.models
-        self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.secret)
-        self.models = KeyedModels(self.store, most, allow_pickle=folder.allow_pickle)
-        self.twin = {} if checkpoint is None else dict(expected[checkpoint.id])
-        self.is_saving = False
-
-    def learn(self, key, number):
-        model = self.models.get(key) or LBP(budget=3)
-        numbers = self.twin.get(key, ())
-        assert encode(model) == learnt(numbers)
-        model.learn_one(*example(number))
-        self.twin[key] = (*numbers, number)
-        self.models.changed(key, model, time=number)
-        may_be_more = self.is_saving
-        self.models.leave()
-        assert may_be_more or len(self.models) <= self.models.most
-
-    def prepare(self):
-        checkpoint, was = Checkpoint(LBP(budget=3), {KEY: 0}, self.epoch), dict(self.twin)
-        write = self.folder.prepare(KEY, checkpoint, keyed=self.models.state())
-        self.is_saving = True
-
-        def written():
-            try:
-                checkpoint = write()
-            finally:
-                self.is_saving = False
-            self.expected[checkpoint.id] = was
-            return checkpoint
-
-        return written
-
-    def check(self):
-        for key, numbers in self.twin.items():
-            assert encode(self.models.get(key)) == learnt(numbers)
-            self.models.leave()
-        assert self.models.get("nobody") is None
 
 
 def saved(folder, keys):

@@ -29,8 +29,7 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import with_topics
-from tests.consumers.topics import everything, send
+from tests.consumers.topics import everything, send, with_topics
 from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
 
 pytestmark = pytest.mark.usefixtures("stores")

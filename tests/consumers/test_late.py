@@ -26,7 +26,7 @@ pytest.importorskip("confluent_kafka")
 
 from drift.consumers.client.consumer import GroupConsumer  # as there is a client
 from drift.consumers.worker import Worker
-from tests.consumers.test_worker import SESSION
+from tests.consumers.stepping import SESSION
 from tests.consumers.topics import everything, send
 from tests.points import CHECKPOINT_POINTS
 

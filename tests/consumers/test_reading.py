@@ -13,26 +13,24 @@ from drift.consumers.records import Position
 from drift.errors import ConsumerError, MessageError, ParameterError
 from drift.models import LBP
 from drift.testing import consume
+from tests.consumers.labelled_logs import LOGS, log, loop
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
 from tests.consumers.stepping import close, offsets, until
-from tests.consumers.topics import send
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_order import in_time
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from tests.consumers.test_worker import (  # after the check that there is a client
-    LOGS,
-    log,
-    loop,
-    topics,
-)
-
-__all__ = ["topics"]
+from tests.consumers.topics import send, with_topics
 
 PAGE = Path(__file__).parents[2] / "docs" / "kafka_python.md"
 LATE = messages(logs())
+
+
+@pytest.fixture
+def topics(broker):
+    return with_topics(broker, LOGS)
 
 
 class Noting:

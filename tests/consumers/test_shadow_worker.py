@@ -14,9 +14,8 @@ from drift.errors import ConfigurationError, ParameterError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
-from tests.consumers.stepping import claim_of, close, kill, learner_of, offsets, until
-from tests.consumers.test_shadow import AT, conf, learner, loop, messages
-from tests.consumers.test_worker import SHORT
+from tests.consumers.shadow_logs import AT, conf, learner, loop, messages
+from tests.consumers.stepping import SHORT, claim_of, close, kill, learner_of, offsets, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")

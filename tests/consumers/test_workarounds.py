@@ -29,6 +29,7 @@ from drift.consumers.options import WorkerOptions
 from drift.consumers.records import CutValue, Message, Position, RawName
 from drift.models import LBP
 from drift.testing import produce
+from tests.consumers.labelled_logs import Latin
 
 CODECS = {
     "gzip": DefaultRecordBatch.CODEC_GZIP,
@@ -56,15 +57,6 @@ def read(records, codec=0, largest=workarounds.LARGEST):
         (m.position.offset, m.timestamp - 1_700_000_000_000, m.key, m.value, [*m.headers])
         for m in batches.next_batch().messages("t", 0, -1)
     ]
-
-
-class Latin(str):
-    """The name of a header, sent in Latin-1."""
-
-    __slots__ = ()
-
-    def encode(self, *_):
-        return super().encode("latin-1")
 
 
 def test_kafka_python_calls_a_header_corrupt_whose_name_is_no_utf8():

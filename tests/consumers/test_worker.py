@@ -5,7 +5,6 @@ import json
 import threading
 import time
 from contextlib import nullcontext
-from functools import cache
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -25,7 +24,6 @@ from drift.consumers.replay import Replay
 from drift.errors import (
     CheckpointError,
     ConsumerError,
-    MessageError,
     ParameterError,
     UnavailableError,
 )
@@ -48,57 +46,13 @@ from drift.consumers.client.producer import (  # after the check that there is a
 )
 from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
-from tests.consumers.test_workarounds import Latin
-from tests.consumers.topics import everything, send
+from tests.consumers.labelled_logs import LOGS, POISON, Latin, log, loop, values
+from tests.consumers.stepping import SESSION, SHORT
+from tests.consumers.topics import everything, send, with_topics
 from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
-#: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
-#: machine needs, and has whoever comes into a group after somebody else wait as long.
-SESSION, SHORT = 8000, 2000
-POISON = {7: b"{", 40: b'{"features": {"a": "Rome"}}', 41: None, 90: b'{"features": 1}'}
-
-
-def values(n=200, seed=0):
-    """Messages of a target that shifts, four of them poison."""
-    codec = JsonCodec()
-    for t in range(n):
-        features = {f"w{(7 * t + k * k + seed) % 23}": 1.0 + k for k in range(5)}
-        label = (sum(map(len, features)) + t // 100) % 2 == 0
-        yield POISON.get(t, codec.encode(Example(features, label)))
-
-
-def log(partition, count=200):
-    """The messages of a partition, whose times stand still and fall back.
-
-    Those of others are between them in time.
-    """
-
-    def time(n):
-        return 4000 * (n // 4) + 300 * partition - 7000 * (n % 11 == 5)
-
-    return [
-        Message(Position("t", partition, n), None, value, (), 10_000 + time(n))
-        for n, value in enumerate(values(count, seed=partition))
-    ]
-
-
-LOGS = {("t", partition): log(partition) for partition in range(2)}
 #: With all that is poison, and long enough for three checkpoints and a rest.
 BEGUN = {place: messages[:110] for place, messages in LOGS.items()}
-
-
-@cache
-def loop(messages):
-    """What a plain loop over messages learns, and what it predicts of each."""
-    model, codec, predictions = LBP(budget=9), JsonCodec(), {}
-    for message in messages:
-        try:
-            example = codec.decode(message.value)
-        except MessageError:
-            continue
-        predictions[str(message.position)] = model.predict_one(example.features)
-        model.learn_one(example.features, example.label)
-    return encode(model), predictions
 
 
 def learnt(logs):
@@ -147,15 +101,6 @@ def finish(one, end=200):
     """Step until both partitions are learnt to their end."""
     until(one, lambda: offsets(one) == {("t", 0): end, ("t", 1): end})
     close(one)
-
-
-def with_topics(broker, logs):
-    """Create the topic with its logs, and those of predictions and dead letters."""
-    broker.create_topic("t", partitions=2)
-    broker.create_topic("out")
-    broker.create_topic("dead")
-    send(broker, [message for log in logs.values() for message in log])
-    return broker
 
 
 @pytest.fixture

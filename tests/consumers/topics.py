@@ -7,7 +7,7 @@ import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-__all__ = ["everything", "send"]
+__all__ = ["everything", "send", "with_topics"]
 
 
 def send(broker, messages):
@@ -35,3 +35,12 @@ def everything(broker, topic):
         records += [one for one in got if one.error() is None]  # else of a connection that broke
     consumer.close()
     return records
+
+
+def with_topics(broker, logs):
+    """Create the topic with its logs, and those of predictions and dead letters."""
+    broker.create_topic("t", partitions=2)
+    broker.create_topic("out")
+    broker.create_topic("dead")
+    send(broker, [message for log in logs.values() for message in log])
+    return broker

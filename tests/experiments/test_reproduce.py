@@ -150,7 +150,7 @@ HERE = [
 @pytest.mark.slow  # and `.ci/run` repeats each by its command
 @pytest.mark.parametrize("name", HERE)
 def test_the_quick_form_of_each_runs_on_real_data(name, drift_data, tmp_path):
-    folder = drift_data / REPRODUCTIONS[name].stream
+    folder = drift_data(REPRODUCTIONS[name].stream)
     results = reproduce(name, data=folder, rows=60, quick=True, jobs=1, output=tmp_path)
     assert results.settings["rows"] == 60
 

@@ -49,7 +49,7 @@ def rows(request):
 def stories(drift_data, rows):
     """The first stories of RCV1 with one of five labels, and their Gram matrix."""
     examples = []
-    for x, labels in first_rows(drift_data / "rcv1" / "rcv1_topics.svm.xz", rows):
+    for x, labels in first_rows(drift_data("rcv1") / "rcv1_topics.svm.xz", rows):
         topic = next((topic for topic in TOPICS if topic in labels), "other")
         examples.append((x, topic))
     X = matrix_of(examples)

@@ -266,7 +266,7 @@ def test_a_factor_that_grows_is_that_of_the_whole_matrix():
 @pytest.mark.slow
 def test_as_many_supports_on_a9a_as_the_paper_has(drift_data):
     model = Projectron(0.1, kernel=RBF(0.04), squared=True)
-    for x, y in read_libsvm(drift_data / "a9a" / "a9a.xz"):
+    for x, y in read_libsvm(drift_data("a9a") / "a9a.xz"):
         model.learn_one(x, "+1" in y)
     assert model.n_supports == pytest.approx(793, rel=0.03)  # section 7; the order is another
     rows = np.zeros((model.n_supports, 123))

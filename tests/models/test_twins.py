@@ -107,7 +107,7 @@ def rows(request):
 @pytest.fixture(scope="module")
 def rcv1(drift_data, rows):
     """Stories with a target that shifts, and their Gram matrix under the default kernel."""
-    stories = first_rows(drift_data / "rcv1" / "rcv1_topics.svm.xz", rows)
+    stories = first_rows(drift_data("rcv1") / "rcv1_topics.svm.xz", rows)
     asked = itertools.cycle(topic for topic in TARGETS for _ in range(SHIFTS[rows]))
     examples = [(x, topic in labels) for (x, labels), topic in zip(stories, asked, strict=False)]
     X = matrix_of(examples)
@@ -119,7 +119,7 @@ def rcv1(drift_data, rows):
 @pytest.fixture(scope="module")
 def a9a(drift_data, rows):
     """Persons who earn much or not, and their Gram matrix under the paper's RBF kernel."""
-    persons = first_rows(drift_data / "a9a" / "a9a.xz", rows)
+    persons = first_rows(drift_data("a9a") / "a9a.xz", rows)
     examples = [(x, labels == ["+1"]) for x, labels in persons]
     X = matrix_of(examples)
     dots = (X @ X.T).toarray()

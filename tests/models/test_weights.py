@@ -63,6 +63,14 @@ def test_agrees_with_its_twin(case, kernel, stream, tolerance):
     assert_same(CASES[case].model(k, 9), trace, examples, tolerance, weights)
 
 
+def test_noise_is_that_of_the_weights_of_equal_examples(tolerance):
+    """The one stream that has such: the sample above may leave it out."""
+    examples, gram = with_gram(STREAMS["degenerate"], "rbf")
+    k, weights = KERNELS["rbf"][0], drawn(len(examples))
+    trace = steps(CASES["ROMMA-noise"].twin(gram, k, 9), examples, weights)
+    assert_same(CASES["ROMMA-noise"].model(k, 9), trace, examples, tolerance, weights)
+
+
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("stream", CLASSES)
 @pytest.mark.parametrize("kernel", ["default", "linear", "rbf"])

@@ -46,8 +46,8 @@ def test_a_damaged_file_is_refused(tmp_path, content, message):
         read_elec(tmp_path)
 
 
-def test_the_real_set(data_folder):
-    documents = read_elec(data_folder("elec"))
+def test_the_real_set(drift_data):
+    documents = read_elec(drift_data("elec"))
     assert documents.rows.shape == (45_312, 6)
     assert documents.has("1").sum() == 19_237  # UP; DOWN are 26,075
     assert 0.0 <= documents.rows.data.min() <= documents.rows.data.max() == 1.0

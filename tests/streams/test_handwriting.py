@@ -181,8 +181,8 @@ def test_a_stream_without_test_part(stream):
         pytest.param("ijcnn1", (49_990, 22), 91_701, 2, marks=pytest.mark.slow),
     ],
 )
-def test_the_real_sets_have_the_papers_shapes(data_folder, stream, shape, n_test, classes):
-    training, test = load_split(stream, data_folder(stream))
+def test_the_real_sets_have_the_papers_shapes(drift_data, stream, shape, n_test, classes):
+    training, test = load_split(stream, drift_data(stream))
     assert training.rows.shape == shape
     assert len(test) == n_test
     assert set(training.topic_names) == set(test.topic_names)

@@ -251,8 +251,8 @@ def test_n_features_widens_and_limits(write):
 
 
 @pytest.mark.slow
-def test_the_real_rcv1_sample(data_folder, monkeypatch):
-    folder = data_folder("rcv1")
+def test_the_real_rcv1_sample(drift_data, monkeypatch):
+    folder = drift_data("rcv1")
     documents = read_libsvm(folder / "rcv1_topics.svm.xz", folder / "topics.tsv")
     assert documents.rows.shape == (27_495, 47_236)
     # Its table of topics counts the stories of each.

@@ -138,8 +138,8 @@ def test_a_damaged_file(folder, damage, line, problem):
 
 
 @pytest.mark.slow
-def test_the_real_collection(data_folder):
-    documents = read_reuters21578(data_folder("reuters21578"))
+def test_the_real_collection(drift_data):
+    documents = read_reuters21578(drift_data("reuters21578"))
     # 21,578 stories, one of them a single number; 120 topics; earn is the most frequent.
     assert documents.topics.shape == (21_577, 120)
     assert documents.most_frequent(2) == ["earn", "acq"]
