@@ -89,7 +89,7 @@ class Stream:
     delays: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "drifts", tuple(sorted(map(_drift, self.drifts))))
+        object.__setattr__(self, "drifts", _drifts(self.drifts))
         if not isinstance(self.examples, Table):
             object.__setattr__(self, "examples", list(self.examples))
             self._check_pairs()
@@ -326,9 +326,13 @@ def problem_of(label: Any) -> str:
     return ""
 
 
-def _drift(given: Any) -> Drift:
-    return (
-        Drift(*given)
-        if isinstance(given, tuple)
-        else Drift(check_integer("drifts", given, least=0))
-    )
+def _drifts(given: Any) -> tuple[Drift, ...]:
+    """Return drifts, each given as a row, or as row and width."""
+    try:
+        parts = [one if isinstance(one, tuple) else (one,) for one in given]
+        rows = [[check_integer("drifts", part, least=0) for part in one] for one in parts]
+        return tuple(sorted(Drift(*row) for row in rows))
+    except TypeError:
+        raise ParameterError(
+            f"drifts must be a list of rows or of (row, width), not {given!r:.80}"
+        ) from None

@@ -155,7 +155,7 @@ def _by_row(delay: Any) -> bool:
 def _span(delay: Any, stream: Stream) -> float:
     """A number of examples or seconds."""
     seconds = seconds_of(delay) if isinstance(delay, str) else _seconds(delay, spans=True)
-    if seconds is None:
+    if seconds is None or isinstance(delay, bool | np.bool_):
         raise ParameterError(
             f"delay {delay!r} is no time: give a number, a span such as '2 days' or "
             "datetime.timedelta(days=2), a column, a function or a distribution of SciPy's"

@@ -155,6 +155,8 @@ def contenders(models: Any) -> dict[str, Contender]:
         models = named
     if not models:
         raise ParameterError("models is empty: give at least one classifier")
+    if len({str(name) for name in models}) < len(models):
+        raise ParameterError(f"two models have one name, as text: {list(models)}")
     return {
         str(name): model if isinstance(model, Contender) else Contender(model)
         for name, model in models.items()

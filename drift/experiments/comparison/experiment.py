@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from river.dummy import NoChangeClassifier, PriorClassifier
 
@@ -325,7 +325,7 @@ def _streams(
     for name, source in by_name.items():
         named = clocks if has_columns(source) else {}
         stream = read_stream(source, name=None if name is None else str(name), **named, **how)
-        streams.append(stream if drifts is None else replace(stream, drifts=tuple(drifts)))
+        streams.append(stream if drifts is None else replace(stream, drifts=cast("Any", drifts)))
     return streams
 
 
