@@ -1,15 +1,18 @@
-"""How long a checkpoint stops a worker of late labels, and what the thread beside it takes.
+"""How long a checkpoint stops a worker of late labels, and the bytes of what waits.
 
 A learner, a Tracker(300), has so many features that wait for their label, and as many ids that had
 theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
-does before it continues, and what it leaves to the thread that writes.
+does before it continues, and what it leaves to the thread that writes. Bytes are those of a message
+of 304 bytes and of an id of 16 characters, beside the same without; of a ticket by the model.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 import time
+import tracemalloc
 from collections import deque
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
@@ -22,12 +25,14 @@ from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
-from drift.models import Tracker
+from drift.models import LBP, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEY = "features", None
+#: Milliseconds since 1970, of the first message whose bytes are counted.
+NOW = 1_700_000_000_000
 #: Messages between two checkpoints.
 BETWEEN = 20_000
 
@@ -53,7 +58,7 @@ def now() -> np.ndarray:
 def checkpoint(*, quick: bool) -> dict[str, Any]:
     """Return what a checkpoint takes of the worker, and of the thread."""
     ids = 1_000 if quick else 100_000
-    names = {"topic": "features", "labels": "labels", "timestamps": "create"}
+    names: dict[str, Any] = {"topic": "features", "labels": "labels", "timestamps": "create"}
     options = WorkerOptions(group="g", pending=ids + 1, **names)
     learner = LateLearner(Tracker(300, late=True), JsonCodec(), Metrics(*KEY), options)
     rest = messages(ids)
@@ -78,4 +83,54 @@ def checkpoint(*, quick: bool) -> dict[str, Any]:
         for name, times in steps.items()
         for wall, cpu in [np.transpose(times)]
     ]
-    return {"table": table, "notes": [f"{learner.join.pending:,} wait"]}
+    tables = {f"{learner.join.pending:,} wait": table, "bytes of each": sizes(ids)}
+    return {"tables": tables}
+
+
+def sizes(count: int) -> list[dict[str, Any]]:
+    """Return the bytes in memory and in a checkpoint of what there is of each message."""
+    names: dict[str, Any] = {"topic": "features", "labels": "labels", "timestamps": "create"}
+    options = WorkerOptions(group="g", pending=count, pending_bytes=1 << 40, **names)
+    learner = LateLearner(LBP(9), JsonCodec(), Metrics(*KEY), options)
+    tracemalloc.start()
+    sizes = [(traced(), stored(learner))]
+    for number in range(count):
+        value = b'{"id": "%016d", "features": {}}' % number
+        learner.take(
+            Message(Position("features", 0, number), None, value.ljust(304), timestamp=NOW + number)
+        )
+    sizes.append((traced(), stored(learner)))
+    for number in range(count):
+        value = b'{"id": "%016d", "label": true}' % number
+        learner.take(Message(Position("labels", 0, number), None, value, timestamp=NOW + number))
+    sizes.append((traced(), stored(learner)))
+    tracemalloc.stop()
+    empty, waiting, learnt = np.array(sizes) / count
+    rows = {"a message that waits": waiting - empty, "a learnt id": learnt - empty}
+    rows |= {f"a ticket, {features} features": ticket(features) for features in (8, 60)}
+    return [{"": name, "memory": each[0], "checkpoint": each[1]} for name, each in rows.items()]
+
+
+def traced() -> int:
+    """Return the bytes that Python's objects have."""
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def stored(learner: LateLearner) -> int:
+    """Return the bytes that a checkpoint has of what waits, without the features."""
+    return len(json.dumps(learner.join_state()()[0], separators=(",", ":")))
+
+
+def ticket(features: int) -> tuple[float, float]:
+    """Return the bytes of a ticket, of a model that has learnt two labels."""
+    rows, count = np.random.default_rng(0).normal(size=(10_000, features)).tolist(), 5_000
+    model = Tracker(300, late=True)
+    examples = [dict(enumerate(row)) for row in rows]
+    for x in examples[count:]:
+        model.predict_learn_one(x, sum(x.values()) > 0)
+    before = model._raw_memory_usage, len(model.to_bytes())
+    for x in examples[:count]:
+        model.predict_one(x)
+    memory, size = model._raw_memory_usage - before[0], len(model.to_bytes()) - before[1]
+    return memory / count, size / count
