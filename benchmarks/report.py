@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import math
 import os
 import platform
 from typing import TYPE_CHECKING, Any
@@ -78,16 +79,13 @@ def show_scenario(name: str, result: dict[str, Any]) -> None:
         show_table("to reach", result["bars"])
 
 
-def bar(what: str, figure: dict[str, float], *, most: float = 0.0, least: float = 0.0) -> Row:
-    """Return whether the median of a figure is at most, or at least, so much."""
-    median = figure["median"]
-    wanted = f"at most {most:g}" if most else f"at least {least:g}"
-    return {
-        "figure": what,
-        "bar": wanted,
-        "measured": figure,
-        "reached": median <= most if most else median >= least,
-    }
+def bar(
+    what: str, figure: dict[str, float], *, least: float = -math.inf, most: float = math.inf
+) -> Row:
+    """Return whether the median of a figure is at least, or at most, so much."""
+    wanted = f"at most {most:g}" if most < math.inf else f"at least {least:g}"
+    reached = least <= figure["median"] <= most
+    return {"figure": what, "bar": wanted, "measured": figure, "reached": reached}
 
 
 def machine() -> dict[str, Any]:

@@ -22,7 +22,7 @@ from benchmarks.streams import matrix_of, stream
 from benchmarks.timing import Times, figure, mistakes, order_of, progress, seconds
 from drift.experiments.plots import COLOURS, GREY, finish, log_axis, panels_of, save
 from drift.kernels import RBF, Linear
-from drift.models import MODELS
+from drift.models.registry import ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,9 +57,8 @@ def contenders_of(rows: Any) -> dict[str, Callable[[], int]]:
     for rate in (1.0, 10.0):
         name = f"River LogisticRegression, rate {rate:g}"
         makers[name] = partial(logistic_regression, rate)
-    for name in MODELS:
-        # An update is quadratic in the budget, or linear with a large constant.
-        most = 300 if name in {"RBSOP", "LBSOP", "CKS", "MIRA", "PassiveAggressive"} else 2000
+    for name, *_, update, _ in ENTRIES:
+        most = 300 if update else BUDGETS[-1]  # an update takes longer, the larger the budget is
         for budget in [b for b in BUDGETS if b <= most] if has_budget(name) else [0]:
             makers[f"{name} B={budget}" if budget else name] = partial(made, name, budget)
     for budget in BUDGETS:
