@@ -18,7 +18,7 @@ from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import Codec, JsonCodec, checked_codec
 from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
-from drift.errors import CheckpointError, ParameterError, UnavailableError
+from drift.errors import CheckpointError, ParameterError, UnavailableError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -183,7 +183,12 @@ def _worker(
 def _codec(table: dict[str, Any]) -> Codec:
     """Return drift's codec, or that of a class of the user's."""
     if "class" in table:
-        return checked_codec(imported(str(table.pop("class")))(**table))
+        name = str(table.pop("class"))
+        kind = imported(name)
+        try:
+            return checked_codec(kind(**table))
+        except TypeError as error:  # a key that it has no parameter for, or no decode
+            raise ParameterError(f"[codec] class {name}: {one_line(str(error))}") from error
     if "registry" not in table:
         return from_table(JsonCodec, table, "[codec]")
     from drift.consumers.registry import SchemaCodec

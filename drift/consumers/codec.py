@@ -46,7 +46,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift._options import check_options, from_table, option
@@ -141,8 +141,9 @@ class Codec(ABC):
     classes : sequence or None
         All labels that there are; None where that is not known.
     paths, label_paths : mapping
-        Where each part of a message is, and of one of the labels' topic; empty where that is not
-        known.
+        Where each part of a message is, and of one of the labels' topic, by its name: ``id``,
+        ``label``, ``weight``, ``timestamp``, ``key``, ``features``. None where it has none, and
+        for features at its top; empty where that is not known.
 
     Examples
     --------
@@ -165,16 +166,8 @@ class Codec(ABC):
     max_bytes: int | None = None
     require_label: bool = False
     classes: Sequence[object] | None = None
-
-    @property
-    def paths(self) -> Mapping[str, str | None]:
-        """Where each part of a message is."""
-        return {}
-
-    @property
-    def label_paths(self) -> Mapping[str, str | None]:
-        """Where each part of a message of the labels' topic is."""
-        return {}
+    paths: Mapping[str, str | None] = MappingProxyType({})
+    label_paths: Mapping[str, str | None] = MappingProxyType({})
 
     def settings(self) -> dict[str, Any]:
         """Return what a checkpoint must agree with: JSON values by name, without secrets."""
@@ -321,7 +314,7 @@ class JsonCodec(Codec):
         if self.classes is not None and not self.classes:
             raise ParameterError("classes must be a list of labels or None, not []")
         label_only = self.label is not None
-        self._at = {
+        self.paths = {
             "features": self.features or (None if label_only else "features"),
             "label": self.label or "label",
             "id": self.id or (None if label_only else "id"),
@@ -331,15 +324,15 @@ class JsonCodec(Codec):
         }
         paths = from_table(_LabelPaths, self.labels or {}, "[codec.labels]")
         named = {name: path for name, path in vars(paths).items() if path}
-        self._label_at = {**self._at, **named, "timestamp": None, "key": None}
-        others = {path for name, path in self._at.items() if path and name != "features"}
-        path = self._at["features"]
+        self.label_paths = {**self.paths, **named, "timestamp": None, "key": None}
+        others = {path for name, path in self.paths.items() if path and name != "features"}
+        path = self.paths["features"]
         self._prefix = "" if path is None else f"{path}."
         if (path or "").startswith(HEADER):
             raise ParameterError(f"features cannot be in a header: {path!r} has no object")
-        every = {*self._at.values(), *self._label_at.values()}
+        every = {*self.paths.values(), *self.label_paths.values()}
         self._headers = [path for path in every if path and path.startswith(HEADER)]
-        both = self._at, self._label_at
+        both = self.paths, self.label_paths
         #: Headers that may be more than texts.
         self._typed = {at[name] for at in both for name in ("label", "weight")}
         rules = [Rule.read(rule) for rule in self.skip if rule != TOMBSTONE]
@@ -392,7 +385,7 @@ class JsonCodec(Codec):
         >>> codec.decode(b'{"sum": 31.5, "fraud": true}', [("ce_id", b"a7")])
         Example(features={'sum': 31.5}, label=True, id='a7', timestamp=None, weight=None, key=None)
         """
-        return self._example(self.read(value, headers), self._at)
+        return self._example(self.read(value, headers), self.paths)
 
     def decode_label(self, value: bytes | None, headers: Headers = ()) -> Example:
         """Return the id, label and weight of a message of the labels' topic.
@@ -410,10 +403,10 @@ class JsonCodec(Codec):
         >>> codec.decode_label(b'{"order": {"id": "a7"}, "fraud": true}')
         Example(features={}, label=True, id='a7', timestamp=None, weight=None, key=None)
         """
-        example = self._example(self.read(value, headers), self._label_at, with_features=False)
+        example = self._example(self.read(value, headers), self.label_paths, with_features=False)
         if example.id is None or example.label is None:
             name = "id" if example.id is None else "label"
-            path = str(self._label_at[name])
+            path = str(self.label_paths[name])
             what = f"is absent: send the {name} there, or say where it is, in [codec.labels]"
             raise MessageError(path, what)
         return example
@@ -453,32 +446,10 @@ class JsonCodec(Codec):
     def _question(self, tree: Any) -> Example:
         if type(tree) is not dict:
             raise MessageError("value", f"is {kind_of(tree)}, not an object: {self._shape()}")
-        name = self._found(tree, self._at["id"])
+        name = self._found(tree, self.paths["id"])
         if name is not None:
-            check_kind(name, self._at["id"], (str, int), "a string or an integer")
+            check_kind(name, self.paths["id"], (str, int), "a string or an integer")
         return Example(self._features(tree), id=name)
-
-    @property
-    def paths(self) -> Mapping[str, str | None]:
-        """The path of each part of a message; None where it has none, and for features at its top.
-
-        Examples
-        --------
-        >>> JsonCodec(label="fraud").paths
-        {'features': None, 'label': 'fraud', 'id': None, 'timestamp': None, 'weight': None, ...}
-        """
-        return self._at
-
-    @property
-    def label_paths(self) -> Mapping[str, str | None]:
-        """The same of a message of the labels' topic.
-
-        Examples
-        --------
-        >>> JsonCodec(labels={"id": "order.id"}).label_paths["id"]
-        'order.id'
-        """
-        return self._label_at
 
     def encode(self, example: Example) -> bytes:
         """Return an example as JSON; `decode` inverts it.
@@ -496,14 +467,14 @@ class JsonCodec(Codec):
         features: Any = example.features
         if not is_plain(features):
             features = self._usable(made_plain(features))
-        parts = {path: name for name, path in self._at.items() if name != "features"}
+        parts = {path: name for name, path in self.paths.items() if name != "features"}
         for name in features:
             if (part := parts.get(self._prefix + name)) is not None:
                 problem = f"is where a message has its {part}, as [codec] says: rename or drop it"
                 raise MessageError(f"features[{quoted(name)}]", problem)
         tree: dict[str, Any] = {}
         values = [features, *map(plain, example[1:])]
-        for (name, path), value in zip(self._at.items(), values, strict=True):
+        for (name, path), value in zip(self.paths.items(), values, strict=True):
             if value is None:
                 continue
             if path is None and name != "features":
@@ -511,7 +482,7 @@ class JsonCodec(Codec):
             if path in self._headers:
                 raise MessageError(name, f"is read from {path}, and encode writes no headers")
             put_at(tree, path, value)
-        self._example(tree, self._at)
+        self._example(tree, self.paths)
         data = self._write(tree)
         self._refuse_size(len(data))
         return data
@@ -546,7 +517,7 @@ class JsonCodec(Codec):
 
     def _features(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Return the features of an object, or refuse them."""
-        path = self._at["features"]
+        path = self.paths["features"]
         features = tree if path is None else self._found(tree, path)
         if type(features) is not dict:
             raise MessageError(str(path), f"{stated(tree, path)}, not an object: {self._shape()}")
@@ -718,4 +689,5 @@ def checked_codec(codec: Codec | None) -> Codec:
     if not isinstance(codec, Codec):
         name = type(codec).__name__
         raise ParameterError(f"{name} is no codec: derive it from drift.consumers.Codec")
+    library()  # or refuse before the first message, as predictions need it, too
     return codec

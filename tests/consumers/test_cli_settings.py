@@ -144,6 +144,8 @@ def test_the_test_brokers_variable_is_no_option(settings):
         ("[codec]\nrequire_label = 1", "[codec] require_label must be true or false, not 1"),
         ("[codec]\nmax_bytes = 0", "max_bytes must be at least 1, not 0"),
         ("[codec]\nclass = 'drift.kernels:RBF'", "RBF is no codec: derive it from drift.consumers"),
+        ("[codec]\nclass = 'drift.consumers:Codec'", "Codec: Can't instantiate abstract class"),
+        ("[codec]\nclass = 'drift.kernels:RBF'\nsize = 3", "[codec] class drift.kernels:RBF: "),
         ("[model]\nbudgt = 4", "RBP has no parameter 'budgt': did you mean 'budget'?"),
         (
             "[model]\ndelay = 100",

@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drift.consumers import _json
-from drift.consumers.codec import Codec, Example, JsonCodec
+from drift.consumers.codec import Codec, Example, JsonCodec, checked_codec
+from drift.consumers.dead_letters import caught
 from drift.consumers.records import Message, Position
-from drift.errors import DriftError, MessageError, ParameterError
+from drift.errors import DriftError, MessageError, MissingExtraError, ParameterError
 
 
 def outcome(function, *arguments):
@@ -383,6 +385,27 @@ def test_errors_survive_pickling():
 def test_parameters_are_checked(options):
     with pytest.raises(ParameterError, match=next(iter(options))):
         JsonCodec(**options)
+
+
+class Own(Codec):
+    """A user's, which says where things are, and lacks a package of its own."""
+
+    def __init__(self):
+        self.paths = {"id": "order"}
+
+    def decode(self, value, headers=()):
+        raise MissingExtraError("absent", "schema")
+
+
+def test_what_a_users_codec_needs_is_no_fault_of_a_message(monkeypatch):
+    assert checked_codec(Own()).paths == {"id": "order"}
+    with pytest.raises(MissingExtraError, match=r"absent is not installed: .*\.\[schema\]"):
+        caught(Own().decode, b"")
+    _json.library.cache_clear()
+    monkeypatch.setitem(sys.modules, "orjson", None)
+    with pytest.raises(MissingExtraError, match=r"orjson is not installed: .*\.\[kafka\]"):
+        checked_codec(Own())
+    _json.library.cache_clear()
 
 
 def test_codecs_are_values_and_survive_pickling():

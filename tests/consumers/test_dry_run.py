@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import fields
 
 import pytest
 
@@ -177,8 +178,9 @@ def test_what_is_proposed_makes_examples(values, options, expected, examples):
 
 
 def given(codec):
-    default = vars(JsonCodec())
-    return {k: v for k, v in vars(codec).items() if k[0] != "_" and v != default[k]}
+    default = JsonCodec()
+    names = [field.name for field in fields(codec)]
+    return {k: getattr(codec, k) for k in names if getattr(codec, k) != getattr(default, k)}
 
 
 def test_each_line_of_a_message_can_be_pasted():

@@ -166,6 +166,8 @@ def test_a_rewritten_one_has_its_own_time_and_goes_back_by_time(tmp_path):
     adopt(files(folder), 4, None)
     said = "  news:0 goes on from 4 to 10: 6 messages are not learnt"
     assert said in plan(files(folder), "1-1").lines()
+    said = "  news:0 continues at 4: 6 messages are learnt again"
+    assert said in plan(files(folder), "1-1", keep_offsets=True).lines()
 
 
 def test_a_damaged_one_is_passed_over(folder):

@@ -144,6 +144,8 @@ class Rollback:
 
     def _said(self, before: int | None, now: int) -> str:
         if self.keep_offsets:
+            if before is not None and now < before:
+                return f"continues at {now}: {before - now:,} messages are learnt again"
             missed = "all" if before is None else f"{now - before:,} messages"
             return f"continues at {now}: {missed} before it are not learnt again"
         if before is None:
