@@ -1,4 +1,4 @@
-"""Benchmarks of drift, each run as ``python -m benchmarks.NAME`` from the root; see README.md.
+"""Benchmarks of drift, each run as ``python -m benchmarks NAME`` from the root; see README.md.
 
 All of them use one thread, which is set here, before anything imports numpy.
 """

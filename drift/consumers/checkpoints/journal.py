@@ -21,7 +21,7 @@ checkpoint: one whose checkpoint was never completed is no other's predecessor. 
 model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what lies
 between. Single messages that were left out, as they had ended the worker or by `drift checkpoint
 skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. The files may be deleted, whole and
-oldest first; a folder of 256 MB deletes them itself. An object store has none.
+oldest first; a folder deletes them itself beyond 256 MB or 4,000 files. An object store has none.
 """
 
 from __future__ import annotations
