@@ -294,7 +294,7 @@ class ServiceOptions:
     max_features
         Features of an example.
     timeout
-        Seconds that the body of a request may take to come.
+        Seconds for which the head of a request may take to come, and its body.
 
     Raises
     ------
@@ -324,7 +324,7 @@ class ServiceOptions:
         "Largest number of features in an example.", 10_000, least=1, table="serve"
     )
     timeout: float = option(
-        "Time in which the body of a request has to come.",
+        "Time in which the head of a request has to come, and its body.",
         5.0,
         least=0,
         above=True,

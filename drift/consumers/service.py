@@ -19,6 +19,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,6 +37,7 @@ from drift.errors import (
 )
 
 with needing("starlette or uvicorn", "serve"):
+    import h11
     import uvicorn
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from prometheus_client.core import CounterMetricFamily as Count
@@ -46,6 +48,7 @@ with needing("starlette or uvicorn", "serve"):
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import Route
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +74,8 @@ _SWITCH = 0.0005
 _COLLECT = 20_000, 20, 20
 #: Seconds without a turn of the follower after which the process is taken for stuck.
 _STUCK = 300.0
-#: Predictions that are answered at once, connections that health has more, bytes of a head.
+#: Predictions that are answered at once, and connections that health has more: beyond both, the one
+#: that has been idle for longest makes room. Bytes of a request's head.
 _CONNECTIONS, _SPARE, _HEAD = 1_000, 50, 16 << 10
 #: Seconds for which a connection is kept between requests, and an answer waited for at the end.
 _KEEP_ALIVE, _LAST = 65, 5
@@ -187,8 +191,6 @@ class Service:
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # Its connections inherit it: those of clients that have vanished are closed.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             listener.bind((host, port))
         except OSError as problem:
             listener.close()
@@ -210,7 +212,7 @@ class Service:
             server_header=False,
             backlog=_CONNECTIONS,
             limit_concurrency=_CONNECTIONS + _SPARE,
-            http="h11",
+            http=partial(_Connection, timeout=self.options.timeout),  # type: ignore[arg-type]
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=_LAST,
             h11_max_incomplete_event_size=_HEAD,
@@ -409,6 +411,65 @@ class _Hosts:
             return name in self.known or bool(ip_address(name))
         except ValueError:
             return False
+
+
+class _Connection(H11Protocol):
+    """Closes a connection whose request's head does not come in time, or that has to make room."""
+
+    def __init__(self, *given: Any, timeout: float, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._timeout = timeout
+        self._due: asyncio.TimerHandle | None = None  # when a head has to be there
+        self.since = self.loop.time()  # when something came
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is read or answered."""
+        return self.conn.their_state is h11.IDLE
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+        if len(self.connections) >= _CONNECTIONS + _SPARE:
+            ours = (
+                connection for connection in self.connections if isinstance(connection, _Connection)
+            )
+            idle = [
+                connection for connection in ours if connection is not self and connection.is_idle
+            ]
+            if idle:
+                min(idle, key=lambda connection: connection.since).give_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self.since = self.loop.time()
+        super().data_received(data)
+        self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.trailing_data[0]:  # the beginning of the next request
+            self._wait_for_head()
+
+    def _wait_for_head(self) -> None:
+        if not self.is_idle:
+            self._end_waiting()
+        elif self._due is None:
+            self._due = self.loop.call_later(self._timeout, self.give_up)
+
+    def _end_waiting(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def give_up(self) -> None:
+        """Close it."""
+        self._end_waiting()
+        self.connections.discard(self)
+        self.transport.close()
 
 
 @contextmanager

@@ -472,11 +472,29 @@ def test_it_answers_learns_and_ends():
     assert not ended
 
 
-def test_connections_of_clients_that_have_vanished_are_closed():
-    with Service(Replica(), ServiceOptions(port=free_port()))._listening() as listener:
-        listener.listen()
-        with socket.create_connection(listener.getsockname()), listener.accept()[0] as accepted:
-            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+@pytest.mark.parametrize("sent", [[], [HEAD], [request(GOOD), HEAD[:9]]])
+def test_a_head_that_does_not_come_is_not_waited_for(sent):
+    """Of the first request of a connection, and of the next one."""
+    with running(Replica()) as (port, _):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
+            for part in sent:
+                one.sendall(part)
+            result = b""
+            while chunk := one.recv(65536):  # until it is closed
+                result += chunk
+        assert result.count(b"200 OK") == (len(sent) > 1)
+
+
+def test_connections_without_a_request_keep_nobody_out(monkeypatch):
+    monkeypatch.setattr(module, "_CONNECTIONS", 3)
+    monkeypatch.setattr(module, "_SPARE", 2)
+    with running(Replica(), timeout=60) as (port, _), ExitStack() as stack:
+        for n in range(9):
+            one = socket.create_connection(("127.0.0.1", port), timeout=10)
+            stack.enter_context(one)
+            one.sendall([b"", HEAD, request(GOOD)][n % 3])
+        assert b"200 OK" in exchange(port, request(GOOD))
+        assert b"200 OK" in exchange(port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
 
 def test_health_has_room_beside_too_many_predictions(monkeypatch):
