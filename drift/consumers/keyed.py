@@ -69,20 +69,35 @@ class _Kept:
             raise CheckpointError(f"the model of the key {key!r:.60}: {problem}") from problem
 
 
+@dataclass
+class _Unwritten:
+    """What a checkpoint has that is not in the store yet."""
+
+    version: int
+    models: dict[str, _Kept]  # as they were, until they change
+    rows: dict[str, Row]
+    outdated: set[str]  # of which there is a later row
+
+    def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> None:
+        """Make a row of a model."""
+        self.rows[key] = self.models[key].encode(key, encode)
+        del self.models[key]
+
+
 class KeyedModels:
     """Models by key: the most recently used are in memory, the others in a store.
 
     One thread asks for models and changes them; another one may write a checkpoint meanwhile. What
-    changes is written at the next checkpoint, and before only if it leaves the memory, so that a
-    key that comes often is written once. A model of the checkpoint that is being written stays in
-    memory until it is written, and is encoded before it changes.
+    changes is written at the next checkpoint, and before only if it leaves the memory. A model that
+    changes or leaves before the checkpoint has written it is encoded first, and its bytes wait.
 
     Parameters
     ----------
     store
         Where those are that are not in memory, and all as of a checkpoint.
     most
-        Number of models in memory; there are more while a checkpoint is being written.
+        Number of models in memory. The bytes of as many, and of two transactions, may wait there
+        to be written.
     allow_pickle
         Pickle models that are not drift's own, and load pickles.
     expire
@@ -132,9 +147,9 @@ class KeyedModels:
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
         self._live: OrderedDict[str, _Kept] = OrderedDict()  # the last one was asked for last
         self._dirty: set[str] = set()  # of those, what has changed since it was written
-        self._saving: dict[str, _Kept | Row] = {}  # of those, what a checkpoint has yet to write
-        self._is_saving = False
-        self._lock = threading.Lock()  # of the models in `_saving`
+        self._left: dict[str, Row] = {}  # have left, and are to be written
+        self._unwritten: _Unwritten | None = None
+        self._lock = threading.Lock()  # of what is being saved
 
     def __len__(self) -> int:
         """Return how many are in memory."""
@@ -158,9 +173,9 @@ class KeyedModels:
         kept = self._live.get(key)
         if kept is not None:
             self._live.move_to_end(key)
-            self._row_of(key)
+            self._encode_first(key)
         else:
-            row = self._store.load(key)
+            row = self._stored(key)
             if row is None:
                 return None
             model = self._decode(row.state, row.kind)
@@ -208,19 +223,31 @@ class KeyedModels:
             If they cannot be written now.
         """
         while len(self._live) > self.most:
-            oldest = next(iter(self._live))
-            if oldest in self._saving:
-                if self._is_saving:
-                    return
-                self._take_back()
-            if oldest in self._dirty:
-                keys = [
-                    key for key in islice(self._live, self._store.at_once) if key in self._dirty
-                ]
-                rows = {key: self._live[key].encode(key, self._encode) for key in keys}
-                self._store.write(self._store.version, rows)
-                self._dirty.difference_update(keys)
-            del self._live[oldest]
+            key, kept = self._live.popitem(last=False)
+            self._encode_first(key)
+            if key in self._dirty:
+                self._left[key] = kept.encode(key, self._encode)
+                self._dirty.remove(key)
+                if (unwritten := self._unwritten) is not None:
+                    unwritten.outdated.add(key)
+            self._write_left()
+
+    def _write_left(self) -> None:
+        while len(self._left) >= self._store.at_once:
+            rows = dict(islice(self._left.items(), self._store.at_once))
+            self._store.write(self._store.version, rows)
+            for key in rows:
+                del self._left[key]
+
+    def _stored(self, key: str) -> Row | None:
+        """Return a model that is not in memory."""
+        if key in self._left:
+            return self._left[key]
+        if (unwritten := self._unwritten) is not None:
+            with self._lock:
+                if key in unwritten.rows and key not in unwritten.outdated:
+                    return unwritten.rows[key]
+        return self._store.load(key)
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -238,26 +265,28 @@ class KeyedModels:
         Raises
         ------
         CheckpointError
-            If the store cannot be read, or written where keys are deleted.
+            If the store cannot be read, or written where keys are deleted or others have left.
         """
         self._take_back()
         try:
             expired = self._drop(now)
+            self._write_left()  # else it would grow by each that fails
             if not self._is_recounted:
-                self.count = self._store.count(self._live.keys())
+                self.count = self._store.count({*self._live, *self._left})
                 self._is_recounted = True
         except UnavailableError as problem:
             raise CheckpointError(str(problem)) from problem
-        self._saving = {key: kept for key, kept in self._live.items() if key in self._dirty}
-        self._dirty.clear()
-        self._is_saving = True
-        return partial(self._write, self._store.advance(), expired)
+        models = {key: self._live[key] for key in self._dirty}
+        left = {key: row for key, row in self._left.items() if key not in models}
+        self._unwritten = _Unwritten(self._store.advance(), models, left, set())
+        self._dirty, self._left = set(), {}
+        return partial(self._write, self._unwritten, expired)
 
     def _drop(self, now: int) -> int | None:
         """Drop the keys that were deleted or have expired; return since when these are idle."""
         gone: set[str] = set()
         if self._store.has_orders():
-            gone = self._store.obey(now, self._live)
+            gone = self._store.obey(now, {*self._live, *self._left})
             log.info("%s: %s dropped", self._store.path, counted(len(gone), "deleted key"))
             self._is_recounted = False
         before = None
@@ -266,46 +295,62 @@ class KeyedModels:
             before = self._now - self._expire
             self._next_sweep = self._now + self._expire / _PARTS
             gone |= {key for key, kept in self._live.items() if kept.time < before}
+            gone |= {key for key, row in self._left.items() if row.time < before}
         self._now = now
         for key in gone:
             self._live.pop(key, None)
+            self._left.pop(key, None)
             self._dirty.discard(key)
             self._is_recounted = False
         return before
 
     def _take_back(self) -> None:
-        """Have what was not written, as the disk was full, written later."""
-        self._dirty |= self._saving.keys()
-        self._saving = {}
-        self._is_saving = False
+        """Have what was not written, as the disk was full, written for the next checkpoint."""
+        unwritten, self._unwritten = self._unwritten, None
+        if unwritten is None:
+            return
+        self._dirty |= unwritten.models.keys() & self._live.keys()
+        for key, row in unwritten.rows.items():
+            if key in self._live:
+                self._dirty.add(key)
+            elif key not in unwritten.outdated:
+                self._left[key] = row
 
-    def _row_of(self, key: str) -> Row | None:
-        """Return what a checkpoint has yet to write of a key; its model may change after that."""
-        if key not in self._saving:
-            return None
-        with self._lock:
-            found = self._saving.get(key)
-            if isinstance(found, _Kept):
-                found = self._saving[key] = found.encode(key, self._encode)
-            return found
+    def _encode_first(self, key: str) -> None:
+        """Encode a model that may change, or leave, before it was written."""
+        unwritten = self._unwritten
+        if unwritten is not None and key in unwritten.models:
+            with self._lock:
+                if key in unwritten.models:
+                    unwritten.encode(key, self._encode)
 
-    def _write(self, version: int, expired: int | None) -> Lineage:
-        store, saving = self._store, self._saving
+    def _write(self, unwritten: _Unwritten, expired: int | None) -> Lineage:
+        store = self._store
         try:
             store.refresh()
-            while keys := [*islice(saving, store.at_once)]:
-                store.write(version, {key: row for key in keys if (row := self._row_of(key))})
-                for key in keys:
-                    del saving[key]
-            lineage = store.finish(version)
+            while rows := self._next_rows(unwritten):
+                store.write(unwritten.version, rows)
+                with self._lock:
+                    for key in rows:
+                        del unwritten.rows[key]
+            lineage = store.finish(unwritten.version)
             store.sweep()
             if expired is not None and store.expire(expired):
                 self._is_recounted = False
         except UnavailableError as problem:
             raise CheckpointError(str(problem)) from problem
-        finally:
-            self._is_saving = False
+        with self._lock:
+            if self._unwritten is unwritten:
+                self._unwritten = None
         return lineage
+
+    def _next_rows(self, unwritten: _Unwritten) -> dict[str, Row]:
+        while unwritten.models and len(unwritten.rows) < self._store.at_once:
+            with self._lock:
+                if unwritten.models:
+                    unwritten.encode(next(iter(unwritten.models)), self._encode)
+        with self._lock:
+            return dict(islice(unwritten.rows.items(), self._store.at_once))
 
     def close(self) -> None:
         """Close the store."""

@@ -34,7 +34,6 @@ class Claimed:
         self.store = ModelStore(folder.folder(KEY), self.epoch, lineage, secret=folder.secret)
         self.models = KeyedModels(self.store, most, allow_pickle=folder.allow_pickle)
         self.twin = {} if checkpoint is None else dict(expected[checkpoint.id])
-        self.is_saving = False
 
     def learn(self, key, number):
         model = self.models.get(key) or LBP(budget=3)
@@ -43,20 +42,15 @@ class Claimed:
         model.learn_one(*example(number))
         self.twin[key] = (*numbers, number)
         self.models.changed(key, model, time=number)
-        may_be_more = self.is_saving
         self.models.leave()
-        assert may_be_more or len(self.models) <= self.models.most
+        assert len(self.models) <= self.models.most
 
     def prepare(self):
         checkpoint, was = Checkpoint(LBP(budget=3), {KEY: 0}, self.epoch), dict(self.twin)
         write = self.folder.prepare(KEY, checkpoint, keyed=self.models.state())
-        self.is_saving = True
 
         def written():
-            try:
-                checkpoint = write()
-            finally:
-                self.is_saving = False
+            checkpoint = write()
             self.expected[checkpoint.id] = was
             return checkpoint
 

@@ -5,13 +5,14 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from copy import deepcopy
+from weakref import WeakSet
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import compose, naive_bayes, preprocessing
 
-from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import CheckpointFolder, WorkerOptions, crash_points
 from drift.consumers.checkpoints import files
 from drift.consumers.checkpoints.keyed_store import ModelStore, Row
 from drift.consumers.checkpoints.objects import ObjectPath
@@ -210,8 +211,9 @@ def test_who_was_fenced_writes_nothing_to_the_file(tmp_path):
     before = rows(folder)
     two = Claimed(folder, 1, one.expected)
     one.learn("b", 1)
+    one.learn("c", 2)
     with pytest.raises(FencedError, match="our epoch is 1 and the newest 2"):
-        one.learn("c", 2)
+        one.learn("d", 3)
     assert rows(folder) == before
     two.check()
     two.store.close()
@@ -271,23 +273,79 @@ def test_a_full_disk_costs_a_checkpoint_and_no_model(tmp_path, monkeypatch):
     Claimed(folder, 3, expected).check()
 
 
-def test_what_changes_while_a_checkpoint_is_written_is_not_in_it(tmp_path):
-    """Models that it has yet to write stay in memory."""
+def test_what_had_left_before_a_save_that_failed_is_in_the_next_one(tmp_path, monkeypatch):
     folder, expected = CheckpointFolder(tmp_path), {}
-    one = Claimed(folder, 3, expected)
+    one = Claimed(folder, 1, expected)
+    one.store.at_once = 9
+    for n, key in enumerate("ab"):
+        one.learn(key, n)
+    write = one.prepare()
+    with monkeypatch.context() as patch:
+
+        def fail(*_):
+            raise UnavailableError("models.sqlite: database or disk is full")
+
+        patch.setattr(one.store, "write", fail)
+        with pytest.raises(CheckpointError, match="disk is full"):
+            write()
+    one.prepare()()
+    one.store.close()
+    Claimed(folder, 1, expected).check()
+
+
+def test_of_two_rows_that_left_while_one_was_written_the_later_counts(tmp_path):
+    """The first is of the checkpoint, the second was written before it."""
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 1, expected)
     for n, key in enumerate("abc"):
         one.learn(key, n)
     write = one.prepare()
-    for n, key in enumerate("deabcdea"):
+    for n, key in enumerate("abcabcabc"):
         one.learn(key, 2 * n)
     one.check()
-    assert len(one.models) == 5
     write()
     one.check()
-    assert len(one.models) == 3
     one.store.close()
     two = Claimed(folder, 1, expected)
     two.check()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_memory_is_bounded_while_a_checkpoint_waits_and_after_it_failed(tmp_path, fails):
+    """It fails before anything is written, as where the folder cannot be listed."""
+    folder, expected = CheckpointFolder(tmp_path), {}
+    one = Claimed(folder, 5, expected)
+    in_memory = WeakSet()
+
+    def learn(numbers):
+        for n in numbers:
+            one.learn(f"k{n % 40}", n)
+            in_memory.add(one.models.get(f"k{n % 40}"))
+            assert len(in_memory) <= 5
+            unwritten = one.models._unwritten
+            assert len(one.models._left) + len(unwritten.rows if unwritten else ()) < 5 + 2 * 2
+
+    def fail():
+        raise CheckpointError("cannot be listed")
+
+    learn(range(20))
+    for start in range(20, 200, 7):
+        if fails:
+            crash_points.install("checkpoint.begun", fail)
+            try:
+                with pytest.raises(CheckpointError, match="cannot be listed"):
+                    one.prepare()
+            finally:
+                crash_points.remove("checkpoint.begun")
+            learn(range(start, start + 7))
+        else:
+            write = one.prepare()
+            learn(range(start, start + 7))
+            write()
+    one.prepare()()
+    one.check()
+    one.store.close()
+    Claimed(folder, 5, expected).check()
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -320,8 +378,9 @@ def test_where_nothing_can_leave_the_memory_the_worker_ends(tmp_path):
     one = learner(tmp_path, LBP(budget=4), most=1)
     one.take(message(0, "a"))
     one.models._store._db.execute("pragma query_only = 1")
+    one.take(message(1, "b"))
     with pytest.raises(UnavailableError, match=r"models.*: attempt to write a readonly"):
-        one.take(message(1, "b"))
+        one.take(message(3, "c"))
 
 
 @pytest.mark.parametrize("secret", [None, b"secret"])

@@ -1,9 +1,11 @@
 """`drift keys`: what is stored of a key, and that a deleted one does not come back."""
 
 import json
+import re
 import sqlite3
 from contextlib import closing, suppress
 from copy import deepcopy
+from itertools import islice, product
 
 import pytest
 from click.testing import CliRunner
@@ -22,7 +24,7 @@ from drift.consumers.codec import JsonCodec
 from drift.consumers.keyed import KeyedLearner, KeyedModels
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
-from drift.errors import CheckpointError
+from drift.errors import CheckpointError, ConsumerError
 from drift.models import LBP, from_bytes
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
@@ -128,16 +130,43 @@ def test_what_is_stored_of_each_key_is_listed_as_of_the_newest_checkpoint(tmp_pa
     assert stored(folder).facts("late") is None
 
 
-@pytest.mark.parametrize("key", ["ff", "00", "6200ff"])
-def test_a_damaged_key_is_listed_once(tmp_path, key):
+@pytest.mark.parametrize("kind", ["text", "blob"])  # one bit tells which
+@pytest.mark.parametrize("key", ["62", "ff", "00", "6200ff"])
+def test_a_damaged_key_is_listed_once(tmp_path, key, kind):
     folder = CheckpointFolder(tmp_path)
     one = Keyed(folder)
     one.take(*(at(n, name, n) for n, name in enumerate(["a", "b", "c"])))
     one.save()
     with closing(sqlite3.connect(one.store.path, isolation_level=None)) as db:
-        db.execute(f"update models set key = cast(x'{key}' as text) where key = 'b'")  # noqa: S608
+        db.execute(f"update models set key = cast(x'{key}' as {kind}) where key = 'b'")  # noqa: S608
     damaged = bytes.fromhex(key).decode(errors="replace")
     assert sorted(facts.key for facts in stored(folder)) == sorted(["a", damaged, "c"])
+
+
+def test_the_list_ends_whichever_bit_of_a_key_is_flipped(tmp_path, monkeypatch):
+    """Also where the index is not in its order any more, so that a search in it goes astray."""
+    monkeypatch.setattr(stored_keys, "_AT_ONCE", 1)
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder)
+    one.take(*(at(n, name, n) for n, name in enumerate(["key-a", "key-b", "key-c", "key-d"])))
+    one.save()
+    found, path, ended, refused = stored(folder), one.store.path, [], []
+    whole = path.read_bytes()
+    places = [place.start() for place in re.finditer(b"key-b", whole)]
+    assert len(places) == 2  # in the table and in the index
+    for place, bit in product(places, range(-6 * 8, 5 * 8)):
+        damaged = bytearray(whole)
+        damaged[place + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            keys = [facts.key for facts in islice(found, 9)]
+        except ConsumerError as error:
+            refused.append(str(error))
+        else:
+            ended.append(keys)
+    assert all("bring the checkpoints' folder back as a whole" in error for error in refused)
+    assert all(len(keys) < 9 for keys in ended)
+    assert min(len(ended), len(refused)) > 9
 
 
 def test_nothing_of_a_deleted_key_is_left_in_the_folder_but_its_hash(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from contextlib import closing, contextmanager
 from itertools import groupby
@@ -19,7 +20,6 @@ from drift.consumers.checkpoints.keyed_store import (
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
     from drift.consumers.checkpoints.files import PartitionFolder
@@ -35,7 +35,11 @@ _ROWS = (
     "select cast(key as blob), version, examples, time, size from models where {} "
     "order by key, version"
 )
-_PAGE = "key in (select distinct key from models where key >= cast(? as text) order by key limit ?)"
+_TEXTS = "typeof(key) = 'text' and key >= cast(?1 as text)"
+_PAGE = (
+    f"{_TEXTS} and key <= (select max(key) from "  # noqa: S608
+    f"(select distinct key from models where {_TEXTS} order by key limit ?2))"
+)
 
 
 class KeyFacts(NamedTuple):
@@ -75,11 +79,21 @@ class StoredKeys:
         self._lineage = lineage
 
     def __iter__(self) -> Iterator[KeyFacts]:
-        """Yield what is known of each key, in their order."""
+        """Yield what is known of each key, in their order; last, those that are no texts any more.
+
+        Raises
+        ------
+        ConsumerError
+            If the file is damaged so that they are not in their order.
+        """
         first = b""
         while rows := self._rows(_PAGE, first, _AT_ONCE):
+            with database_errors(self.path):
+                if min(key for key, *_ in rows) < first:  # else it might never end
+                    raise sqlite3.DatabaseError("its keys are out of order")
             yield from self._facts(rows)
             first = rows[-1][0] + b"\0"  # the next text after this one
+        yield from self._facts(self._rows("typeof(key) != 'text'"))
 
     def facts(self, key: str) -> KeyFacts | None:
         """Return what is known of a key; None where the newest checkpoint has no model of it."""
@@ -122,7 +136,11 @@ class StoredKeys:
 
     def _facts(self, rows: list[Any]) -> Iterator[KeyFacts]:
         for name, group in groupby(rows, itemgetter(0)):
-            versions = {version: rest for _, version, *rest in group if isinstance(version, int)}
+            versions = {
+                version: rest
+                for _, version, *rest in group
+                if all(isinstance(number, int) for number in (version, *rest))
+            }
             newest = newest_of([*versions], self._lineage)
             if newest is not None:
                 examples, at, _ = versions[newest]
