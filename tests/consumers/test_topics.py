@@ -76,6 +76,21 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
     assert [m.position.offset for m in again] == [0, 1]
 
 
+@pytest.mark.parametrize("ends", [{1: 1200}, {1: 600}, {0: 600, 2: 0}])
+def test_a_topic_is_read_while_another_read_of_it_waits(broker, ends):
+    """Of partitions that the first does not read, or of the same."""
+    broker.create_topic("t", partitions=3)
+    for partition in (0, 1):
+        produce(broker, "t", [b""] * 1200, partition)
+    with Reader("t", broker.client_args) as reader:
+        first = reader.read({0: 1200})
+        offsets = [next(first).position.offset]
+        inner = [m.position.offset for m in reader.read(ends)]
+        offsets += [m.position.offset for m in first]
+    assert inner == [*range(max(ends.values()))]
+    assert offsets == [*range(1200)]
+
+
 @pytest.mark.parametrize(("offset", "expected"), [(4, 4), (5, None), (6, 6), (8, None)])
 def test_where_an_offset_has_no_message_there_is_none(monkeypatch, offset, expected):
     """Offset 5 was compacted away, 7 and 8 are the ends of transactions."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import kafka
 import kafka.admin
 
-from drift.consumers.client import consumer
+from drift.consumers.client import consumer, workarounds
 from drift.consumers.client.errors import (
     KafkaError,
     asking,
@@ -250,6 +250,8 @@ class Reader:
     ) -> Iterator[Message]:
         """Yield the messages of partitions up to their ends, in the order of each.
 
+        Another read may begin and end meanwhile.
+
         Parameters
         ----------
         ends
@@ -269,25 +271,29 @@ class Reader:
             number: max(first[self._place(number)], (beginnings or {}).get(number, 0))
             for number in ends
         }
-        for number, offset in positions.items():
-            self._consumer.seek(self._place(number), offset)
         others = [self._place(number) for number in self.partitions if number not in ends]
-        self._consumer.pause(*others)
         try:
-            yield from self._read(ends, positions, seconds)
+            yield from self._read(ends, positions, others, seconds)
         finally:
             self._consumer.resume(*others)
 
     def _read(
-        self, ends: Mapping[int, int], positions: Mapping[int, int], seconds: float
+        self, ends: Mapping[int, int], positions: dict[int, int], others: list[Any], seconds: float
     ) -> Iterator[Message]:
+        mine = {number: self._place(number) for number in ends}
         patience = time.monotonic() + seconds
         while any(positions[number] < end for number, end in ends.items()):
-            for message in self.poll(0.5):
+            # Each time, as another read may have changed this meanwhile.
+            self._consumer.resume(*mine.values())
+            self._consumer.pause(*others)
+            for place in mine.values():
+                workarounds.seek(self._consumer, place, positions[place.partition])
+            messages = [*self.poll(0.5)]
+            # The last offset may be none of a message: of a transaction's end, or compacted away.
+            now = {number: self._consumer.position(place) for number, place in mine.items()}
+            for message in messages:
                 if message.position.offset < ends.get(message.position.partition, 0):
                     yield message
-            # The last offset may be none of a message: of a transaction's end, or compacted away.
-            now = {number: self._consumer.position(self._place(number)) for number in ends}
             if now != positions:
                 patience = time.monotonic() + seconds
             elif time.monotonic() > patience:

@@ -225,7 +225,7 @@ def join_again(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-def seek(consumer: Any, place: TopicPartition, offset: int, leader_epoch: int) -> None:
+def seek(consumer: Any, place: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
     """Seek to an offset, after a message of that leader epoch; parked records are dropped."""
     partition = kafka.TopicPartition(*place)
     position = OffsetAndMetadata(offset, "", leader_epoch)
