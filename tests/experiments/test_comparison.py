@@ -350,6 +350,29 @@ def test_a_model_whose_code_has_changed_runs_again(tmp_path):
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 5
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("of_class", [False, True])
+def test_a_contender_that_was_changed_runs_again(tmp_path, of_class):
+    parameters = {"label": False}
+    model = Says if of_class else Says(**parameters)
+    contender = Contender(model, parameters if of_class else {})
+
+    def run(**where):
+        return compare({"says": contender}, PHISHING, jobs=1, **where)
+
+    true = sum(y for _, y in PHISHING[1:])
+    first = run(output=tmp_path)
+    assert first["runs"]["mistakes"][0] == true
+    if of_class:
+        parameters["label"] = True
+    else:
+        model.label = True
+    again = run(output=tmp_path)
+    assert again["runs"]["mistakes"][0] == len(PHISHING) - 1 - true
+    assert "label=True" in again.settings["models"]["says"]
+    assert first.records[0]["key"] != again.records[0]["key"] == run().records[0]["key"]
+
+
 CELL = """
 def answer(x):
     return round(RATE * len(x)) > 4
@@ -371,7 +394,7 @@ def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
     def identity(rate, times):
         cell = {"dummy": dummy, "__name__": module}
         exec(CELL.replace("RATE", rate).replace("TIMES", times), cell)  # noqa: S102
-        return Contender(cell["Mine"]()).identity
+        return Contender(cell["Mine"]()).traits().identity
 
     assert identity("0.5", "1") == identity("0.5", "1")
     assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
