@@ -35,7 +35,7 @@ from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
 from drift.experiments.comparison.tables import remarks
 from drift.kernels import Linear
-from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
+from drift.models import LBP, RBP, PassiveAggressive, Perceptron, Threshold, Tracker
 from drift.streams import Stream
 from drift.streams.tables import read_stream
 
@@ -306,7 +306,7 @@ class Says(base.Classifier):
     ("model", "status", "error", "remark"),
     [
         (Says("True"), "ok", 1,
-         "model on stream: 10 of 10 predictions are no label of a row, such as 'True'"),
+         "model on stream: 9 of 9 predictions are no label of a row, such as 'True'"),
         (Says(math.nan), "ok", None,
          "no prediction for 9 of 9 rows, which no measure counts: model"),
         (Says(True, {True: 1.0000001}), "ok", 4 / 9, None),
@@ -321,6 +321,14 @@ def test_answers_that_cannot_be_right_are_told(model, status, error, remark):
     [run] = [row for row in results.rows("runs") if row["model"] == "model"]
     assert (run["status"], run["error"]) == (status, error)
     assert list(remarks(results.rows("runs"))) == ([] if remark is None else [remark])
+
+
+@pytest.mark.parametrize("delay", [None, 4])
+def test_predictions_before_the_first_label_are_not_told(delay):
+    """drift's binary models say False then, whatever the labels."""
+    stream = [({"a": 1.0}, "no" if i % 2 else "yes") for i in range(10)]
+    results = compare({"model": PassiveAggressive()}, stream, delay=delay, jobs=1)
+    assert {run["message"] for run in results.rows("runs")} == {""}
 
 
 def edited(answer, helper=lambda x: x):
