@@ -34,6 +34,7 @@ from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
 from drift.experiments.comparison.tables import remarks
+from drift.experiments.rivals import Retrained, retrained
 from drift.kernels import Linear
 from drift.models import LBP, RBP, PassiveAggressive, Perceptron, Threshold, Tracker
 from drift.streams import Stream
@@ -406,6 +407,50 @@ def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
 
     assert identity("0.5", "1") == identity("0.5", "1")
     assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
+
+
+CONSTANTS = """
+EARLY = {10, SIZE}
+NAMES = {"a": ["x", SIZE]}
+LIMITS = (SIZE, None)
+
+class Mine(dummy.NoChangeClassifier):
+    _own = OWN
+
+    def predict_one(self, x, *, key=KEY):
+        return USED
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "used"),
+    [("USED", "10 in EARLY"), ("USED", "NAMES['a']"), ("USED", "LIMITS"),
+     ("USED", "max(i in LIMITS for i in x)"), ("USED", "(lambda: EARLY)()"),
+     ("OWN", "SIZE"), ("KEY", "SIZE")],
+)  # fmt: skip
+def test_constants_beside_a_model_and_in_it_are_in_its_identity(place, used):
+    def identity(size):
+        cell = {"dummy": dummy, "__name__": "notebook", "USED": 0, "OWN": 0, "KEY": 0}
+        exec(CONSTANTS.replace(place, used).replace("SIZE", size), cell)  # noqa: S102
+        return Contender(cell["Mine"]()).traits().identity
+
+    assert identity("7") == identity("7")
+    assert len({identity(size) for size in ("7", "8", "None")}) == 3
+
+
+def test_a_variable_that_has_the_name_of_an_attribute_is_not_in_an_identity():
+    cell = {"dummy": dummy, "__name__": "notebook", "OWN": 0, "KEY": 0}
+    exec(CONSTANTS.replace("USED", "self.budget").replace("SIZE", "7"), cell)  # noqa: S102
+    before = Contender(cell["Mine"]()).traits().identity
+    cell["budget"] = 10
+    assert Contender(cell["Mine"]()).traits().identity == before
+
+
+@pytest.mark.parametrize("constant", ["_EARLY", "_CATEGORIES"])
+def test_a_rivals_constants_are_in_its_identity(monkeypatch, constant):
+    before = Contender(Retrained()).traits().identity
+    monkeypatch.setattr(retrained, constant, 7)
+    assert Contender(Retrained()).traits().identity != before
 
 
 @pytest.mark.usefixtures("undrawn")

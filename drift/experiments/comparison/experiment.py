@@ -58,10 +58,14 @@ _NAMED = 50
 #: Code of drift that decides what is recorded of a run, whatever the model: thresholds and
 #: explanations are among the first.
 MEASURING_CODE = (
-    *("*.py", "experiments/memory.py"),
+    *("_decision.py", "_late.py", "_values.py", "explain.py"),
+    *("experiments/jobs.py", "experiments/memory.py", "streams/stream.py", "streams/table.py"),
     *(
         f"experiments/comparison/{name}.py"
-        for name in ("evaluation", "importances", "measures", "predictions", "protocol")
+        for name in (
+            *("categories", "evaluation", "importances"),
+            *("measures", "predictions", "protocol"),
+        )
     ),
 )
 
