@@ -77,6 +77,7 @@ CASES = [
     Case("blanks around numbers, as SQL aligns them", "a.csv", column("   1.5", " 2  ", "3"),
          rows(1.5, 2, 3)),
     Case("sep= of a spreadsheet", "a.csv", "sep=;\r\n" + PLAIN.replace(",", ";"), READ),
+    Case("sep= behind blanks", "a.csv", "  sep=;\n" + PLAIN.replace(",", ";"), READ),
     Case("sep= of a tab, in capitals", "a.csv", "SEP=\t\r\n" + PLAIN.replace(",", "\t"), READ),
     # --- encodings -------------------------------------------------------------------------------
     Case("UTF-8 with a byte order mark", "a.csv", codecs.BOM_UTF8 + PLAIN.encode(), READ),
