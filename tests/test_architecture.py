@@ -318,6 +318,14 @@ def test_a_prediction_needs_no_pandas():
     assert loaded.stdout.strip() == "False"
 
 
+@pytest.mark.sources
+def test_ci_fails_where_it_lacks_an_interpreter():
+    pytest.importorskip("nox")
+    code = "import nox, noxfile; assert nox.options.error_on_missing_interpreters"
+    env = {**os.environ, "CI": "true"}
+    subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, env=env, check=True)
+
+
 def test_scripts_beside_a_clone_find_the_package_and_not_the_folder(tmp_path):
     (tmp_path / "drift").mkdir()
     actual = subprocess.run(

@@ -1,5 +1,6 @@
 """The arena's pages say what its runs come to; expected values are by hand."""
 
+import importlib
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,9 @@ from drift.experiments.arena.streams import STREAMS
 from drift.experiments.comparison import statistics
 from tests.experiments.arena_rows import rows
 
-make = pytest.importorskip("tools.arena_pages.make")
+for needed in ("jinja2", "matplotlib", "pyarrow"):
+    pytest.importorskip(needed)
+make = importlib.import_module("tools.arena_pages.make")
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import drift
+from drift import testing
 from drift.cli import app
 from drift.engines import step
 from drift.errors import MessageError
@@ -172,7 +173,6 @@ def test_the_programs_of_engines_leave_out_what_they_cannot_read(engine, value, 
 
 
 def test_the_page_on_engines_sends_what_its_programs_predict():
-    testing = pytest.importorskip("drift.testing")
     pytest.importorskip("kafka")
     pytest.importorskip("confluent_kafka")
     page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")

@@ -38,7 +38,7 @@ _COMMENT = re.compile(rb"(?:^|\s)#.*", re.DOTALL)
 
 def parse(
     text: bytes, path: PathLike, n_features: int | None = None
-) -> tuple[list[str], csr_array, list[int]]:
+) -> tuple[list[str], csr_array, list[int], int]:
     """Heads (the part of a line before its features) and rows of a text.
 
     What follows a ``#`` at the start of a line or after a space is a comment, as in svmlight.
@@ -61,6 +61,8 @@ def parse(
         One a line.
     numbers
         Line numbers of these rows, from 1; lines of comments are omitted.
+    first
+        What features count from, 0 or 1.
 
     Raises
     ------
@@ -80,9 +82,10 @@ def parse(
     indices = np.concatenate([block[0] for block in blocks])
     values = np.concatenate([block[1] for block in blocks])
     indptr = np.cumsum([0, *chain.from_iterable(block[2] for block in blocks)])
-    columns = indices - indices.min(initial=1)  # from 0 or from 1
+    first = int(indices.min(initial=1))
+    columns = indices - first
     shape = (len(heads), n_features or int(columns.max(initial=-1)) + 1)
-    return heads, csr_array((values, columns, indptr), shape=shape), numbers
+    return heads, csr_array((values, columns, indptr), shape=shape), numbers, first
 
 
 def _split(text: bytes, path: PathLike) -> tuple[list[str], list[bytes], list[int]]:

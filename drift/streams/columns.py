@@ -65,6 +65,12 @@ def _is_usable(value: float | None) -> bool:
     return value is not None and abs(value) <= _LARGEST
 
 
+def _is_number(text: str) -> bool:
+    """Whether a text is a number by itself, of points or of commas."""
+    points, commas = texts.Numbers("."), texts.Numbers(",")
+    return points.read(text) is not None or ("," in text and commas.read(text) is not None)
+
+
 @dataclass
 class Tally:
     """What the cells of a column are."""
@@ -107,13 +113,20 @@ class Tally:
 
         A column of texts has none but those that are numbers as they stand.
         """
-        read, votes = texts.Numbers().read, {".": self.points}
-        if all(read(text) is None for text in islice(self.texts, _TRIED)):
+        votes = {".": self.points}
+        if not any(map(_is_number, islice(self.texts, _TRIED))):
             return votes
-        numbers = sum(n for text, n in self.texts.items() if read(text) is not None)
+        numbers = sum(n for text, n in self.texts.items() if _is_number(text))
         if 2 * numbers <= sum(self.texts.values()) - self.plain:
             return votes
         return Counter(votes) + Counter(texts.votes_of(self.texts))
+
+    @property
+    def has_both_marks(self) -> bool:
+        """Whether a point stands, or may stand, between thousands where commas are decimal."""
+        return self.grouped > 0 or any(
+            "." in text and texts.votes_of({text: 1})[","] for text in self.texts if "," in text
+        )
 
     @property
     def plain(self) -> int:

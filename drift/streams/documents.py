@@ -52,6 +52,8 @@ class Documents:
     sha256
         Hash of the files that were read, or of the arrays. `head` keeps it. Empty: computed from
         the arrays.
+    notes
+        What a reader says of the files.
 
     Raises
     ------
@@ -78,6 +80,7 @@ class Documents:
     feature_names: tuple[Hashable, ...] | None = None
     name: str = "documents"
     sha256: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._keep("rows", canonical(self.rows))

@@ -28,7 +28,11 @@ def read_libsvm(
     A line reads ``label,label index:value index:value ...``. Labels are any tokens without space,
     comma or colon; a line that starts with a space or with a feature has none. Feature indices
     count from 1 and become columns 0, 1, ...; where one is 0, as scikit-learn writes it, they count
-    from 0. A ``#`` at the start of a line or after a space starts a comment.
+    from 0, and `Documents.notes` says so. A ``#`` at the start of a line or after a space starts a
+    comment.
+
+    Of two files of one data set, one may have a feature 0 and the other none: its columns are then
+    off by one. Write both from 1, as ``dump_svmlight_file(..., zero_based=False)`` does.
 
     Parameters
     ----------
@@ -66,7 +70,7 @@ def read_libsvm(
     [({0: 0.5, 2: 0.25}, frozenset({'C15'})), ({1: 1.0}, frozenset())]
     """
     raw, text = read_text(path)
-    heads, rows, numbers = parse(text, path, n_features)
+    heads, rows, numbers, first = parse(text, path, n_features)
     if heads and not rows.nnz and n_features is None:
         raise DataError(
             path,
@@ -85,6 +89,7 @@ def read_libsvm(
         topic_names=names,
         name=Path(path).name.partition(".")[0],
         sha256=sha256_of([raw]),
+        notes=() if first else ("features count from 0, as one is 0",),
     )
 
 

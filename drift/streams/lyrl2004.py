@@ -78,7 +78,7 @@ def read_lyrl2004(vectors: PathLike | Sequence[PathLike], qrels: PathLike) -> Do
     place: dict[int, tuple[PathLike, int]] = {}
     for path in paths:
         raw, text = read_text(path)
-        heads, rows, numbers = parse(text, path, _N_FEATURES)
+        heads, rows, numbers, _ = parse(text, path, _N_FEATURES)
         for number, head in zip(numbers, heads, strict=True):
             _register(head, (path, number), place)
         raws.append(raw)

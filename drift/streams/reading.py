@@ -246,9 +246,14 @@ class _Reader:
 
     def _point(self) -> str:
         """Return the decimal separator that most numbers can have alone; empty: none tells."""
-        votes = Counter({".": 0, ",": 0})
+        votes, voters = Counter({".": 0, ",": 0}), []
         for tally in self.tallies.values():
-            votes.update(tally.votes())
+            told = tally.votes()
+            votes.update(told)
+            if told.get(","):
+                voters.append(tally)
+        if 0 < len(voters) < self.source.voters and not voters[0].has_both_marks:
+            return "."
         [(point, most), (_, least)] = votes.most_common()
         return point if most > least else "" if self.source.commas else "."
 
@@ -324,6 +329,7 @@ class _Reader:
         why = f" ({'; '.join(self.notes)})" if self.notes else ""
         raise ParameterError(
             f"{self.source.name}: no column is a feature for {self.roles.target}: add one{why}"
+            f"{self.source.hint}"
         )
 
     def _columns(

@@ -94,6 +94,9 @@ class Source:
         Columns that the source declares to be categories.
     commas
         Whether decimal commas are likely.
+    voters
+        How many columns of decimal commas tell that points of the other columns may stand between
+        thousands. Where commas may have separated cells, one column may be of pairs such as "1,75".
     hint
         What to say, too, where a column is not there.
     notes
@@ -101,6 +104,7 @@ class Source:
     """
 
     commas = False
+    voters = 2
     hint = ""
 
     def __init__(self, name: str) -> None:
@@ -364,7 +368,7 @@ class TextSource(Source):
         self._encoding = encoding
         head = self._head()
         first, _, rest = head.partition("\n")
-        own = re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE)  # a spreadsheet's own line
+        own = re.fullmatch(r'\s*"?sep=(.)"?\s*', first, re.IGNORECASE)  # a spreadsheet's own line
         self._skips = own is not None
         if own:
             separator, head = separator or own[1], rest
@@ -376,6 +380,7 @@ class TextSource(Source):
             separator = "\t" if tabs and "\t" in head.partition("\n")[0] else _separator(head)
         self._separator = separator
         self.commas = self._separator == ";"
+        self.voters = 2 if self._separator == "," else 1
         rows = _records(head, self._separator)
         if not rows:
             raise DataError(path, None, "is empty: give a file with a line of names and rows")
@@ -414,7 +419,8 @@ class TextSource(Source):
         if any(re.fullmatch(r"[+-]?\d+([.,]\d+)*", name) for name in self.names):
             return "; if these are values, put a line with the names of the columns before them"
         if self._named == 1 < self._usual:
-            return f"; other lines have {self._usual} cells: delete the lines above the names"
+            lines = f"; other lines have {self._usual} cells"
+            return f"{lines}: delete the lines above the names, or name each cell"
         if self._in_head == 1:
             return (
                 "; if cells are separated otherwise than usual, say how (separator=, --separator)"

@@ -293,13 +293,14 @@ def _is_no_value(value: Any) -> bool:
 def _of_documents(documents: Documents, target: str | None) -> Stream:
     if target is not None:
         labels = documents.has(target).tolist()
-        return Stream(list(zip(documents.features(), labels, strict=True)), documents.name)
+        examples = list(zip(documents.features(), labels, strict=True))
+        return Stream(examples, documents.name, notes=documents.notes)
     columns = documents.classes()
     classes, notes = classes_of(documents.topic_names)
     labels = [classes[i] for i in columns]
     examples = list(zip(documents.features(), labels, strict=True))
     stream = Stream(examples, documents.name)
-    return replace(stream, notes=(*notes, *_doubts(stream)))
+    return replace(stream, notes=(*documents.notes, *notes, *_doubts(stream)))
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -221,7 +221,7 @@ def test_tables(tmp_path):
             stream = STREAMS[record["stream"]].make()
             entrant = contenders_of("Tracker", stream, sparse=False)["Tracker"]
             late = replace(entrant, late=record["delay"] is not None)
-            assert record["parameters"] == late.identity
+            assert record["parameters"] == late.traits().identity
     with (tmp_path / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     named = {row["model"] for row in rows}

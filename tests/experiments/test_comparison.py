@@ -34,8 +34,9 @@ from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
 from drift.experiments.comparison.tables import remarks
+from drift.experiments.rivals import Retrained, retrained
 from drift.kernels import Linear
-from drift.models import LBP, RBP, Perceptron, Threshold, Tracker
+from drift.models import LBP, RBP, PassiveAggressive, Perceptron, Threshold, Tracker
 from drift.streams import Stream
 from drift.streams.tables import read_stream
 
@@ -306,7 +307,7 @@ class Says(base.Classifier):
     ("model", "status", "error", "remark"),
     [
         (Says("True"), "ok", 1,
-         "model on stream: 10 of 10 predictions are no label of a row, such as 'True'"),
+         "model on stream: 9 of 9 predictions are no label of a row, such as 'True'"),
         (Says(math.nan), "ok", None,
          "no prediction for 9 of 9 rows, which no measure counts: model"),
         (Says(True, {True: 1.0000001}), "ok", 4 / 9, None),
@@ -321,6 +322,14 @@ def test_answers_that_cannot_be_right_are_told(model, status, error, remark):
     [run] = [row for row in results.rows("runs") if row["model"] == "model"]
     assert (run["status"], run["error"]) == (status, error)
     assert list(remarks(results.rows("runs"))) == ([] if remark is None else [remark])
+
+
+@pytest.mark.parametrize("delay", [None, 4])
+def test_predictions_before_the_first_label_are_not_told(delay):
+    """drift's binary models say False then, whatever the labels."""
+    stream = [({"a": 1.0}, "no" if i % 2 else "yes") for i in range(10)]
+    results = compare({"model": PassiveAggressive()}, stream, delay=delay, jobs=1)
+    assert {run["message"] for run in results.rows("runs")} == {""}
 
 
 def edited(answer, helper=lambda x: x):
@@ -350,6 +359,29 @@ def test_a_model_whose_code_has_changed_runs_again(tmp_path):
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 5
 
 
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("of_class", [False, True])
+def test_a_contender_that_was_changed_runs_again(tmp_path, of_class):
+    parameters = {"label": False}
+    model = Says if of_class else Says(**parameters)
+    contender = Contender(model, parameters if of_class else {})
+
+    def run(**where):
+        return compare({"says": contender}, PHISHING, jobs=1, **where)
+
+    true = sum(y for _, y in PHISHING[1:])
+    first = run(output=tmp_path)
+    assert first["runs"]["mistakes"][0] == true
+    if of_class:
+        parameters["label"] = True
+    else:
+        model.label = True
+    again = run(output=tmp_path)
+    assert again["runs"]["mistakes"][0] == len(PHISHING) - 1 - true
+    assert "label=True" in again.settings["models"]["says"]
+    assert first.records[0]["key"] != again.records[0]["key"] == run().records[0]["key"]
+
+
 CELL = """
 def answer(x):
     return round(RATE * len(x)) > 4
@@ -371,10 +403,54 @@ def test_helpers_attributes_and_properties_are_in_a_models_identity(module):
     def identity(rate, times):
         cell = {"dummy": dummy, "__name__": module}
         exec(CELL.replace("RATE", rate).replace("TIMES", times), cell)  # noqa: S102
-        return Contender(cell["Mine"]()).identity
+        return Contender(cell["Mine"]()).traits().identity
 
     assert identity("0.5", "1") == identity("0.5", "1")
     assert len({identity(rate, times) for rate in ("0.5", "0.25") for times in "12"}) == 4
+
+
+CONSTANTS = """
+EARLY = {10, SIZE}
+NAMES = {"a": ["x", SIZE]}
+LIMITS = (SIZE, None)
+
+class Mine(dummy.NoChangeClassifier):
+    _own = OWN
+
+    def predict_one(self, x, *, key=KEY):
+        return USED
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "used"),
+    [("USED", "10 in EARLY"), ("USED", "NAMES['a']"), ("USED", "LIMITS"),
+     ("USED", "max(i in LIMITS for i in x)"), ("USED", "(lambda: EARLY)()"),
+     ("OWN", "SIZE"), ("KEY", "SIZE")],
+)  # fmt: skip
+def test_constants_beside_a_model_and_in_it_are_in_its_identity(place, used):
+    def identity(size):
+        cell = {"dummy": dummy, "__name__": "notebook", "USED": 0, "OWN": 0, "KEY": 0}
+        exec(CONSTANTS.replace(place, used).replace("SIZE", size), cell)  # noqa: S102
+        return Contender(cell["Mine"]()).traits().identity
+
+    assert identity("7") == identity("7")
+    assert len({identity(size) for size in ("7", "8", "None")}) == 3
+
+
+def test_a_variable_that_has_the_name_of_an_attribute_is_not_in_an_identity():
+    cell = {"dummy": dummy, "__name__": "notebook", "OWN": 0, "KEY": 0}
+    exec(CONSTANTS.replace("USED", "self.budget").replace("SIZE", "7"), cell)  # noqa: S102
+    before = Contender(cell["Mine"]()).traits().identity
+    cell["budget"] = 10
+    assert Contender(cell["Mine"]()).traits().identity == before
+
+
+@pytest.mark.parametrize("constant", ["_EARLY", "_CATEGORIES"])
+def test_a_rivals_constants_are_in_its_identity(monkeypatch, constant):
+    before = Contender(Retrained()).traits().identity
+    monkeypatch.setattr(retrained, constant, 7)
+    assert Contender(Retrained()).traits().identity != before
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -5,6 +5,7 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 
 from drift.errors import MissingExtraError
+from drift.experiments import figures, plots
 
 
 @pytest.fixture
@@ -107,7 +108,6 @@ def test_without_matplotlib_the_extra_is_named(missing, monkeypatch):
 
 def test_names_of_points_hide_no_other_and_no_line_leads_through_one():
     """Two baselines at the top left, and two models of one cost and error."""
-    figures = pytest.importorskip("drift.experiments.figures")
     places = {"no change": (0.00063, 48.4), "majority": (0.00075, 44.5), "lr": (0.008, 10.7)}
     places |= {"tree": (0.5, 20.0), "bagging": (0.5, 20.0), "tracker": (0.5, 8.7), "arf": (4, 9.1)}
     spots = [
@@ -128,7 +128,6 @@ def test_names_of_points_hide_no_other_and_no_line_leads_through_one():
 
 @pytest.mark.parametrize("high", [8, 11, 40, 900, 90_000])
 def test_logarithmic_axes_have_at_least_three_round_ticks(high):
-    plots = pytest.importorskip("drift.experiments.plots")
     figure, [panel] = plots.panels_of(4, 3)
     panel.plot([6.3, high], [6.3, min(high, 60)])
     plots.log_axis(panel.xaxis)

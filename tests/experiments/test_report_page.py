@@ -99,9 +99,13 @@ def test_a_model_may_have_the_name_of_a_setting():
 
 def test_models_are_described_with_their_parameters():
     steps = "StandardScaler ( with_std=True window_size=None ), Always ( label=False )"
-    assert Contender(StandardScaler() | Always(False)).description == f"Pipeline ( {steps} )"
-    assert Contender(ARFClassifier(n_models=3)).description.startswith(
-        "ARFClassifier ( n_models=3 "
+    assert (
+        Contender(StandardScaler() | Always(False)).traits().description == f"Pipeline ( {steps} )"
+    )
+    assert (
+        Contender(ARFClassifier(n_models=3))
+        .traits()
+        .description.startswith("ARFClassifier ( n_models=3 ")
     )
 
 

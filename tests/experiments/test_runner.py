@@ -210,21 +210,25 @@ def test_the_models_code_is_in_the_key(stream, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("code", "names"),
+    ("code", "names", "others"),
     [
-        (MODEL_CODE, "models/alma.py models/_store/columns.pyx models/_store/columns.h _values.py"),
-        (MEASURING_CODE, "_decision.py explain.py experiments/memory.py"),
+        (MODEL_CODE, "models/alma.py models/_store/columns.pyx models/_store/columns.h _values.py",
+         "streams/table.py"),
+        (MEASURING_CODE, ("_decision.py explain.py experiments/memory.py experiments/jobs.py "
+         "experiments/comparison/categories.py streams/stream.py streams/table.py"),
+         "errors.py engines.py _options.py __main__.py models/alma.py"),
     ],
-)
-def test_the_key_is_of_all_the_code_that_matters(tmp_path, monkeypatch, code, names):
+)  # fmt: skip
+def test_the_key_is_of_all_the_code_that_matters(tmp_path, monkeypatch, code, names, others):
     shutil.copytree(Path(drift.__file__).parent, tmp_path / "drift")
     monkeypatch.setattr(drift, "__file__", str(tmp_path / "drift" / "__init__.py"))
-    keys = {code_fingerprint.__wrapped__(*code)}
-    for name in names.split():
+    keys = [code_fingerprint.__wrapped__(*code)]
+    for name in [*names.split(), *others.split()]:
         with (tmp_path / "drift" / name).open("a") as file:
             file.write("# mended")
-        keys.add(code_fingerprint.__wrapped__(*code))
-    assert len(keys) == 1 + len(names.split())
+        keys.append(code_fingerprint.__wrapped__(*code))
+    assert len(set(keys)) == 1 + len(names.split())
+    assert len(set(keys[len(names.split()) :])) == 1
 
 
 def threads():

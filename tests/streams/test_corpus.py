@@ -174,6 +174,7 @@ def test_the_same_texts_are_read_and_noted_alike_by_every_road(tmp_path):
     columns = {
         "price": ["$1,250.5", "2", "-", "3", "4", "n/a"],
         "part": ["1,5", "2,25", "0,5", "10,5", "3,75", "4,5"],
+        "share": ["0,25", "0,5", "0,75", "1,5", "0,125", "1,0"],
         "whole": ["1.234", "5.678", None, "12.345", "2.000", "7.500"],
         "day": ["31.12.25", "01.01.26", "02.01.26", "03.01.26", "04.01.26", None],
         "kind": ["red", " red", "NA", "blue", None, "red"],
@@ -181,17 +182,17 @@ def test_the_same_texts_are_read_and_noted_alike_by_every_road(tmp_path):
         "y": ["Yes", "yes ", "no", None, "?", "yes"],
     }
     expected = [
-        ({"price": 1250.5, "part": 1.5, "whole": 1234, "kind": "red"}, "Yes"),
-        ({"price": 2, "part": 2.25, "whole": 5678, "kind": "red"}, "yes"),
-        ({"part": 0.5}, "no"),
-        ({"part": 4.5, "whole": 7500, "kind": "red"}, "yes"),
+        ({"price": 1250.5, "part": 1.5, "share": 0.25, "whole": 1234, "kind": "red"}, "Yes"),
+        ({"price": 2, "part": 2.25, "share": 0.5, "whole": 5678, "kind": "red"}, "yes"),
+        ({"part": 0.5, "share": 0.75}, "no"),
+        ({"part": 4.5, "share": 1, "whole": 7500, "kind": "red"}, "yes"),
     ]
     # Nominal attributes of ARFF are categories, whatever they look like.
     streams = {road: by_road(road, columns, tmp_path) for road in ROADS.keys() - {"a.arff"}}
     for road, stream in streams.items():
         assert list(stream) == expected, road
         assert stream.notes == streams["a.csv"].notes, road
-    assert len(streams["a.csv"].notes) == 9, streams["a.csv"].notes
+    assert len(streams["a.csv"].notes) == 10, streams["a.csv"].notes
 
 
 #: Texts that no reader may take for numbers, times or missing: they begin with z.

@@ -89,7 +89,7 @@ def test_what_was_written_is_read(rows, in_order):
     for row in rows:
         pairs = sorted(row.items()) if in_order else row.items()
         lines.append("x " + " ".join(f"{index}:{value!r}" for index, value in pairs) + "\n")
-    heads, matrix, _ = _svmlight.parse("".join(lines).encode(), "file")
+    heads, matrix, _, _ = _svmlight.parse("".join(lines).encode(), "file")
     assert heads == ["x"] * len(rows)
     for i, row in enumerate(rows):
         begin, end = matrix.indptr[i : i + 2]
@@ -99,7 +99,9 @@ def test_what_was_written_is_read(rows, in_order):
 
 def test_blocks_join_and_errors_know_their_line(monkeypatch):
     monkeypatch.setattr(_svmlight, "_BLOCK", 2)
-    _, rows, _ = _svmlight.parse(b"a 1:1\nb 2:2\nc 3:3 1:1\n d 1:5\n".replace(b" d", b"d"), "file")
+    _, rows, _, _ = _svmlight.parse(
+        b"a 1:1\nb 2:2\nc 3:3 1:1\n d 1:5\n".replace(b" d", b"d"), "file"
+    )
     assert rows.toarray().tolist() == [[1, 0, 0], [0, 2, 0], [1, 0, 3], [5, 0, 0]]
     with pytest.raises(DataError, match=r"^file, line 4: "):
         _svmlight.parse(b"a 1:1\nb 1:1\nc 1:1\nd 1:x\n", "file")

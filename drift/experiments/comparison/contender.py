@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import UserList
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from river.base import Base, Classifier
 from river.compose import Pipeline
@@ -33,6 +32,27 @@ __all__ = ["Contender", "contenders"]
 _TRIED = 20
 
 
+class Traits(NamedTuple):
+    """What a contender's models are, as long as nobody changes it.
+
+    Attributes
+    ----------
+    identity
+        Fingerprint of the model and of all its parameters, those of its parts included.
+    description
+        The model with its parameters, in one line.
+    draws
+        Whether it draws at random: whether it, or a part, has a parameter called ``seed``.
+    is_of_drift
+        Whether it, or a part, is one of drift's models.
+    """
+
+    identity: str
+    description: str
+    draws: bool
+    is_of_drift: bool
+
+
 @dataclass(frozen=True)
 class Contender:
     """A model to compare, as it is to be run.
@@ -41,7 +61,8 @@ class Contender:
     ----------
     model
         A classifier or pipeline of River's interface, which stays as it is: each run has a clone
-        with its parameters, not with what it has learnt. Or a class, or another factory.
+        with its parameters at the time, not with what it has learnt. Or a class, or another
+        factory.
     parameters
         What a class or factory is called with.
     adwin
@@ -114,32 +135,17 @@ class Contender:
             fresh = taking_texts(fresh, self.examples, self.categories)
         return resetting(fresh) if self.adwin else fresh
 
-    @cached_property
-    def _made(self) -> Any:
-        """One of the models that it makes, which stays fresh."""
-        return self.make()
-
-    @property
-    def draws(self) -> bool:
-        """Whether it draws at random: whether it, or a part, has a parameter called ``seed``."""
-        return any("seed" in names_of(part) for part in parts(self._made))
-
-    @property
-    def is_of_drift(self) -> bool:
-        """Whether it, or a part, is one of drift's models."""
-        return any(type(part).__module__.startswith("drift.models") for part in parts(self._made))
-
-    @property
-    def description(self) -> str:
-        """The model with its parameters, in one line."""
+    def traits(self) -> Traits:
+        """Make a fresh model, and say what it is."""
+        model = self.make()
         # River's ensembles are lists, and would show what they hold, which is nothing yet.
-        show = Base.__repr__ if isinstance(self._made, UserList) else repr
-        return " ".join(show(self._made).split())
-
-    @cached_property
-    def identity(self) -> str:
-        """Fingerprint of the model and of all its parameters, those of its parts included."""
-        return identity_of(self._made)
+        show = Base.__repr__ if isinstance(model, UserList) else repr
+        return Traits(
+            identity_of(model),
+            " ".join(show(model).split()),
+            any("seed" in names_of(part) for part in parts(model)),
+            any(type(part).__module__.startswith("drift.models") for part in parts(model)),
+        )
 
 
 def contenders(models: Any) -> dict[str, Contender]:

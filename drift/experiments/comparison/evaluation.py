@@ -176,7 +176,7 @@ class _Run:
             own = isinstance(self._last, Threshold)
             decided = self.predictions.decide(order, self.counted.known, own=own)
             self.threshold = self._last.threshold if own else decided
-        return "ok", self.predictions.foreign
+        return "ok", self.predictions.foreign(self.counted.known)
 
     def _step(self, events: list[int], spent: _Spent) -> None:
         clock, learn, sample = time.perf_counter, self.model.learn_one, self.sample

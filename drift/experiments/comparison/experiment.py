@@ -58,10 +58,14 @@ _NAMED = 50
 #: Code of drift that decides what is recorded of a run, whatever the model: thresholds and
 #: explanations are among the first.
 MEASURING_CODE = (
-    *("*.py", "experiments/memory.py"),
+    *("_decision.py", "_late.py", "_values.py", "explain.py"),
+    *("experiments/jobs.py", "experiments/memory.py", "streams/stream.py", "streams/table.py"),
     *(
         f"experiments/comparison/{name}.py"
-        for name in ("evaluation", "importances", "measures", "predictions", "protocol")
+        for name in (
+            *("categories", "evaluation", "importances"),
+            *("measures", "predictions", "protocol"),
+        )
     ),
 )
 
@@ -281,7 +285,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         name: _described(entrant, known, settings) for name, entrant in entrants.items()
     }
     for name, baseline in baselines().items():
-        if entrants.setdefault(name, baseline).identity != baseline.identity:
+        if entrants.setdefault(name, baseline).traits() != baseline.traits():
             raise ParameterError(
                 f"{name!r} is the baseline that runs beside yours: give your model another name"
             )
@@ -309,7 +313,7 @@ def _described(entrant: Contender, streams: Sequence[Stream], settings: Settings
     """Say what a model is on each stream: on those with texts something is put before it."""
     by_model: dict[str, list[str]] = {}
     for stream in streams:
-        description = entrant.on(stream, late=settings.late).description
+        description = entrant.on(stream, late=settings.late).traits().description
         by_model.setdefault(description, []).append(stream.name)
     if len(by_model) == 1:
         return next(iter(by_model))
@@ -368,13 +372,14 @@ def runs_of(
     forks = forks_of(len(stream), settings.folds, settings.forks)
     for name, entrant in entrants.items():
         contender = entrant.on(stream, late=settings.late)
+        traits = contender.traits()
         chosen = {
             "model": name,
-            "parameters": contender.identity,
-            "code": code_fingerprint(*MODEL_CODE) if contender.is_of_drift else None,
+            "parameters": traits.identity,
+            "code": code_fingerprint(*MODEL_CODE) if traits.is_of_drift else None,
         }
         told = settings._replace(explain=settings.explain and name not in BASELINES)
-        seeds = range(settings.seeds) if settings.seeds is not None and contender.draws else [None]
+        seeds = range(settings.seeds) if settings.seeds is not None and traits.draws else [None]
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}

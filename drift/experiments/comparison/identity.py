@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import inspect
 import sys
 import sysconfig
 from collections.abc import Mapping
+from itertools import chain
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -100,18 +102,22 @@ def _inside(value: Any) -> list[Any]:
         told = [
             pair
             for pair in own.items()
-            if isinstance(pair[1], FunctionType) or not pair[0].startswith("_")
+            if isinstance(pair[1], FunctionType)
+            or not pair[0].startswith("_")
+            or (_is_plain(pair[1]) and not pair[0].startswith("__"))
         ]
         return [value.__qualname__, *told, value.__bases__]
     if isinstance(value, FunctionType):
         code, cells = value.__code__, value.__closure__ or ()
-        used = [value.__globals__.get(name) for name in code.co_names]
+        known = value.__globals__
+        used = [(name, known[name]) for name in _globals_in(code) if name in known]
         return [
             value.__qualname__,
             _told(code),
             value.__defaults__,
+            value.__kwdefaults__,
             [cell.cell_contents for cell in cells],
-            [u for u in used if isinstance(u, type | FunctionType) and _version_of(u) is None],
+            [pair for pair in used if _is_own_code(pair[1]) or _is_plain(pair[1])],
         ]
     if isinstance(value, Base):
         return [type(value), parameters_of(value)]
@@ -126,6 +132,27 @@ def _told(code: CodeType) -> list[Any]:
     """Return what code says, that of its inner functions included, wherever it stands."""
     constants = [_told(c) if inspect.iscode(c) else c for c in code.co_consts]
     return [code.co_code, code.co_names, constants]
+
+
+def _globals_in(code: CodeType) -> list[str]:
+    """Return the global names that code looks up, those of its inner functions included."""
+    steps = dis.get_instructions(code)
+    own = [step.argval for step in steps if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}]
+    inner = [_globals_in(constant) for constant in code.co_consts if inspect.iscode(constant)]
+    return list(dict.fromkeys([*own, *chain.from_iterable(inner)]))
+
+
+def _is_own_code(value: Any) -> bool:
+    return isinstance(value, type | FunctionType) and _version_of(value) is None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a constant: a number, a text, or a collection of such."""
+    if isinstance(value, Mapping):
+        return _is_plain([*value.keys(), *value.values()])
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | complex | str | bytes)
 
 
 def _function_of(member: Any) -> Any:

@@ -202,14 +202,20 @@ class Predictions:
     def _number(self, label: Label) -> int:
         return self.numbers.setdefault(label, len(self.numbers))
 
-    @property
-    def foreign(self) -> str:
-        """Say which predictions are labels that no row has; empty: none is."""
-        strange = np.flatnonzero(self.predicted >= len(self._labels))
+    def foreign(self, known: int) -> str:
+        """Say which predictions that count are labels of no row; empty: none is.
+
+        Parameters
+        ----------
+        known
+            The first row that counts: before it no model knows a label.
+        """
+        predicted = self.predicted[known:]
+        strange = predicted[predicted >= len(self._labels)]
         if not len(strange):
             return ""
-        first = list(self.numbers)[self.predicted[strange[0]]]
-        total = int(self.labelled.sum())
+        first = list(self.numbers)[strange[0]]
+        total = int((predicted >= 0).sum())
         return f"{len(strange):,} of {total:,} predictions are no label of a row, such as {first!r}"
 
     @property

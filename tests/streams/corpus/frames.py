@@ -58,6 +58,10 @@ TWO = {"x": [1, 2], "y": ["a", "b"]}
 
 CASES = [
     # --- pandas ----------------------------------------------------------------------------------
+    pandas("texts of pairs beside texts of points",
+           lambda: {"v": ["5.493", "7.463"], "z": ["1,75", "2,5"], **PAIR},
+           [({"v": 5.493, "z": 1.75}, "a"), ({"v": 7.463, "z": 2.5}, "b")],
+           notes=["'1,75' as 1.75"]),
     pandas("plain", lambda: with_y(x=[1.5, 2]), ab(1.5, 2)),
     pandas("nullable numbers", lambda: with_y(x=pd.array([1, None], dtype="Int64")), ab(1, None)),
     pandas("nullable bools", lambda: with_y(x=pd.array([None, True], dtype="boolean")),

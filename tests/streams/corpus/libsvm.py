@@ -6,10 +6,12 @@ from tests.streams.corpus.case import Case
 
 PLAIN = "+1 1:0.5 3:2\n-1 2:1\n"
 READ = [({0: 0.5, 2: 2}, 1), ({1: 1}, -1)]
+FROM_0 = ["features count from 0, as one is 0"]
 
 
-def case(about, content, examples=(), *, file="a.svm", **given):
-    return Case(about, file, content, list(examples), options={}, **given)
+def case(about, content, examples=(), *, file="a.svm", target=None, **given):
+    options = {} if target is None else {"target": target}
+    return Case(about, file, content, list(examples), options=options, **given)
 
 
 CASES = [
@@ -28,8 +30,11 @@ CASES = [
     case("a row without features", "+1\n-1 1:1\n", [({}, 1), ({0: 1}, -1)]),
     case("labels of fractions", "1 1:1\n0.5 1:2\n", refused="0.5 ... no fractions"),
     case("indices from 0, as scikit-learn writes them", "1 0:1 2:3\n0 1:1\n",
-         [({0: 1, 2: 3}, 1), ({1: 1}, 0)]),
-    case("indices from 0 in any order", "1 2:3\t0:1\n0 1:1\n", [({0: 1, 2: 3}, 1), ({1: 1}, 0)]),
+         [({0: 1, 2: 3}, 1), ({1: 1}, 0)], notes=FROM_0),
+    case("a topic, and indices from 0", "1 0:1 2:3\n0 1:1\n",
+         [({0: 1, 2: 3}, True), ({1: 1}, False)], notes=FROM_0, target="1"),
+    case("indices from 0 in any order", "1 2:3\t0:1\n0 1:1\n", [({0: 1, 2: 3}, 1), ({1: 1}, 0)],
+         notes=FROM_0),
     case("indices below 0", "1 -1:1\n", refused="a.svm ... line 1 ... '-1' ... from 0 to"),
     case("one index twice", "1 1:1 1:2\n", refused="a.svm ... line 1"),
     case("infinite numbers", "1 1:inf\n", refused="a.svm ... line 1 ... inf"),
