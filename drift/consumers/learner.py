@@ -299,6 +299,7 @@ class Learner:
     def start(self, first: Mapping[TopicPartition, int]) -> None:
         """Start partitions that no checkpoint knows."""
         self.offsets.update(first)
+        self.runs.first.update(first)
 
     def check(self, messages: Iterable[Message]) -> None:
         """Refuse messages that it cannot be meant to learn, before any is taken."""

@@ -235,7 +235,8 @@ class Learnt(NamedTuple):
 class LearntRuns(list[Run]):
     """Runs, and why messages among them were left out, by their positions.
 
-    Those of a journal are in `parts`, too, by checkpoint.
+    `first` has the offsets where partitions were started among them. The runs of a journal are in
+    `parts`, too, by checkpoint.
     """
 
     def __init__(
@@ -243,9 +244,11 @@ class LearntRuns(list[Run]):
         runs: Iterable[Run] = (),
         skips: Mapping[Position, str] | None = None,
         parts: Iterable[Learnt] = (),
+        first: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         super().__init__(runs)
         self.skips = dict(skips or {})
+        self.first = dict(first or {})
         self.parts = [*parts]
 
 
@@ -269,6 +272,7 @@ class Runs:
         self._run: Run = {}
         self._last: tuple[int, bool, str, int] = (-1, False, "", -1)
         self.skips: dict[Position, str] = {}  # messages that were left out, and why
+        self.first: dict[TopicPartition, int] = {}  # where partitions were started
 
     def note(self, key: tuple[int, bool, str, int], place: TopicPartition, offset: int) -> None:
         """Note that a record was taken."""
@@ -286,9 +290,10 @@ class Runs:
         """Return these runs, and then others."""
         both = Runs()
         both._runs, both._run, both._last = self.all() + other._runs, other._run, other._last
-        both.skips = self.skips | other.skips
+        both.skips, both.first = self.skips | other.skips, self.first | other.first
         return both
 
     def all(self) -> LearntRuns:
         """Return the runs, the last one as far as it is."""
-        return LearntRuns([*self._runs, self._run] if self._run else self._runs, self.skips)
+        runs = [*self._runs, self._run] if self._run else self._runs
+        return LearntRuns(runs, self.skips, first=self.first)

@@ -76,7 +76,8 @@ def relearn(  # noqa: PLR0913
     model
         As the worker's was before it learnt anything.
     logs
-        The messages by topic and partition, from the worker's first offsets on.
+        The messages by topic and partition. Those before the worker's first offsets are left out,
+        if the runs are of `drift.consumers.checkpoints.journal.read_order`.
     runs
         In which order they were learnt, and which were left out, as
         `drift.consumers.checkpoints.journal.read_order` has it.
@@ -121,10 +122,16 @@ def relearn(  # noqa: PLR0913
     learner.shadow = None if shadow is None else Shadow(shadow)
     if isinstance(runs, LearntRuns):
         learner.skips = dict(runs.skips)
+        logs = {place: _since(log, runs.first.get(place, 0)) for place, log in logs.items()}
         if runs.parts:
             runs = _with_shadow(learner, runs.parts, shadow)
     sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
     return learner, sent
+
+
+def _since(log: Iterable[Message], first: int) -> Iterator[Message]:
+    """Yield the messages from an offset on."""
+    return (message for message in log if message.position.offset >= first)
 
 
 def _with_shadow(learner: Learner, parts: list[Learnt], shadow: Any) -> Iterator[Run]:

@@ -129,7 +129,9 @@ def warm(  # noqa: PLR0913
         _refuse(folder, options, checkpoint)
     learner.epoch, learner.identity = epoch, dict(identity or {})
     learner.start(first)
-    written = folder.prepare(key, learner.snapshot(), join=learner.join_state())()
+    written = folder.prepare(
+        key, learner.snapshot(), join=learner.join_state(), runs=learner.runs.all()
+    )()
     files_in(folder.folder(key)).look_again(epoch)
     return written
 

@@ -583,10 +583,18 @@ def test_settings_that_cannot_work_are_refused(broker, tmp_path, options, messag
 
 
 def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
+    """The order says it, too: relearn leaves it out of whole logs."""
     one = worker(topics, tmp_path, start="latest")
     until(one, lambda: len(one.assignment.started()) == 2)
-    close(one)
     assert "t:1 starts at its end, 200 (latest): 200 messages before" in caplog.text
+    whole = {place: log(place[1], 210) for place in LOGS}
+    send(topics, [message for each in whole.values() for message in each[200:]])
+    finish(one, 210)
+    found = newest(tmp_path)
+    order = read_order(tmp_path / "t-all", found.id)
+    again, _ = relearn(LBP(9), whole, order, one.options)
+    assert encode(again.model) == encode(found.model)
+    assert again.metrics.examples == found.metrics["examples"] == 20
 
 
 def test_lag_is_that_of_all_partitions(topics, tmp_path):

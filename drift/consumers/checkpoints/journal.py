@@ -20,7 +20,8 @@ without runs and with one promotion more is of `drift promote`. A line is writte
 checkpoint: one whose checkpoint was never completed is no other's predecessor. One that has the
 model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what lies
 between. Single messages that were left out, as they had ended the worker or by `drift checkpoint
-skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. The files may be deleted, whole and
+skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. Where partitions were started since
+`previous` is in ``"first"``: ``["orders", 0, 1100]``. The files may be deleted, whole and
 oldest first; a folder deletes them itself beyond 256 MB or 4,000 files. An object store has none.
 """
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.order import Run
+    from drift.consumers.records import TopicPartition
 
 __all__ = ["Journal", "order_line", "read_journal", "read_order", "which_models"]
 
@@ -74,6 +76,8 @@ def order_line(  # noqa: PLR0913
         line["digest"] = digest
     if isinstance(runs, LearntRuns) and runs.skips:
         line["skips"] = [[*position, why] for position, why in runs.skips.items()]
+    if isinstance(runs, LearntRuns) and runs.first:
+        line["first"] = [[*place, offset] for place, offset in runs.first.items()]
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
@@ -144,6 +148,7 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
     """Return what `read_order` does, and what else the checkpoint's line has."""
     found: list[Learnt] = []
     skips: dict[Position, str] = {}
+    first: dict[TopicPartition, int] = {}
     digest: int | None = None
     models: list[int | None] | None = None
     at: str | None = checkpoint
@@ -168,9 +173,10 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
         runs = [{places[i]: upto for i, upto in run} for run in line["runs"]]
         found.append(Learnt(line["checkpoint"], runs, *line["models"]))
         skips |= {Position(*position): why for *position, why in line.get("skips", ())}
+        first |= {(topic, number): offset for topic, number, offset in line.get("first", ())}
         at = line["previous"]
     found.reverse()
-    whole = LearntRuns((run for part in found for run in part.runs), skips, found)
+    whole = LearntRuns((run for part in found for run in part.runs), skips, found, first)
     return Journal(whole, digest, models)
 
 
