@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from dataclasses import fields
 
 import pytest
 
@@ -11,6 +10,7 @@ from drift.consumers.codec import Codec
 from drift.consumers.dry_run import DryRun, mixed_labels, toml
 from drift.consumers.records import CutValue, Message, Position
 from drift.errors import UnavailableError
+from tests.consumers.codecs import given
 
 
 def messages(*values, topic="orders", headers=()):
@@ -175,12 +175,6 @@ def test_what_is_proposed_makes_examples(values, options, expected, examples):
     labels = sum(one.label is not None for one in examples)
     line = f"With this {len(examples)} of {len(values)} become examples, {labels} with a label:"
     assert line in text.splitlines()
-
-
-def given(codec):
-    default = JsonCodec()
-    names = [field.name for field in fields(codec)]
-    return {k: getattr(codec, k) for k in names if getattr(codec, k) != getattr(default, k)}
 
 
 def test_each_line_of_a_message_can_be_pasted():

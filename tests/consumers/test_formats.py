@@ -15,6 +15,7 @@ from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Message, Position
 from drift.models import LBP
+from tests.consumers.codecs import given
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: What the official SDK for Python, 2.2.0, makes of events: a line each.
@@ -163,8 +164,3 @@ def test_the_page_on_messages_shows_what_a_dry_run_says():
     assert dry_run(JsonCodec(**tomllib.loads(written)["codec"]), after, sent) == after
     rare, skipping, _ = map(tomllib.loads, blocks("kafka_messages.md", "toml"))
     assert len(JsonCodec(**rare["codec"], **skipping["codec"]).skip) == 3
-
-
-def given(codec):
-    default = vars(JsonCodec())
-    return {k: v for k, v in vars(codec).items() if k[0] != "_" and v != default[k]}
