@@ -1,5 +1,6 @@
 """What `python -m benchmarks NAME` measures: each file has a function of its name.
 
-Its argument `quick` is for small sizes. It returns a dict with `table`, or `tables` by title, rows
-of which are dicts; `notes`, lines of text; `bars`; and `draw`, which draws a picture to a path.
+Its argument `quick` asks for small sizes. It returns a dict. `table` is a list of rows, each a dict
+by column; `tables` has several by title. `notes` are lines of text. `bars` are what is to be
+reached. `draw` draws a picture to a path.
 """

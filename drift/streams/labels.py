@@ -68,7 +68,7 @@ class Labels:
         return not cell.strip() or (not self._declared and texts.is_missing_text(cell))
 
     def add(self, cells: list[Any]) -> None:
-        """Number labels, none of which is missing."""
+        """Number the labels of rows that have one."""
         codes = np.empty(len(cells), dtype=np.int32)
         for i, cell in enumerate(cells):
             key: Any = cell if type(cell) is str else (type(cell), cell)
