@@ -73,10 +73,9 @@ def _file_of(root: Path, name: str) -> list[Path]:
 
 
 def _files_of(root: Path, name: str) -> list[Path]:
-    """Return the files of a package, or the one of a module."""
-    place = _place(root, name)
-    inside = [path for path in place.rglob("*") if path.suffix in _SOURCES]
-    return inside or _file_of(root, name)
+    """Return the files of a package, or the one of a module, of which there is one."""
+    inside = [path for path in _place(root, name).rglob("*") if path.suffix in _SOURCES]
+    return inside or [_file_of(root, name)[0]]
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
