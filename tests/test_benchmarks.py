@@ -1,6 +1,7 @@
 """Names, bars, streams, corruptions and the ablation's edits are what they say."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,6 +30,13 @@ def test_every_name_is_that_of_a_file_and_of_its_function():
     for path in folder.glob("scenarios/[a-z]*.py"):
         assert f"\ndef {path.stem}(*, quick: bool)" in texts[path]
     assert set(SCENARIOS) == {path.stem for path in folder.glob("scenarios/[a-z]*.py")}
+
+
+def test_the_readme_says_what_every_name_is_for():
+    table = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    commands = re.findall(r"`([^`]*)`", table)
+    named = {command.removeprefix("python -m benchmarks ") for command in commands}
+    assert PROGRAMS.keys() | SCENARIOS.keys() <= named
 
 
 @pytest.mark.parametrize(("least", "missed"), [(0.9, False), (1.0, False), (1.1, True)])
