@@ -96,8 +96,9 @@ class _Unworded(ast.NodeTransformer):
         return ast.Pass() if is_text else self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        is_for_types = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        return ast.Pass() if is_for_types else self.generic_visit(node)
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+        return self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         return ast.Raise(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
