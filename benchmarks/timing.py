@@ -159,4 +159,9 @@ def turns(names: Iterable[str], rounds: int) -> list[tuple[int, str]]:
     [(0, 'a'), (0, 'b'), (1, 'b'), (1, 'a')]
     """
     names = list(names)
-    return [(k, name) for k in range(rounds) for name in (names[::-1] if k % 2 else names)]
+    return [(k, name) for k in range(rounds) for name in order_of(k, names)]
+
+
+def order_of(k: int, names: list[str]) -> list[str]:
+    """Order of the contenders in round `k`."""
+    return names[::-1] if k % 2 else names
