@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-#: Programs with options of their own: `--help` shows them.
+#: Files of `benchmarks.programs`, with options of their own: `--help` shows them.
 PROGRAMS = {
     "ablation": "what each rule of the Tracker is worth; an hour and more",
     "corruption": "the Tracker on dirty data beside simple models; an hour",
@@ -18,7 +18,7 @@ PROGRAMS = {
     "soak": "memory of a worker over two million examples, on a real broker",
     "worker": "examples a second of a worker, on a real broker",
 }
-#: Functions of `benchmarks.scenarios`, in a file of that name.
+#: Files of `benchmarks.scenarios`, with a function of that name.
 SCENARIOS = {
     "alarms": "how many alarms are false, and how late the others are; minutes",
     "alternatives": "time of models by that of the Tracker",
@@ -43,7 +43,7 @@ SCENARIOS = {
 def main(arguments: list[str]) -> int:
     """Run what is named."""
     if arguments and arguments[0] in PROGRAMS:
-        module = import_module(f"benchmarks.{arguments[0]}")
+        module = import_module(f"benchmarks.programs.{arguments[0]}")
         return int(module.main(arguments[1:]) or 0)
     listed = "\n".join(f"  {name:16} {about}" for name, about in (PROGRAMS | SCENARIOS).items())
     parser = argparse.ArgumentParser(

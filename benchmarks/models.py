@@ -14,7 +14,7 @@ import numpy as np
 import pyximport
 from river import linear_model, optim
 
-from benchmarks.timing import Contender
+from benchmarks.timing import Timed
 from drift.models import MODELS
 
 pyximport.install(language_level=3, inplace=False)
@@ -50,7 +50,7 @@ def logistic_regression(rate: float) -> Any:
     return linear_model.LogisticRegression(optimizer=optim.SGD(rate))
 
 
-def floor(model: Any, examples: Sequence[Example]) -> Contender:
+def floor(model: Any, examples: Sequence[Example]) -> Timed:
     """Look up the names that a model's supports hold: no learner of dicts can do without."""
     words = dict.fromkeys(word for x, _ in model.supports for word in x)
     vocabulary = {word: number for number, word in enumerate(words)}
@@ -60,7 +60,7 @@ def floor(model: Any, examples: Sequence[Example]) -> Contender:
             walk(x, vocabulary)  # predict_one is given a dict and must read it,
             walk(x, vocabulary)  # and so is learn_one
 
-    return Contender(lambda: run, len(examples))
+    return Timed(lambda: run, len(examples))
 
 
 def vowpal_wabbit(examples: Iterable[Example]) -> int:

@@ -13,7 +13,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from drift.experiments.jobs import code_fingerprint
+from drift.experiments.code import code_fingerprint
 from drift.models import compiled
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def probabilities(
         model.learn_one(x, y)
 
 
-class Contender(NamedTuple):
+class Timed(NamedTuple):
     """What is timed, and over how many examples.
 
     `start` does what must not be timed, such as copying a model, and returns what is.
@@ -57,17 +57,17 @@ class Contender(NamedTuple):
     count: int
 
 
-def on_copies(model: Any, run: Callable[[Any], object], count: int) -> Contender:
+def on_copies(model: Any, run: Callable[[Any], object], count: int) -> Timed:
     """Time what is done with a model, each time with a fresh copy of it."""
 
     def start() -> Callable[[], object]:
         copied = copy.deepcopy(model)
         return lambda: run(copied)
 
-    return Contender(start, count)
+    return Timed(start, count)
 
 
-def on_examples(model: Any, examples: Sequence[Example]) -> Contender:
+def on_examples(model: Any, examples: Sequence[Example]) -> Timed:
     """Time a model that predicts and learns examples, each time with a fresh copy of it."""
     return on_copies(model, lambda one: mistakes(one, examples), len(examples))
 
@@ -140,14 +140,26 @@ class Times(dict[str, list[float]]):
         return figure([a / b for a, b in zip(self[above], self[below], strict=True)])
 
 
-def take_turns(contenders: Mapping[str, Contender], rounds: int, label: str) -> Times:
+def take_turns(contenders: Mapping[str, Timed], rounds: int, label: str) -> Times:
     """Time every contender once a round, forwards and backwards in turn."""
     times = Times({name: [] for name in contenders})
-    turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
-    for name, _ in progress(turns, label):
+    for _, name in progress(turns(contenders, rounds), label):
         contender = contenders[name]
         times[name].append(1e6 * seconds(contender.start()) / contender.count)
     return times
+
+
+def turns(names: Iterable[str], rounds: int) -> list[tuple[int, str]]:
+    """Round and name of each turn.
+
+    Examples
+    --------
+    >>> from benchmarks.timing import turns
+    >>> turns("ab", 2)
+    [(0, 'a'), (0, 'b'), (1, 'b'), (1, 'a')]
+    """
+    names = list(names)
+    return [(k, name) for k in range(rounds) for name in order_of(k, names)]
 
 
 def order_of(k: int, names: list[str]) -> list[str]:

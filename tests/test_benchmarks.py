@@ -1,6 +1,7 @@
 """Names, bars, streams, corruptions and the ablation's edits are what they say."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,12 +9,14 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import ablation, corruption, report
+from benchmarks import report
 from benchmarks.__main__ import PROGRAMS, SCENARIOS
-from benchmarks.ablation_changes import CHANGES
-from benchmarks.scenarios import threshold, threshold_sweep
+from benchmarks.programs import ablation, corruption
+from benchmarks.programs.ablation_changes import CHANGES
+from benchmarks.scenarios import supports, threshold, threshold_sweep
 from benchmarks.streams import _OTHERS, STREAMS, matrix_of
 from drift.experiments.arena.streams import STREAMS as ARENA
+from drift.models.registry import Entry
 from drift.streams import Stream
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,12 +24,20 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_every_name_is_that_of_a_file_and_of_its_function():
     folder = ROOT / "benchmarks"
-    files = {path.stem: path for path in (*folder.glob("*.py"), *folder.glob("scenarios/*.py"))}
-    for name in PROGRAMS:
-        assert "\ndef main(" in files[name].read_text(encoding="utf-8")
-    for name in SCENARIOS:
-        assert f"\ndef {name}(*, quick: bool)" in files[name].read_text(encoding="utf-8")
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.glob("[ps]*/[a-z]*.py")}
+    have_main = {path.stem for path, text in texts.items() if "\ndef main(arguments: " in text}
+    assert set(PROGRAMS) == have_main
+    for path in folder.glob("scenarios/[a-z]*.py"):
+        assert f"\ndef {path.stem}(*, quick: bool)" in texts[path]
     assert set(SCENARIOS) == {path.stem for path in folder.glob("scenarios/[a-z]*.py")}
+
+
+def test_the_readme_says_what_every_name_is_for():
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| [")]
+    commands = re.findall(r"`([^`]*)`", "\n".join(rows))
+    named = {command.removeprefix("python -m benchmarks ") for command in commands}
+    assert PROGRAMS.keys() | SCENARIOS.keys() <= named
 
 
 @pytest.mark.parametrize(("least", "missed"), [(0.9, False), (1.0, False), (1.1, True)])
@@ -65,6 +76,16 @@ def test_thresholds_and_losses_by_hand(monkeypatch):
     monkeypatch.setattr(threshold_sweep, "predicted", lambda *_: many)
     f1, cost, recall, precision, rate, *hits = threshold_sweep.losses("any", 1)
     assert max(f1, cost, recall, precision, rate, *hits) < 0.1
+
+
+def test_exponents_of_supports_by_hand():
+    """A prediction takes as many us as there are supports, an update their square."""
+    samples = [[(n - 1, n**2), (n, n**2 + 9), (n + 5, n**2 - 9)] for n in supports.SIZES]
+    row = supports.row_of(Entry("Any", "any", 1, 1, 1, "a paper"), samples)
+    assert (row["prediction: exponent"], row["update: exponent"]) == pytest.approx((1, 2))
+    assert row["prediction, us at 250 / 500 / 1000"] == "250 / 500 / 1,000"
+    assert not row["no slower"]
+    assert supports.row_of(Entry("Any", "any", 1, 1, 2, "a paper"), samples)["no slower"]
 
 
 def small():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ablation import SOURCES, edited
+from benchmarks.programs.ablation import SOURCES, edited
 from drift.models import compiled
 
 pytestmark = pytest.mark.sources

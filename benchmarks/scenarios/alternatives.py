@@ -8,7 +8,7 @@ import numpy as np
 from river import forest, linear_model, naive_bayes, preprocessing, tree
 
 from benchmarks.streams import stream
-from benchmarks.timing import Times, mistakes, order_of, progress, seconds
+from benchmarks.timing import Times, mistakes, progress, seconds, turns
 from drift.models import LBP, Tracker
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def in_turns(examples: list[Any], names: Iterable[str], label: str) -> Times:
     models = {name: MODELS[name]() for name in names}
     times = Times({name: [] for name in models})
     blocks = [examples[i : i + BLOCK] for i in range(0, len(examples), BLOCK)]
-    for k, block in enumerate(progress(blocks, f"alternatives: {label}")):
-        for name in order_of(k, list(models)):
-            spent = seconds(lambda: mistakes(models[name], block))  # noqa: B023 - called here
-            if k >= BEFORE:
-                times[name].append(1e6 * spent / len(block))
+    for k, name in progress(turns(models, len(blocks)), f"alternatives: {label}"):
+        block = blocks[k]
+        spent = seconds(lambda: mistakes(models[name], block))  # noqa: B023 - called here
+        if k >= BEFORE:
+            times[name].append(1e6 * spent / len(block))
     return times

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.models import floor
 from benchmarks.report import bar
 from benchmarks.streams import matrix_of, stream
-from benchmarks.timing import Contender, mistakes, on_copies, on_examples, take_turns
+from benchmarks.timing import Timed, mistakes, on_copies, on_examples, take_turns
 from drift.models import LBP, RBP
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def stories(*, quick: bool) -> Times:
     split = len(story) - (1_000 if quick else 4_000)
     (X, y), examples = matrix_of(story), list(story)
     learnt, timed = examples[:split], examples[split:]
-    contenders: dict[str, Contender] = {}
+    contenders: dict[str, Timed] = {}
     for budget in BUDGETS:
         model, worded = LBP(budget), LBP(budget)
         model.learn_many(X[:split], y[:split])
@@ -63,12 +63,12 @@ def dense_rows(*, quick: bool) -> Times:
     block, supports = rows[:512].astype(np.float32), rows[:budget].T.astype(np.float32)
     contenders = {
         f"rows, B={budget}": _at_once(model, rows[:1_000], labels[:1_000]),
-        "a product": Contender(lambda: lambda: block @ supports, len(block)),
+        "a product": Timed(lambda: lambda: block @ supports, len(block)),
     }
     return take_turns(contenders, 3 if quick else 9, "arrays: dense")
 
 
-def _at_once(model: Any, rows: Any, labels: Any) -> Contender:
+def _at_once(model: Any, rows: Any, labels: Any) -> Timed:
     return on_copies(model, lambda one: one.predict_learn_many(rows, labels), len(labels))
 
 

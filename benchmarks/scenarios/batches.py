@@ -16,13 +16,16 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from benchmarks.models import made
-from benchmarks.timing import Contender, on_copies, progress, take_turns
+from benchmarks.timing import Timed, on_copies, progress, take_turns
 from drift.models import MODELS, Averaged, OneVsRest, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.timing import Times
+
+    #: Does something with a model, rows and labels.
+    Run = Callable[[Any, Any, Any], None]
 
 WIDTH, LEARNT, BUDGET = 10, 500, 100
 #: Rows of a batch, and how many batches come one after another, as in a stream.
@@ -73,35 +76,30 @@ def makers() -> dict[str, Callable[[], Any]]:
     return result | {"Tracker": partial(Tracker, budget=BUDGET)}
 
 
-def loop(predict: bool, dicts: Any, y: Any, model: Any) -> None:  # noqa: FBT001
-    """Predict or learn the rows one by one."""
-    if predict:
-        for x in dicts:
-            model.predict_one(x)
-    else:
-        for x, label in zip(dicts, y, strict=True):
-            model.learn_one(x, label)
+def predict_each(model: Any, X: Any, _: Any) -> None:
+    """Predict the rows one by one."""
+    for x in X:
+        model.predict_one(x)
 
 
-def batch(predict: bool, X: Any, y: Any, model: Any) -> None:  # noqa: FBT001
-    """Predict or learn the rows at once."""
-    if predict:
-        model.predict_many(X)
-    else:
-        model.learn_many(X, y)
+def learn_each(model: Any, X: Any, y: Any) -> None:
+    """Learn the rows one by one."""
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
 
 
-def each(run: Callable[..., None], predict: bool, parts: Any, model: Any) -> None:  # noqa: FBT001
-    """Let a loop or a batch run on one part of the rows after another."""
-    for X, y in parts:
-        run(predict, X, y, model)
+#: What is done, by its name: in a loop over dicts, and with a batch.
+DIRECTIONS: dict[str, tuple[Run, Run]] = {
+    "predict": (predict_each, lambda model, X, _: model.predict_many(X)),
+    "learn": (learn_each, lambda model, X, y: model.learn_many(X, y)),
+}
 
 
 def learnt(make: Callable[[], Any], rows: Rows) -> dict[bool, Any]:
     """Models that have learnt dicts with names, and with numbers."""
     models = {named: make() for named in (True, False)}
     for named, model in models.items():
-        loop(False, rows.dicts[named], rows.y, model)
+        learn_each(model, rows.dicts[named], rows.y)
     return models
 
 
@@ -114,37 +112,44 @@ def batches(*, quick: bool) -> dict[str, Any]:
     ratios, calls = [], []
     for name, make in progress(makers().items(), "batches: models"):
         models = learnt(make, before)
-        for predict in (True, False):
-            times = _times(models, predict, parts, rounds, name)
-            row: dict[str, Any] = {"model": f"{name}, {'predict' if predict else 'learn'}"}
+        for direction in DIRECTIONS:
+            times = _times(models, direction, parts, rounds, name)
+            row: dict[str, Any] = {"model": f"{name}, {direction}"}
             row["loop, us a row"] = times.microseconds("loop True")["median"] / size
             for kind in KINDS:
                 row[kind] = times.ratio(kind, f"loop {kind in NAMED}")["median"]
             ratios.append(row)
     models = learnt(makers()["LBP"], before)
-    for predict in (True, False):
+    for direction in DIRECTIONS:
         for few, repeats in SHORT.items():
             part = Rows.of(X[LEARNT : LEARNT + few], y[LEARNT : LEARNT + few])
-            times = _times(models, predict, [part] * repeats, rounds, "short")
-            row = {"LBP": f"{'predict' if predict else 'learn'} {few} rows"}
+            times = _times(models, direction, [part] * repeats, rounds, "short")
+            row = {"LBP": f"{direction} {few} rows"}
             calls.append(row | {kind: min(times[kind]) for kind in KINDS})
     title = f"{BATCHES} batches of {size:,} rows: time over the loop's"
     return {"tables": {title: ratios, "microseconds of a call": calls}}
 
 
 def _times(
-    models: dict[bool, Any],
-    predict: bool,  # noqa: FBT001
-    parts: list[Rows],
-    rounds: int,
-    label: str,
+    models: dict[bool, Any], direction: str, parts: list[Rows], rounds: int, label: str
 ) -> Times:
     """Microseconds of a part, by the loops over dicts and by batches of each kind."""
-    contenders: dict[str, Contender] = {}
+    in_loop, at_once = DIRECTIONS[direction]
+    contenders: dict[str, Timed] = {}
     for named in (True, False):
-        one = partial(each, loop, predict, [(part.dicts[named], part.y) for part in parts])
-        contenders[f"loop {named}"] = on_copies(models[named], one, len(parts))
+        dicts = [(part.dicts[named], part.y) for part in parts]
+        contenders[f"loop {named}"] = _on_parts(models[named], in_loop, dicts)
     for kind in KINDS:
-        many = partial(each, batch, predict, [(part.kinds[kind], part.y) for part in parts])
-        contenders[kind] = on_copies(models[kind in NAMED], many, len(parts))
+        rows = [(part.kinds[kind], part.y) for part in parts]
+        contenders[kind] = _on_parts(models[kind in NAMED], at_once, rows)
     return take_turns(contenders, rounds, f"batches: {label}")
+
+
+def _on_parts(model: Any, run: Run, parts: list[tuple[Any, Any]]) -> Timed:
+    """Time one part of the rows after another."""
+
+    def through(copied: Any) -> None:
+        for X, y in parts:
+            run(copied, X, y)
+
+    return on_copies(model, through, len(parts))

@@ -55,12 +55,17 @@ def now() -> np.ndarray:
     return 1000 * np.array([time.perf_counter(), time.process_time()])
 
 
+def learner_of(model: Any, **options: Any) -> LateLearner:
+    """Return the learner of a worker with late labels."""
+    topics: dict[str, Any] = {"topic": "features", "labels": "labels", "timestamps": "create"}
+    about = WorkerOptions(group="g", **topics, **options)
+    return LateLearner(model, JsonCodec(), Metrics(*KEY), about)
+
+
 def checkpoint(*, quick: bool) -> dict[str, Any]:
     """Return what a checkpoint takes of the worker, and of the thread."""
     ids = 1_000 if quick else 100_000
-    names: dict[str, Any] = {"topic": "features", "labels": "labels", "timestamps": "create"}
-    options = WorkerOptions(group="g", pending=ids + 1, **names)
-    learner = LateLearner(Tracker(300, late=True), JsonCodec(), Metrics(*KEY), options)
+    learner = learner_of(Tracker(300, late=True), pending=ids + 1)
     rest = messages(ids)
     for message in islice(rest, 3 * ids):
         learner.take(message)
@@ -89,9 +94,7 @@ def checkpoint(*, quick: bool) -> dict[str, Any]:
 
 def sizes(count: int) -> list[dict[str, Any]]:
     """Return the bytes in memory and in a checkpoint of what there is of each message."""
-    names: dict[str, Any] = {"topic": "features", "labels": "labels", "timestamps": "create"}
-    options = WorkerOptions(group="g", pending=count, pending_bytes=1 << 40, **names)
-    learner = LateLearner(LBP(9), JsonCodec(), Metrics(*KEY), options)
+    learner = learner_of(LBP(9), pending=count, pending_bytes=1 << 40)
     tracemalloc.start()
     sizes = [(traced(), stored(learner))]
     for number in range(count):

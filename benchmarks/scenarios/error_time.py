@@ -19,7 +19,7 @@ from benchmarks.models import (
     vowpal_wabbit,
 )
 from benchmarks.streams import matrix_of, stream
-from benchmarks.timing import Times, figure, mistakes, order_of, progress, seconds
+from benchmarks.timing import Times, figure, mistakes, progress, seconds, turns
 from drift.experiments.plots import COLOURS, GREY, finish, log_axis, panels_of, save
 from drift.kernels import RBF, Linear
 from drift.models.registry import ENTRIES
@@ -84,9 +84,7 @@ def error_time(*, quick: bool) -> dict[str, Any]:
     rows = stream("rcv1 shifts").head(1_000 if quick else 20_000)
     contenders, times = contenders_of(rows), Times()
     errors: dict[str, float] = {}
-    rounds = 1 if quick else 3
-    turns = [(name, k) for k in range(rounds) for name in order_of(k, list(contenders))]
-    for name, k in progress(turns, "error_time: runs"):
+    for k, name in progress(turns(contenders, 1 if quick else 3), "error_time: runs"):
         if k and times[name][0] > SLOW:
             continue
         wrong: list[int] = []

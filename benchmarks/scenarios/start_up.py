@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.report import bar
 from benchmarks.streams import stream
-from benchmarks.timing import Times, figure, mistakes, order_of, progress
+from benchmarks.timing import Times, figure, mistakes, progress, turns
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.models import RBP
 
@@ -87,12 +87,11 @@ def start_up(*, quick: bool) -> dict[str, Any]:
 def in_turns(codes: dict[str, tuple[str, ...]], rounds: int) -> Times:
     """Microseconds of each process, after one that fills the caches of files."""
     times = Times({name: [] for name in codes})
-    for k in progress(range(-1, rounds), "start-up: rounds"):
-        for name in order_of(k, list(codes)):
-            before = children()
-            python(*codes[name])
-            if k >= 0:
-                times[name].append(1e6 * (children() - before))
+    for k, name in progress(turns(codes, 1 + rounds), "start-up: rounds"):
+        before = children()
+        python(*codes[name])
+        if k:
+            times[name].append(1e6 * (children() - before))
     return times
 
 

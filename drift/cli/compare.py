@@ -61,9 +61,10 @@ class _Options:
     )
     target: str | None = option("The column of the labels.", None)
     models: tuple[str, ...] = option(
-        "What to compare: tracker or another of `drift models`, 'LBP(budget=500)'; River's arf, "
-        "hat, ht, knn, lr, nb, srp; MOA's moa_arf, moa_hat, moa_plastic, moa_sgbt, moa_srp; "
-        "module:Class for your own.",
+        "What to compare: tracker or another of `drift models`, 'LBP(budget=500)'; River's "
+        f"{', '.join(name for name in _RIVALS if not name.startswith('moa_'))}; MOA's "
+        f"{', '.join(name for name in _RIVALS if name.startswith('moa_'))}; module:Class for your "
+        "own.",
         ("tracker", "lbp", "lr"),
     )
     time: str | None = option(

@@ -1,7 +1,8 @@
 """Experiments: grids of models and streams, run on all cores, resumed, and reported.
 
-To read them, start with what all share: `jobs` (what a run is), `runner` (how runs are computed),
-`folder` (where their records go) and `results` (what they come to, with tables and figures). Then
+To read them, start with what all share: `jobs` (what a run is), `code` (which code of drift is part
+of its key), `runner` (how runs are computed), `folder` (where their records go) and `results` (what
+they come to, with tables and figures). Then
 take `comparison`, in the order `contender`, `protocol`, `evaluation`, `experiment`; every table is
 made by its `tables` and `measures`. `arena` is the same over a list. `reproduction` has the
 experiments of papers as data. `rivals` has what drift's models are compared with.
@@ -15,6 +16,7 @@ experiments of papers as data. `rivals` has what drift's models are compared wit
 from drift.experiments.comparison import COMPARISON, Contender, compare
 from drift.experiments.folder import RunFolder
 from drift.experiments.jobs import Record, Run
+from drift.experiments.learning import learn
 from drift.experiments.reproduction import (
     PAPER,
     REPRODUCTIONS,
@@ -26,7 +28,7 @@ from drift.experiments.reproduction import (
     track,
 )
 from drift.experiments.results import Results
-from drift.experiments.runner import learn, run_all
+from drift.experiments.runner import run_all
 
 __all__ = [
     "COMPARISON",

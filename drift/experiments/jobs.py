@@ -7,14 +7,12 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
-import drift
 from drift.models import column_type
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ __all__ = [
     "Record",
     "Rows",
     "Run",
-    "code_fingerprint",
     "count_in",
     "edges_of",
     "fingerprint",
@@ -138,27 +135,6 @@ def float64_columns() -> Iterator[None]:
     finally:
         with _inside:
             column_type(_before.pop())
-
-
-#: Code of drift that what a model predicts depends on.
-MODEL_CODE = ("*.py", "models/**/*")
-
-
-@cache
-def code_fingerprint(*patterns: str) -> str:
-    """Return a fingerprint of drift's code.
-
-    Parameters
-    ----------
-    *patterns
-        Which of its files; none: all.
-    """
-    package = Path(drift.__file__).parent
-    files = sorted({path for some in patterns or ["**/*"] for path in package.glob(some)})
-    sources = {".py", ".pyx", ".pxi", ".h"}
-    return hashlib.sha256(
-        b"".join(path.read_bytes() for path in files if path.suffix in sources)
-    ).hexdigest()[:16]
 
 
 class Rows(NamedTuple):

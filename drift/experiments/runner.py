@@ -13,7 +13,6 @@ import threading
 import time
 from contextlib import closing, contextmanager
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -26,25 +25,19 @@ from threadpoolctl import ThreadpoolController
 from drift.errors import ParameterError
 from drift.experiments import cluster
 from drift.experiments.folder import locked_folder
-from drift.experiments.jobs import count_in, edges_of
+from drift.experiments.jobs import count_in
 from drift.experiments.results import Results
-from drift.models import OneVsRest, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
     from drift.experiments.folder import RunFolder
     from drift.experiments.jobs import Record, Run
     from drift.experiments.results import ExperimentKind
 
-__all__ = ["WINDOWS", "How", "learn", "run_all", "run_experiment", "updates"]
+__all__ = ["How", "run_all", "run_experiment"]
 
-#: Windows of equal length that a run's error is recorded in: every 500 of 20,000 examples.
-WINDOWS = 40
 #: Seconds between two looks at how far the runs are.
 _LOOKING = 0.5
 
@@ -56,71 +49,6 @@ class How(TypedDict, total=False):
     backend: str
     address: str | None
     progress: bool
-
-
-def updates(model: Any) -> int | None:
-    """Number of examples that changed a model; over all classes, that of `OneVsRest`.
-
-    None for the Tracker, whose members change one by one.
-    """
-    if isinstance(model, Tracker):
-        return None
-    models = model.models.values() if isinstance(model, OneVsRest) else [model]
-    return sum(model.n_updates for model in models)
-
-
-def learn(model: Any, X: csr_array, y: NDArray[Any], windows: int = WINDOWS) -> Record:
-    """Test, then train, on every example in turn.
-
-    Parameters
-    ----------
-    model
-        It learns: any of `drift.models`.
-    X
-        Examples, shape (n_samples, n_features).
-    y
-        Labels, shape (n_samples,).
-    windows
-        Number of equal parts of the stream that errors and supports are recorded in.
-
-    Returns
-    -------
-    dict
-        ``n_samples``; ``mistakes``, the wrong predictions; ``supports`` held at the end;
-        ``updates``; ``seconds`` of processor time, for all examples; ``window_errors``, the share
-        of mistakes in each part of the stream, and ``window_supports``, those held at its end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from drift.experiments import learn
-    >>> from drift.models import Perceptron
-    >>> result = learn(Perceptron(), np.array([[1.0, 0], [0, 1.0], [1, 1]]), np.array([1, 0, 0]))
-    >>> result["mistakes"], result["window_supports"], result["window_errors"]
-    (2, [1, 2, 3], [1.0, 1.0, 0.0])
-    """
-    edges = edges_of(len(y), windows)
-    mistakes, supports = [], []
-    seconds = 0.0
-    for start, stop in pairwise(edges):
-        part = X[start:stop]
-        started = time.process_time()
-        predictions = model.predict_learn_many(part, y[start:stop])
-        seconds += time.process_time() - started
-        mistakes.append(int((predictions != y[start:stop]).sum()))
-        supports.append(model.n_supports)
-    lengths = np.diff(edges).tolist()
-    return {
-        "n_samples": len(y),
-        "mistakes": sum(mistakes),
-        "supports": model.n_supports,
-        "updates": updates(model),
-        "seconds": round(seconds, 6),
-        "window_errors": [
-            round(wrong / length, 6) for wrong, length in zip(mistakes, lengths, strict=True)
-        ],
-        "window_supports": supports,
-    }
 
 
 def run_all(  # noqa: PLR0913 - what to run, and how, by keyword

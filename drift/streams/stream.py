@@ -43,6 +43,12 @@ class Drift(NamedTuple):
     width: int = 1
 
 
+class _Checked(list["tuple[Features, Label]"]):
+    """Pairs that a stream has checked: `replace` and parts of it do not check them again."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """Examples in the order in which a model learns them.
@@ -90,8 +96,8 @@ class Stream:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "drifts", _drifts(self.drifts))
-        if not isinstance(self.examples, Table):
-            object.__setattr__(self, "examples", list(self.examples))
+        if not isinstance(self.examples, Table | _Checked):
+            object.__setattr__(self, "examples", _Checked(self.examples))
             self._check_pairs()
         if not len(self):
             raise ParameterError(f"{self.name} has no examples")
@@ -174,7 +180,7 @@ class Stream:
         drifts = tuple(drift for drift in self.drifts if drift.row < rows)
         return replace(
             self,
-            examples=self.examples[:rows],
+            examples=self._part(np.arange(rows)),
             drifts=drifts,
             moments=None if self.moments is None else self.moments[:rows],
             delays=None if self.delays is None else self.delays[:rows],
@@ -222,12 +228,13 @@ class Stream:
     def _in_order(self, order: NDArray[np.int64]) -> Stream:
         """Examples and their delays in another order; moments stay."""
         delays = None if self.delays is None else self.delays[order]
-        examples = (
-            self.examples.take(order)
-            if isinstance(self.examples, Table)
-            else [self.examples[i] for i in order.tolist()]
-        )
-        return replace(self, examples=examples, delays=delays)
+        return replace(self, examples=self._part(order), delays=delays)
+
+    def _part(self, rows: NDArray[np.int64]) -> Sequence[tuple[Features, Label]]:
+        """Examples by their numbers."""
+        if isinstance(self.examples, Table):
+            return self.examples.take(rows)
+        return _Checked(self.examples[i] for i in rows.tolist())
 
     @cached_property
     def classes(self) -> dict[Label, int]:
@@ -280,7 +287,7 @@ class Stream:
         """The examples as one array of bytes, which a worker gets once; see `unpacked`."""
         if isinstance(self.examples, Table):
             return self.examples.packed
-        return np.frombuffer(pickle.dumps(self.examples, protocol=5), dtype=np.uint8)
+        return np.frombuffer(pickle.dumps(list(self.examples), protocol=5), dtype=np.uint8)
 
 
 def unpacked(packed: NDArray[np.uint8]) -> Sequence[tuple[Features, Label]]:

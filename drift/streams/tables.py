@@ -259,8 +259,7 @@ def _of_pairs(source: Any, rows: int | None) -> Stream:
             f"{len(gone):,} of {counted(len(stream), 'row')} have missing or infinite values, of "
             f"{features}: leave these features out of such rows, as most models cannot learn them"
         )
-    # A new stream would check all pairs again.
-    return replace(stream, notes=tuple(notes)) if notes else stream
+    return replace(stream, notes=tuple(notes))
 
 
 def _numbers_as_texts(stream: Stream) -> list[Hashable]:

@@ -35,8 +35,8 @@ from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.models._tracker.reference_core import TrackerCore
 from tests.consumers import killed
+from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 from tests.models.streams import drifting_stream
-from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 TP = ("news", 0)
 #: No checkpoint is kept for its hour: a test may run as one ends.

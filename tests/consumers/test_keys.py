@@ -29,7 +29,7 @@ from drift.models import LBP, from_bytes
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
 from tests.consumers.claimed import KEY, Claimed, example
-from tests.points import CHECKPOINT_POINTS, MODELS_POINTS
+from tests.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
 
 pytestmark = pytest.mark.usefixtures("stores")
 

@@ -10,7 +10,7 @@ from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from tests.consumers.late_logs import JOIN
-from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
+from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 KEY, FIRST = ("t", None), {("t", 0): 7, ("t", 1): 9}
 OPTIONS = WorkerOptions(topic="t", group="g")

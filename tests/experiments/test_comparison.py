@@ -29,7 +29,7 @@ from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Contender, compare
-from drift.experiments.comparison import evaluation
+from drift.experiments.comparison import evaluation, experiment
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
@@ -444,6 +444,33 @@ def test_a_variable_that_has_the_name_of_an_attribute_is_not_in_an_identity():
     before = Contender(cell["Mine"]()).traits().identity
     cell["budget"] = 10
     assert Contender(cell["Mine"]()).traits().identity == before
+
+
+class Wrapping(dummy.NoChangeClassifier):
+    """A class of the user's whose code, and not its parameters, has one of drift's models."""
+
+    def __init__(self):
+        self.inner = LBP(9)
+
+
+@pytest.mark.parametrize(
+    ("model", "same"),
+    [
+        (LBP(9), False),
+        (preprocessing.StandardScaler() | LBP(9), False),
+        (Wrapping(), False),
+        (linear_model.LogisticRegression(), True),
+        (Retrained(), True),
+    ],
+)
+def test_a_run_is_computed_again_if_the_code_of_its_model_changed(monkeypatch, model, same):
+    def keys():
+        results = compare({"it": model}, PHISHING, rows=30, jobs=1)
+        return [record["key"] for record in results.records if record["model"] == "it"]
+
+    before = keys()
+    monkeypatch.setattr(experiment, "models_code", lambda: "mended")
+    assert (keys() == before) == same
 
 
 @pytest.mark.parametrize("constant", ["_EARLY", "_CATEGORIES"])

@@ -11,8 +11,9 @@ from river.linear_model import LogisticRegression
 from drift.errors import ParameterError
 from drift.experiments import compare
 from drift.experiments.comparison import importances
-from drift.experiments.comparison.importances import Sample
+from drift.experiments.comparison import sample as sampling
 from drift.experiments.comparison.report import report
+from drift.experiments.comparison.sample import Sample
 from drift.models import Tracker
 from drift.streams import Stream
 
@@ -30,8 +31,8 @@ def moving(n=2_000):
 
 @pytest.fixture
 def _without_time(monkeypatch):
-    monkeypatch.setattr(importances, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(importances, "_MOST", 200)
+    monkeypatch.setattr(sampling, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(sampling, "_MOST", 200)
 
 
 def leading(results, start):
@@ -84,7 +85,7 @@ def test_explaining_takes_no_more_time_than_the_model(monkeypatch):
     model = LogisticRegression()
     model.learn_one({"a": 1.0}, True)
     sample = Sample(model, 100)
-    monkeypatch.setattr(importances, "perf_counter", clock)
+    monkeypatch.setattr(sampling, "perf_counter", clock)
     for row in range(100):
         sample.earn(0.5)
         sample.look(row, {"a": float(row)})

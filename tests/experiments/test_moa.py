@@ -12,7 +12,7 @@ from drift.experiments.arena import arena, experiment
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import STREAMS
 from drift.experiments.memory import memory
-from drift.experiments.rivals.moa import MOA, available, moa
+from drift.experiments.rivals.moa import MOA, available
 from drift.streams import Stream
 
 needs_moa = pytest.mark.skipif(not available(), reason="pip install drift-learn[moa] and Java 17")
@@ -29,7 +29,7 @@ def test_capymoa_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "capymoa", None)
     monkeypatch.setitem(sys.modules, "capymoa.classifier", None)
     with pytest.raises(MissingExtraError, match=r"capymoa is not installed: pip install .*\[moa\]"):
-        moa("PLASTIC", Stream([({"a": 1.0}, 0), ({"a": 2.0}, 1)]))
+        MOA.of("PLASTIC", Stream([({"a": 1.0}, 0), ({"a": 2.0}, 1)]))
 
 
 def test_the_arena_leaves_moas_models_out_where_they_cannot_run(tmp_path, monkeypatch):
@@ -68,7 +68,7 @@ def test_texts_are_categories_and_what_is_absent_is_missing():
     rows = [
         ({"town": "ab"[i % 2], "noise": float(i % 7)}, ["no", "yes"][i % 2]) for i in range(300)
     ]
-    model = moa("HoeffdingAdaptiveTree", Stream(rows))
+    model = MOA.of("HoeffdingAdaptiveTree", Stream(rows))
     assert model.features == {"town": ["a", "b"], "noise": None}
     for x, y in rows:
         model.learn_one(x, y)
@@ -85,8 +85,8 @@ def test_comparisons_have_them():
         [({"a": a, "b": b}, bool(label)) for (a, b, _), label in zip(X.tolist(), y, strict=True)]
     )
     models = {
-        "hat": moa("HoeffdingAdaptiveTree", stream),
-        "arf": moa("AdaptiveRandomForestClassifier", stream, ensemble_size=3),
+        "hat": MOA.of("HoeffdingAdaptiveTree", stream),
+        "arf": MOA.of("AdaptiveRandomForestClassifier", stream, ensemble_size=3),
     }
     runs = compare(models, stream, jobs=1)["runs"].set_index("model")
     assert set(runs["status"]) == {"ok"}

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 import drift
 from drift.errors import ParameterError
 from drift.experiments import Problem, RunFolder, learn, run_all, runner
-from drift.experiments.comparison.experiment import MEASURING_CODE
-from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
+from drift.experiments.code import code_fingerprint
+from drift.experiments.comparison.experiment import measuring_code
+from drift.experiments.jobs import Run
 from drift.experiments.reproduction import ModelSpec, Part, run_of, runs
+from drift.experiments.reproduction.runs import reproducing_code
 from drift.experiments.runner import one_thread
 from drift.kernels import Linear
 from drift.models import MODELS, RBP, Perceptron, column_type, compiled
@@ -212,23 +215,83 @@ def test_the_models_code_is_in_the_key(stream, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "names", "others"),
     [
-        (MODEL_CODE, "models/alma.py models/_store/columns.pyx models/_store/columns.h _values.py",
-         "streams/table.py"),
-        (MEASURING_CODE, ("_decision.py explain.py experiments/memory.py experiments/jobs.py "
-         "experiments/comparison/categories.py streams/stream.py streams/table.py"),
-         "errors.py engines.py _options.py __main__.py models/alma.py"),
+        (
+            partial(code_fingerprint, "drift.models"),
+            "models/alma models/_store/columns.pyx models/_store/columns.h _values kernels",
+            "streams/table engines experiments/jobs",
+        ),
+        (
+            measuring_code,
+            (
+                "_decision _late explain streams/stream streams/table experiments/memory "
+                "experiments/comparison/categories experiments/comparison/contender"
+            ),
+            (
+                "engines _options __main__ models/alma models/threshold "
+                "experiments/rivals/retrained experiments/comparison/tables"
+            ),
+        ),
+        (
+            reproducing_code,
+            (
+                "models/alma experiments/learning experiments/reproduction/runs "
+                "experiments/rivals/batch_svm"
+            ),
+            "explain experiments/runner experiments/rivals/retrained",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_key_is_of_all_the_code_that_matters(tmp_path, monkeypatch, code, names, others):
     shutil.copytree(Path(drift.__file__).parent, tmp_path / "drift")
     monkeypatch.setattr(drift, "__file__", str(tmp_path / "drift" / "__init__.py"))
-    keys = [code_fingerprint.__wrapped__(*code)]
-    for name in [*names.split(), *others.split()]:
-        with (tmp_path / "drift" / name).open("a") as file:
-            file.write("# mended")
-        keys.append(code_fingerprint.__wrapped__(*code))
-    assert len(set(keys)) == 1 + len(names.split())
-    assert len(set(keys[len(names.split()) :])) == 1
+
+    def key_with(*names):
+        for name in names:
+            path = tmp_path / "drift" / name
+            with path.with_suffix(path.suffix or ".py").open("a") as file:
+                file.write("mended = 1\n")
+        code_fingerprint.cache_clear()
+        return code()
+
+    try:
+        keys = [key_with(), *map(key_with, names.split())]
+        assert len(set(keys)) == len(keys)
+        assert key_with(*others.split()) == keys[-1]
+    finally:
+        code_fingerprint.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ('raise ValueError(f"{x} is bad")', 'raise ValueError("not so")', True),
+        ("# a reason", "# another", True),
+        ('"""Say it."""', '"""Say it\n\n    better."""', True),
+        ("raise ValueError(", "raise KeyError(", False),
+        ("x > 1", "x > 2", False),
+        ("import numpy", "import drift.types", True),  # of types only
+        ("from drift import _values", "from drift import _csr", False),
+    ],
+)
+def test_wording_is_not_in_the_key(tmp_path, monkeypatch, old, new, same):
+    text = '''
+from drift import _values
+if TYPE_CHECKING:
+    import numpy
+def say(x):
+    """Say it."""
+    if x > 1:  # a reason
+        raise ValueError(f"{x} is bad")
+'''
+    for name in ("__init__", "_values", "_csr", "types"):
+        (tmp_path / f"{name}.py").write_text(f"name = {name!r}")
+    monkeypatch.setattr(drift, "__file__", str(tmp_path / "__init__.py"))
+    keys = set()
+    for one in (text, text.replace(old, new)):
+        assert one == text or text.count(old) == 1
+        (tmp_path / "said.py").write_text(one)
+        keys.add(code_fingerprint.__wrapped__("drift.said"))
+    assert len(keys) == (1 if same else 2)
 
 
 def threads():

@@ -27,8 +27,8 @@ from drift.consumers.crash_points import install
 from drift.consumers.worker import Worker
 from drift.errors import DriftError, UnavailableError
 from drift.models import LBP, RBP, Tracker
+from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
 from tests.faults.examples import PARTITIONS, codec
-from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
 
 __all__ = [
     "DENIED",

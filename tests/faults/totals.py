@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from drift.experiments.jobs import code_fingerprint, fingerprint
+from drift.experiments.code import code_fingerprint
+from drift.experiments.jobs import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

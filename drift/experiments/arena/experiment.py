@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
+    from drift.experiments.arena.models import Family
     from drift.experiments.arena.streams import Entry
     from drift.experiments.jobs import Record, Run
     from drift.streams.stream import Stream
@@ -182,26 +183,31 @@ def _delays(delays: Iterable[int] | None, *, quick: bool) -> tuple[int | None, .
 def _runs(
     stream: Stream,
     entry: Entry,
-    families: Iterable[str],
+    names: Iterable[str],
     delays: Iterable[int | None],
     time_limit: float,
 ) -> Iterator[tuple[str, Run]]:
-    deviating = replace(stream, examples=list(_deviations(stream)))
+    families = {name: MODELS[name] for name in names if _suits(MODELS[name], entry)}
+    deviating = stream
+    if any(family.deviations for family in families.values()):
+        deviating = replace(stream, examples=list(_deviations(stream)))
     for delay in delays:
         order = order_of(stream, delay)
         settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
-        for name in families:
-            family = MODELS[name]
-            if (family.deviations or family.tables) if entry.sparse else family.texts:
-                continue
-            features = deviating if MODELS[name].deviations else stream
+        for name, family in families.items():
+            features = deviating if family.deviations else stream
             contenders = contenders_of(name, features, sparse=entry.sparse)
             if delay is not None or entry.heldout:
                 contenders = {name: contenders[name]}
-            several = MODELS[name].ensemble and delay is None and stream.name in _SEEDED
+            several = family.ensemble and delay is None and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several else settings
             yield from _named(runs_of(features, contenders, order, chosen))
         yield from _named(runs_of(stream, baselines(), order, settings))
+
+
+def _suits(family: Family, entry: Entry) -> bool:
+    """Whether a model is for tables, or for texts, as the stream is."""
+    return not (family.deviations or family.tables if entry.sparse else family.texts)
 
 
 def _deviations(stream: Stream) -> Iterator[tuple[Features, Label]]:

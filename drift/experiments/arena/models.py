@@ -18,8 +18,8 @@ from river import (
 )
 
 from drift.experiments.comparison.contender import Contender
-from drift.experiments.rivals import Retrained
-from drift.experiments.rivals.moa import available, moa
+from drift.experiments.rivals import MOA, Retrained
+from drift.experiments.rivals.moa import available
 from drift.kernels import RBF, Linear, Polynomial
 from drift.models import LBP, RBP, Forgetron, OneVsRest, PassiveAggressive, Tracker
 
@@ -153,11 +153,11 @@ MODELS: dict[str, Family] = {
     "ADWIN bagging": Family(
         partial(_bagging, ensemble.ADWINBaggingClassifier), raw=True, ensemble=True
     ),
-    "MOA SGBT": _moas(partial(moa, "StreamingGradientBoostedTrees")),
-    "MOA ARF": _moas(partial(moa, "AdaptiveRandomForestClassifier")),
-    "MOA SRP": _moas(partial(moa, "StreamingRandomPatches")),
-    "MOA HAT": _moas(partial(moa, "HoeffdingAdaptiveTree")),
-    "MOA PLASTIC": _moas(partial(moa, "PLASTIC")),
+    "MOA SGBT": _moas(partial(MOA.of, "StreamingGradientBoostedTrees")),
+    "MOA ARF": _moas(partial(MOA.of, "AdaptiveRandomForestClassifier")),
+    "MOA SRP": _moas(partial(MOA.of, "StreamingRandomPatches")),
+    "MOA HAT": _moas(partial(MOA.of, "HoeffdingAdaptiveTree")),
+    "MOA PLASTIC": _moas(partial(MOA.of, "PLASTIC")),
 }
 
 

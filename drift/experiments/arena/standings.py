@@ -406,7 +406,7 @@ def _gathered(rows: Iterable[Record], key: str, column: str) -> dict[str, set[st
 
 
 def _mean(group: list[Record]) -> Record:
-    row = mean_row(group, COLUMNS[:3], COLUMNS[5:])
+    row = mean_row(group, COLUMNS)
     for name in ("rows", "unpredicted"):
         row[name] = round(row[name])
     return row

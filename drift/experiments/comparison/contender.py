@@ -19,8 +19,8 @@ from drift.experiments.comparison.categories import (
     parts,
     taking_texts,
 )
-from drift.experiments.comparison.identity import identity_of
-from drift.experiments.rivals import resetting
+from drift.experiments.comparison.identity import identity_of, may_use_drift
+from drift.experiments.rivals.resets import resetting
 
 if TYPE_CHECKING:
     from drift.streams import Stream
@@ -43,14 +43,14 @@ class Traits(NamedTuple):
         The model with its parameters, in one line.
     draws
         Whether it draws at random: whether it, or a part, has a parameter called ``seed``.
-    is_of_drift
-        Whether it, or a part, is one of drift's models.
+    may_use_drift
+        Whether one of drift's models has a part in it: see `may_use_drift`.
     """
 
     identity: str
     description: str
     draws: bool
-    is_of_drift: bool
+    may_use_drift: bool
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Contender:
             identity_of(model),
             " ".join(show(model).split()),
             any("seed" in names_of(part) for part in parts(model)),
-            any(type(part).__module__.startswith("drift.models") for part in parts(model)),
+            may_use_drift(model),
         )
 
 

@@ -14,10 +14,10 @@ from river.base import Classifier
 from drift._late import keeps_tickets
 from drift.errors import one_line
 from drift.experiments.comparison.categories import last_of
-from drift.experiments.comparison.importances import Sample
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import Fork, counted_rows
+from drift.experiments.comparison.sample import Sample
 from drift.experiments.jobs import edges_of, tell
 from drift.experiments.memory import memory
 from drift.models import Threshold

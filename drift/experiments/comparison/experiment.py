@@ -14,6 +14,7 @@ from river.dummy import NoChangeClassifier, PriorClassifier
 import drift
 from drift._checks import check_duration, check_integer
 from drift.errors import ParameterError
+from drift.experiments.code import code_fingerprint
 from drift.experiments.comparison.clock import column_of, described, timed
 from drift.experiments.comparison.contender import Contender, contenders
 from drift.experiments.comparison.evaluation import N_WINDOWS, Settings, Task, evaluate
@@ -35,7 +36,7 @@ from drift.experiments.comparison.tables import (
     window_rows,
 )
 from drift.experiments.comparison.terminal import compared
-from drift.experiments.jobs import MODEL_CODE, Run, code_fingerprint
+from drift.experiments.jobs import Run
 from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
 from drift.models._template.probabilities import check_probabilities
@@ -51,23 +52,25 @@ if TYPE_CHECKING:
     from drift.experiments.jobs import Record
     from drift.streams.stream import Stream
 
-__all__ = ["COMPARISON", "MEASURING_CODE", "baselines", "compare", "runs_of"]
+__all__ = ["COMPARISON", "baselines", "compare", "measuring_code", "runs_of"]
 
 #: Features of a stream that are named.
 _NAMED = 50
-#: Code of drift that decides what is recorded of a run, whatever the model: thresholds and
-#: explanations are among the first.
-MEASURING_CODE = (
-    *("_decision.py", "_late.py", "_values.py", "explain.py"),
-    *("experiments/jobs.py", "experiments/memory.py", "streams/stream.py", "streams/table.py"),
-    *(
-        f"experiments/comparison/{name}.py"
-        for name in (
-            *("categories", "evaluation", "importances"),
-            *("measures", "predictions", "protocol"),
-        )
-    ),
-)
+
+
+def measuring_code() -> str:
+    """Return a fingerprint of the code that decides what is recorded of a run, whatever the model.
+
+    `models_code` is apart: runs of others stay where drift's models change.
+    """
+    package = __name__.rpartition(".")[0]
+    parts = (f"{package}.{name}" for name in ("contender", "evaluation"))
+    return code_fingerprint(*parts, without="drift.models")
+
+
+def models_code() -> str:
+    """Return a fingerprint of the code of drift's models."""
+    return code_fingerprint("drift.models")
 
 
 def baselines() -> dict[str, Contender]:
@@ -363,7 +366,7 @@ def runs_of(
         "order": hashlib.sha256(order.tobytes()).hexdigest()[:16],
         **{name: value for name, value in settings._asdict().items() if name != "seeds"},
         "forks": None if settings.folds == 1 else settings.forks,
-        "measures": code_fingerprint(*MEASURING_CODE),
+        "measures": measuring_code(),
         "positive": None if focus.positive is None else str(focus.positive),
         "headline": focus.headline,
         "drift": drift.__version__,
@@ -376,7 +379,7 @@ def runs_of(
         chosen = {
             "model": name,
             "parameters": traits.identity,
-            "code": code_fingerprint(*MODEL_CODE) if traits.is_of_drift else None,
+            "code": models_code() if traits.may_use_drift else None,
         }
         told = settings._replace(explain=settings.explain and name not in BASELINES)
         seeds = range(settings.seeds) if settings.seeds is not None and traits.draws else [None]

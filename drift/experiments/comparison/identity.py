@@ -20,14 +20,14 @@ from drift.experiments.comparison.categories import parameters_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["identity_of"]
+__all__ = ["identity_of", "may_use_drift"]
 
 
 def identity_of(model: Any) -> str:
     """Return 16 hexadecimal digits that tell a fresh model from all that behave otherwise.
 
     Of installed packages they have the version, of other code what it says. drift's models and
-    kernels are there by name: `drift.experiments.jobs.code_fingerprint` is of their code.
+    kernels are there by name: `drift.experiments.code.code_fingerprint` is of their code.
 
     Parameters
     ----------
@@ -42,6 +42,32 @@ def identity_of(model: Any) -> str:
     (True, False)
     """
     return hashlib.sha256(repr(_canonical(model, [], [])).encode()).hexdigest()[:16]
+
+
+def may_use_drift(model: Any) -> bool:
+    """Whether one of drift's models is in a model, or code of the user's that may make one.
+
+    Parameters
+    ----------
+    model
+        It has learnt nothing.
+
+    Examples
+    --------
+    >>> from drift.experiments.comparison.identity import may_use_drift
+    >>> from drift.models import LBP
+    >>> from river.naive_bayes import GaussianNB
+    >>> from river.preprocessing import StandardScaler
+    >>> may_use_drift(StandardScaler() | LBP(5)), may_use_drift(StandardScaler() | GaussianNB())
+    (True, False)
+    """
+    code: list[Any] = []
+    _canonical(model, [], code)
+    return any(
+        one.__module__.startswith("drift.models")
+        or not (one.__module__.startswith("drift.") or _version_of(one) is not None)
+        for one in code
+    )
 
 
 def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:

@@ -1,4 +1,8 @@
-"""What is measured of predictions: by River's metrics where it has them."""
+"""What is measured of predictions: by River's metrics where it has them.
+
+A further measure is a line in `MEASURES` and a value in what `measure` returns: then all tables,
+the report and its curves have it. The terminal has those that `terminal.py` beside this one names.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,8 @@ class Measure(NamedTuple):
         return "" if value is None else f"{self.factor * value:z,.{self.digits}f}"
 
 
-#: Measures of the predictions of a run and of a window, by name.
+#: Measures of the predictions of a run and of a window, by name. Those against a baseline take its
+#: run, too: `drift.experiments.comparison.tables` adds them.
 MEASURES = {
     "error": Measure("error %", "error (%)", 100, 2),
     "kappa": Measure("kappa", "Cohen's kappa", falling=False),

@@ -36,8 +36,9 @@ __all__ = [
     "window_rows",
 ]
 
-#: What runs always: the last label that came, and the label that came most often.
-BASELINES = ("no change", "majority")
+#: What runs always, the last label that came and the one that came most often, and the measure that
+#: sets a model's error against theirs.
+BASELINES = {"no change": "kappa_temporal", "majority": "kappa_m"}
 #: Which run of a model it is.
 RUN = ("model", "stream", "seed", "fold")
 RUNS = (
@@ -118,8 +119,7 @@ def window_rows(records: Sequence[Record]) -> list[Record]:
 def summary(rows: Iterable[Record]) -> list[Record]:
     """Means over runs by stream and model; the best first, and last what did not end."""
     groups = grouped(rows, "stream", "model")
-    means = [mean_row(group, SUMMARY[:4], SUMMARY[6:]) for group in groups.values()]
-    return _ranked(means)
+    return _ranked([mean_row(group, SUMMARY) for group in groups.values()])
 
 
 def shown(rows: Iterable[Record]) -> list[Record]:
@@ -233,11 +233,15 @@ def costs(rows: Iterable[Record], streams: Collection[str]) -> list[Record]:
     return sorted(costs, key=itemgetter("error"))
 
 
-def mean_row(group: Sequence[Record], keys: Iterable[str], columns: Iterable[str]) -> Record:
-    """Return one row of several: what they share, what became of them, and means of the rest."""
-    row = {name: group[0][name] for name in keys} | {"runs": len(group)}
+def mean_row(group: Sequence[Record], columns: Sequence[str]) -> Record:
+    """Return one row of several.
+
+    Before its columns ``runs`` and ``status`` are those that the rows share, behind them means.
+    """
+    at = columns.index("runs")
+    row = {name: group[0][name] for name in columns[:at]} | {"runs": len(group)}
     row["status"] = ", ".join(sorted({row["status"] for row in group}))
-    return row | {name: mean(row[name] for row in group) for name in columns}
+    return row | {name: mean(row[name] for row in group) for name in columns[at + 2 :]}
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -262,7 +266,8 @@ def _against(
 ) -> Record:
     """Kappa-temporal and kappa-M: the share of the baseline's error that is gone."""
     error = (record if number is None else record["windows"][number])["error"]
-    place = record["stream"], record["fold"]
-    theirs = [errors.get((*place, baseline, number)) for baseline in BASELINES]
-    shares = [1.0 - error / their if their and error is not None else None for their in theirs]
-    return dict(zip(("kappa_temporal", "kappa_m"), shares, strict=True))
+    shares: Record = {}
+    for baseline, name in BASELINES.items():
+        their = errors.get((record["stream"], record["fold"], baseline, number))
+        shares[name] = 1.0 - error / their if their and error is not None else None
+    return shares

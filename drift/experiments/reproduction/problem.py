@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from drift.errors import ParameterError
-from drift.experiments.runner import WINDOWS
+from drift.experiments.learning import WINDOWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import drift
-from drift.experiments.jobs import MODEL_CODE, Rows, Run, code_fingerprint, float64_columns
+from drift.experiments.code import code_fingerprint
+from drift.experiments.jobs import Rows, Run, float64_columns
+from drift.experiments.learning import learn, updates
 from drift.experiments.reproduction.spec import SVM
-from drift.experiments.runner import learn, updates
 from drift.kernels import DEFAULT_KERNEL
 from drift.models import OneVsRest
 
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from drift.experiments.reproduction.spec import ModelSpec
     from drift.experiments.rivals import BatchSVM
 
-__all__ = ["run_of"]
+__all__ = ["reproducing_code", "run_of"]
+
+
+def reproducing_code() -> str:
+    """Return a fingerprint of the code that decides what is recorded of a run."""
+    return code_fingerprint("drift.models", __name__)
 
 
 def run_of(
@@ -70,7 +76,7 @@ def run_of(
         "kernel": None if spec.model == "Tracker" else repr(spec.kernel or DEFAULT_KERNEL),
         "columns": "float64",
         "drift": drift.__version__,
-        "code": code_fingerprint(*MODEL_CODE),
+        "code": reproducing_code(),
         **problem.identity,
         "epochs": epochs,
         "permutation": permutation,

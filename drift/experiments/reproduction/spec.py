@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drift.experiments.jobs import float64_columns
-from drift.experiments.rivals import BatchSVM
+from drift.experiments.rivals.batch_svm import BatchSVM
 from drift.models import MODELS, OneVsRest, Tracker
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@
 ``batch_svm``  The support vector machine of the papers, trained on all examples at once.
 =============  =========================================================================
 
-The arena's list, with River's models, is `drift.experiments.arena.models.MODELS`.
+A rival joins the arena by a line in `drift.experiments.arena.models.MODELS`, where River's models
+are, and `drift compare` by a short name in `drift/cli/compare.py`.
 """
 
 from drift.experiments.rivals.batch_svm import BatchSVM

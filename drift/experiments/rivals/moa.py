@@ -23,34 +23,12 @@ if TYPE_CHECKING:
     from drift.streams.stream import Stream
     from drift.types import Features, Label
 
-__all__ = ["MOA", "available", "moa"]
+__all__ = ["MOA", "available"]
 
 
 def available() -> bool:
     """Whether CapyMOA and Java are there."""
     return importlib.util.find_spec("capymoa") is not None and shutil.which("java") is not None
-
-
-def moa(learner: str, stream: Stream, **parameters: Any) -> MOA:
-    """Make one of MOA's classifiers for the features and classes of a stream.
-
-    Parameters
-    ----------
-    learner
-        Class in `capymoa.classifier`.
-    stream
-        What it is going to learn.
-    **parameters
-        Of the class, or `seed`.
-    """
-    texts: dict[Hashable, set[str]] = {}
-    for x, _ in stream if stream.categories else ():
-        for name, value in x.items():
-            if isinstance(value, str):
-                texts.setdefault(name, set()).add(value)
-    features = {name: sorted(texts[name]) if name in texts else None for name in stream.features}
-    seed = {"seed": parameters.pop("seed")} if "seed" in parameters else {}
-    return MOA(learner, features, list(stream.classes), parameters, **seed)
 
 
 class MOA(Classifier):
@@ -104,6 +82,30 @@ class MOA(Classifier):
         self.classes = classes
         self.parameters = parameters
         self.seed = seed
+
+    @classmethod
+    def of(cls, learner: str, stream: Stream, **parameters: Any) -> MOA:
+        """Make one for the features and classes of a stream.
+
+        Parameters
+        ----------
+        learner
+            Class in `capymoa.classifier`.
+        stream
+            What it is going to learn.
+        **parameters
+            Of the class, or `seed`.
+        """
+        texts: dict[Hashable, set[str]] = {}
+        for x, _ in stream if stream.categories else ():
+            for name, value in x.items():
+                if isinstance(value, str):
+                    texts.setdefault(name, set()).add(value)
+        features = {
+            name: sorted(texts[name]) if name in texts else None for name in stream.features
+        }
+        seed = {"seed": parameters.pop("seed")} if "seed" in parameters else {}
+        return cls(learner, features, list(stream.classes), parameters, **seed)
 
     @property
     def _multiclass(self) -> bool:

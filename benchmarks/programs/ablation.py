@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.ablation_changes import CHANGES, PARTS
+from benchmarks.programs.ablation_changes import CHANGES, PARTS
 from benchmarks.report import markdown
 from benchmarks.streams import stream
 from benchmarks.timing import probabilities
@@ -38,13 +38,13 @@ from drift.models import Tracker  # in a worker that of the copy, which is its f
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from benchmarks.ablation_changes import Edit
+    from benchmarks.programs.ablation_changes import Edit
 
     Rows = list[tuple[dict[str, float], Any]]
     #: A stream and a seed.
     Key = tuple[str, int]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 #: Where the files of the edits are.
 SOURCES = Path("drift", "models", "_tracker")
 BUDGET = 300

@@ -1,4 +1,4 @@
-"""The changes of the Tracker that `benchmarks.ablation` measures: a rule left out, or another."""
+"""The changes of the Tracker that `ablation` measures: a rule left out, or another."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kafka import KafkaAdminClient
 
+from benchmarks.programs.worker_clock import Clock
 from benchmarks.report import show_table
-from benchmarks.steps import Clock
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example, JsonCodec
 from drift.consumers.worker import Worker

@@ -254,33 +254,33 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
     save(figure, path)
 
 
-def main(given: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run the soak; 0 if memory is flat and the model sound."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks soak")
     parser.add_argument("--examples", type=int, default=2_000_000)
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     parser.add_argument("--folder", type=Path, default=Path("results/soak"))
     parser.add_argument("--figure", type=Path, help="draw the curve to this file")
-    arguments = parser.parse_args(given)
-    folder = arguments.folder
-    topics = [TOPIC, *([LABELS] if arguments.late else [])]
+    given = parser.parse_args(arguments)
+    folder = given.folder
+    topics = [TOPIC, *([LABELS] if given.late else [])]
     with Broker(folder / "kafka") as broker:
         make(topics, broker.address)
         processes = multiprocessing.get_context("spawn")
         feed = processes.Process(
-            target=fill, args=(broker.address, arguments.examples, topics), daemon=True
+            target=fill, args=(broker.address, given.examples, topics), daemon=True
         )
         feed.start()
-        soak(broker.address, folder, arguments.examples, late=arguments.late)
+        soak(broker.address, folder, given.examples, late=given.late)
         feed.join()
     rows = read(folder / "soak.csv")
-    full = 2 if arguments.late else 1
+    full = 2 if given.late else 1
     before, after, each = growth(rows, full)
-    if arguments.figure:
-        draw(rows, arguments.figure)
+    if given.figure:
+        draw(rows, given.figure)
     print(
         f"{before:.1f} MB behind {full} tenths, {after:.1f} MB at the end: {each:+.2f} bytes each"
     )
-    sound = is_sound(folder, late=arguments.late)
+    sound = is_sound(folder, late=given.late)
     print(f"the model is {'' if sound else 'NOT '}that of a plain loop")
     return 0 if each <= FLAT and sound else 1
