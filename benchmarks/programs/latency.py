@@ -19,8 +19,8 @@ import psutil
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaAdminClient
 
+from benchmarks.programs.worker import examples
 from benchmarks.report import show_table
-from benchmarks.worker import examples
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.worker import Worker
 from drift.models import Tracker
