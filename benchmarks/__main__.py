@@ -13,6 +13,7 @@ from typing import Any
 PROGRAMS = {
     "ablation": "what each rule of the Tracker is worth; an hour and more",
     "corruption": "the Tracker on dirty data beside simple models; an hour",
+    "latency": "how long a prediction of a worker takes to arrive, on a real broker",
     "serve": "predictions over HTTP beside learning, on a real broker",
     "soak": "memory of a worker over two million examples, on a real broker",
     "worker": "examples a second of a worker, on a real broker",

@@ -39,7 +39,7 @@ from drift.models._tracker.reference_core import TrackerCore
 from drift.testing import Abort, Aborted
 from tests.consumers.claimed import KEY, Claimed
 from tests.consumers.killed import kill_at, save_models
-from tests.points import CHECKPOINT_POINTS, MODELS_POINTS
+from tests.crash_points import CHECKPOINT_POINTS, MODELS_POINTS
 
 
 def saved(folder, keys):

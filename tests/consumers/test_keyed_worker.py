@@ -30,7 +30,7 @@ pytest.importorskip("confluent_kafka")
 
 from drift.consumers.worker import Worker
 from tests.consumers.topics import everything, send, with_topics
-from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
+from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS, MODELS_POINTS
 
 pytestmark = pytest.mark.usefixtures("stores")
 

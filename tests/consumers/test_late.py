@@ -28,7 +28,7 @@ from drift.consumers.client.consumer import GroupConsumer  # as there is a clien
 from drift.consumers.worker import Worker
 from tests.consumers.stepping import SESSION
 from tests.consumers.topics import everything, send
-from tests.points import CHECKPOINT_POINTS
+from tests.crash_points import CHECKPOINT_POINTS
 
 #: Two partitions of features, three of labels; an id and its label need not be in like ones.
 LOGS = messages(logs())

@@ -15,7 +15,7 @@ from drift.consumers.order import Clock
 from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP
 from tests.consumers import killed
-from tests.points import ROLLBACK_POINTS
+from tests.crash_points import ROLLBACK_POINTS
 
 TP = ("news", 0)
 #: Noon of 2026-11-20, UTC.

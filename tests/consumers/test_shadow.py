@@ -48,7 +48,7 @@ from tests.consumers.shadow_logs import (
 from tests.consumers.twin_late import Twin
 from tests.consumers.twin_late import learn as learn_one
 from tests.consumers.twin_order import in_time
-from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
+from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 KEY = ("t", None)
 

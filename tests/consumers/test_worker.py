@@ -49,7 +49,7 @@ from drift.consumers.worker import Worker
 from tests.consumers.labelled_logs import LOGS, POISON, Latin, log, loop, values
 from tests.consumers.stepping import SESSION, SHORT
 from tests.consumers.topics import everything, send, with_topics
-from tests.points import CHECKPOINT_POINTS, CLAIM_POINTS
+from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 #: With all that is poison, and long enough for three checkpoints and a rest.
 BEGUN = {place: messages[:110] for place, messages in LOGS.items()}
