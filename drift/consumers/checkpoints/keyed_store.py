@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE",
+    "REPAIR",
     "Lineage",
     "ModelStore",
     "Row",
@@ -78,7 +79,7 @@ insert into claim select 0, 0 where not exists (select * from claim)
 """
 _DELETED = "select name, time from deleted"
 #: What to do about a file that is damaged as a whole.
-_REPAIR = "bring the checkpoints' folder back as a whole, or start with another folder and group"
+REPAIR = "bring the checkpoints' folder back as a whole, or start with another folder and group"
 
 
 class Row(NamedTuple):
@@ -382,7 +383,8 @@ class ModelStore:
         """
         with self._transaction() as db:
             orders = {name for (name,) in db.execute("select name from deleted where not obeyed")}
-            known = (key for (key,) in db.execute("select distinct key from models"))
+            texts = "select distinct key from models where typeof(key) = 'text'"  # else damaged
+            known = (key for (key,) in db.execute(texts))
             gone = {key for key in chain(known, others) if hashed(key) in orders}
             db.executemany("delete from models where key = ?", ((key,) for key in gone))
             obeyed = "update deleted set time = max(time, ?), obeyed = 1 where not obeyed"
@@ -489,17 +491,17 @@ def load_row(db: sqlite3.Connection, key: str, ranges: Lineage, secret: bytes) -
         If it is not what was written.
     """
     rows = (
-        "select version, cast(digest as blob), cast(state as blob), kind, examples, time "
-        "from models where key = ? order by version desc"
+        "select version, ifnull(cast(digest as blob), x''), ifnull(cast(state as blob), x''), "
+        "kind, examples, time from models where key = ? order by version desc"
     )
     with closing(db.execute(rows, [key])) as found:
         for version, digest, *values in found:
-            if isinstance(version, int) and newest_of([version], ranges) is None:
-                continue
             row = Row(*values)
+            # Of all of them, as a damaged version may be one that the ranges do not have.
             if not hmac.compare_digest(digest, _digest(secret, key, version, row)):
                 raise CheckpointError("it is damaged, or not signed with this key")
-            return row
+            if newest_of([version], ranges) is not None:
+                return row
     return None
 
 
@@ -516,7 +518,7 @@ def database_errors(path: Path) -> Iterator[None]:
     except (sqlite3.OperationalError, OSError) as problem:
         raise UnavailableError(f"{path}: {problem}") from problem
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-        raise ConsumerError(f"{path}: {problem}: {_REPAIR}") from problem
+        raise ConsumerError(f"{path}: {problem}: {REPAIR}") from problem
 
 
 def newest_of(versions: Sequence[int], ranges: Iterable[Sequence[int]]) -> int | None:

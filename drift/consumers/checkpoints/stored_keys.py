@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.keyed_store import (
     FILE,
+    REPAIR,
     database_errors,
     hashed,
     load_row,
@@ -20,7 +21,7 @@ from drift.consumers.checkpoints.keyed_store import (
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from drift.consumers.checkpoints.files import PartitionFolder
     from drift.consumers.checkpoints.keyed_store import Lineage, Row
@@ -40,6 +41,13 @@ _PAGE = (
     f"{_TEXTS} and key <= (select max(key) from "  # noqa: S608
     f"(select distinct key from models where {_TEXTS} order by key limit ?2))"
 )
+# Of the rows after one in the table, whether a search finds each in the index, as it is here.
+_CHECKED = """
+select id, cast(key as blob), typeof(key) = 'text' and exists (
+    select 1 from models as i indexed by newest where i.key = t.key and i.version = t.version
+    and i.examples = t.examples and i.time = t.time and i.size = t.size and i.id = t.id
+) from models as t not indexed where id > ? order by id limit ?
+"""
 
 
 class KeyFacts(NamedTuple):
@@ -65,6 +73,8 @@ class StoredKeys:
         The files of its checkpoints.
     lineage
         What its newest checkpoint names; None where that has one model for all keys.
+    warn
+        Called with a line for each row that is damaged, or that no search finds.
 
     Raises
     ------
@@ -72,14 +82,20 @@ class StoredKeys:
         If it has no models of keys.
     """
 
-    def __init__(self, partition: PartitionFolder, lineage: Lineage | None) -> None:
+    def __init__(
+        self,
+        partition: PartitionFolder,
+        lineage: Lineage | None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.path = partition.path / FILE
+        self._warn = warn
         if lineage is None or not self.path.is_file():
             raise CheckpointError(f"{partition.path} has no models of keys")
         self._lineage = lineage
 
     def __iter__(self) -> Iterator[KeyFacts]:
-        """Yield what is known of each key, in their order; last, those that are no texts any more.
+        """Yield what the index has of each key, in their order; then `check`.
 
         Raises
         ------
@@ -88,12 +104,42 @@ class StoredKeys:
         """
         first = b""
         while rows := self._rows(_PAGE, first, _AT_ONCE):
-            with database_errors(self.path):
-                if min(key for key, *_ in rows) < first:  # else it might never end
-                    raise sqlite3.DatabaseError("its keys are out of order")
+            self._refuse_disorder(min(key for key, *_ in rows) >= first)
             yield from self._facts(rows)
             first = rows[-1][0] + b"\0"  # the next text after this one
-        yield from self._facts(self._rows("typeof(key) != 'text'"))
+        self.check()
+
+    def check(self) -> None:
+        """Warn of each row that is not as the index has it: one of the two is damaged.
+
+        The models themselves are not read: a damaged one is noticed as it is loaded.
+
+        Raises
+        ------
+        ConsumerError
+            If the file is damaged so that rows are not in their order.
+        """
+        last = -(2**63)
+        while True:
+            with self._db() as db:
+                rows = db.execute(_CHECKED, [last, _AT_ONCE]).fetchall()
+            if not rows:
+                return
+            for number, key, is_found in rows:
+                self._refuse_disorder(number > last)
+                last = number
+                if not is_found:
+                    name = None if key is None else key.decode(errors="replace")
+                    self._warn(
+                        f"{self.path}: row {number}, of {name!r:.60}: it is damaged, or its entry "
+                        f"in the index is, and a worker may take the key for a new one: {REPAIR}"
+                    )
+
+    def _refuse_disorder(self, is_in_order: bool) -> None:  # noqa: FBT001
+        """End what might never end."""
+        with database_errors(self.path):
+            if not is_in_order:
+                raise sqlite3.DatabaseError("its rows are out of order")
 
     def facts(self, key: str) -> KeyFacts | None:
         """Return what is known of a key; None where the newest checkpoint has no model of it."""
