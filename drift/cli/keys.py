@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from drift.consumers.checkpoints.keyed_store import Row
+    from drift.consumers.checkpoints.keyed_file import Row
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.stored_keys import KeyFacts
 

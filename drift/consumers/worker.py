@@ -628,7 +628,7 @@ class Worker:
                 learner.claim_id,
                 checkpoint,
                 join=learner.join_state(),
-                keyed=learner.models_state(),
+                keyed=learner.prepare_models(),
                 runs=learner.runs.all(),
                 previous=learner.checkpoint,
             )

@@ -17,11 +17,13 @@ from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import stored_keys
 from drift.consumers.checkpoints.files import newest
-from drift.consumers.checkpoints.keyed_store import ModelStore, Row
+from drift.consumers.checkpoints.keyed_file import Row
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.checkpoints.stored_keys import KeyFacts, StoredKeys
 from drift.consumers.codec import JsonCodec
-from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.keyed import KeyedLearner
+from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, ConsumerError
@@ -93,7 +95,7 @@ class Keyed:
 
     def save(self):
         learner = self.learner
-        prepared = self.folder.prepare(KEY, learner.snapshot(), keyed=learner.models_state())
+        prepared = self.folder.prepare(KEY, learner.snapshot(), keyed=learner.prepare_models())
         return prepared().id
 
     def examples(self):
@@ -226,7 +228,7 @@ def test_nothing_of_a_deleted_key_is_left_in_the_folder_but_its_hash(tmp_path):
     for n in range(4):
         one.take(at(2 * n, "anna", n, illness=1.0), at(2 * n + 1, "bob", n))
         one.save()
-    one.models.leave()
+    one.models.evict()
 
     def found():
         return [
@@ -285,6 +287,20 @@ def test_what_was_sent_before_is_predicted_and_not_learnt_by_the_prior_either(tm
     one.take(message(4, "a", None))
     one.save()
     assert one.examples() == {"a": 1, "b": 1}
+
+
+def test_a_key_that_is_deleted_again_is_not_learnt_from_before_the_first_time(tmp_path):
+    """Where the clock of the log is ahead of ours."""
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder)
+    one.take(at(0, "a", 60))
+    one.save()
+    stored(folder).delete("a")
+    one.save()
+    assert one.models.is_deleted("a", NOW + 60_000)
+    stored(folder).delete("a")
+    one.store.close()
+    assert Keyed(folder).models.is_deleted("a", NOW + 60_000)
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -374,7 +390,7 @@ def test_whatever_is_written_while_keys_are_deleted_they_are_gone(tmp_path_facto
             model = one.models.get(key) or LBP(budget=3)
             model.learn_one(*example(number))
             one.models.changed(key, model, time=number)
-            one.models.leave()
+            one.models.evict()
         write()
         if crashes:
             one.store.close()

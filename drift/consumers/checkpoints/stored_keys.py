@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import closing, contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.checkpoints.keyed_store import (
+from drift.consumers.checkpoints.keyed_file import (
+    BEFORE_ALL,
     FILE,
     REPAIR,
     database_errors,
@@ -17,14 +17,17 @@ from drift.consumers.checkpoints.keyed_store import (
     load_row,
     newest_of,
     opened,
+    refuse_disorder,
+    rows_after,
 )
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator
 
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.checkpoints.keyed_store import Lineage, Row
+    from drift.consumers.checkpoints.keyed_file import Lineage, Row
 
 __all__ = ["KeyFacts", "StoredKeys"]
 
@@ -41,12 +44,17 @@ _PAGE = (
     f"{_TEXTS} and key <= (select max(key) from "  # noqa: S608
     f"(select distinct key from models where {_TEXTS} order by key limit ?2))"
 )
-# Of the rows after one in the table, whether a search finds each in the index, as it is here.
+# The time may be later already: that of a log whose clock is ahead.
+_DELETED = (
+    "insert into deleted values (?, ?, 0) on conflict (name) do update "
+    "set time = max(time, excluded.time), obeyed = 0"
+)
+# The key of a row, and whether a search finds the row in the index, as it is in the table.
 _CHECKED = """
-select id, cast(key as blob), typeof(key) = 'text' and exists (
+cast(key as blob), typeof(key) = 'text' and exists (
     select 1 from models as i indexed by newest where i.key = t.key and i.version = t.version
     and i.examples = t.examples and i.time = t.time and i.size = t.size and i.id = t.id
-) from models as t not indexed where id > ? order by id limit ?
+)
 """
 
 
@@ -102,11 +110,13 @@ class StoredKeys:
         ConsumerError
             If the file is damaged so that they are not in their order.
         """
-        first = b""
-        while rows := self._rows(_PAGE, first, _AT_ONCE):
-            self._refuse_disorder(min(key for key, *_ in rows) >= first)
+        seen: list[bytes] = []  # the last one
+        while rows := self._rows(_PAGE, seen[0] + b"\0" if seen else b"", _AT_ONCE):
+            keys = [key for key, _ in groupby(rows, itemgetter(0))]
+            with database_errors(self.path):
+                refuse_disorder([*seen, *keys])
             yield from self._facts(rows)
-            first = rows[-1][0] + b"\0"  # the next text after this one
+            seen = keys[-1:]
         self.check()
 
     def check(self) -> None:
@@ -119,27 +129,17 @@ class StoredKeys:
         ConsumerError
             If the file is damaged so that rows are not in their order.
         """
-        last = -(2**63)
-        while True:
+        rows: list[Any] = [(BEFORE_ALL, b"", True)]
+        while rows:
             with self._db() as db:
-                rows = db.execute(_CHECKED, [last, _AT_ONCE]).fetchall()
-            if not rows:
-                return
+                rows = rows_after(db, rows[-1][0], _AT_ONCE, _CHECKED)
             for number, key, is_found in rows:
-                self._refuse_disorder(number > last)
-                last = number
                 if not is_found:
                     name = None if key is None else key.decode(errors="replace")
                     self._warn(
                         f"{self.path}: row {number}, of {name!r:.60}: it is damaged, or its entry "
                         f"in the index is, and a worker may take the key for a new one: {REPAIR}"
                     )
-
-    def _refuse_disorder(self, is_in_order: bool) -> None:  # noqa: FBT001
-        """End what might never end."""
-        with database_errors(self.path):
-            if not is_in_order:
-                raise sqlite3.DatabaseError("its rows are out of order")
 
     def facts(self, key: str) -> KeyFacts | None:
         """Return what is known of a key; None where the newest checkpoint has no model of it."""
@@ -172,7 +172,7 @@ class StoredKeys:
             db.execute("begin immediate")
             deleted = db.execute("delete from models where key = ?", [key]).rowcount
             now = int(1000 * time.time())
-            db.execute("insert or replace into deleted values (?, ?, 0)", [hashed(key), now])
+            db.execute(_DELETED, [hashed(key), now])
             db.execute("commit")
         return deleted
 
