@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.memory import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.keyed import KeyedLearner
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.metrics import Metrics

@@ -124,7 +124,7 @@ class Learner:
 
     Examples
     --------
-    >>> from drift.consumers.codec import JsonCodec
+    >>> from drift.consumers.json_codec import JsonCodec
     >>> from drift.consumers.records import Message, Position
     >>> from drift.consumers.metrics import Metrics
     >>> from drift.consumers.options import WorkerOptions

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from drift.consumers.checkpoints.journal import read_journal
 from drift.consumers.claim import largest_record
 from drift.consumers.client.consumer import LoneConsumer
-from drift.consumers.codec import checked_codec
 from drift.consumers.course import Course, Found
+from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.records import ClaimName, Gap, written_offsets

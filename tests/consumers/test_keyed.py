@@ -18,7 +18,7 @@ from drift.consumers.checkpoints.keyed_file import Row
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.keyed import KeyedLearner
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.learner import Learner

@@ -15,8 +15,9 @@ from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
 from drift.consumers.exporter import Exporter
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, MessageError

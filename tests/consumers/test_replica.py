@@ -19,7 +19,8 @@ from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.promotion import promote
-from drift.consumers.codec import Codec, JsonCodec
+from drift.consumers.codec import Codec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
