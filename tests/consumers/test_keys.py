@@ -611,3 +611,42 @@ def test_the_command_names_rows_that_no_search_finds(drift):
     for words in ((), ("show", "c7"), ("delete", "c7", "--yes")):
         assert re.match(line, drift(*words).stderr), words
     assert b"c7" in path.read_bytes()
+
+
+@pytest.mark.usefixtures("drift")
+def test_verify_names_each_model_that_is_not_what_was_written(tmp_path):
+    def verify(*words):
+        return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+
+    sound = verify()
+    assert sound.exit_code == 0
+    assert "c/t-0/models.sqlite: 2 models, sound" in sound.output
+    (tmp_path / "secret").write_text("hunter2")
+    answer = verify("--key-file", "secret")
+    assert "c/t-0/models.sqlite: 2 of 2 models cannot be used" in answer.stderr
+    path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("update models set state = x'00' where key = 'c8'")
+    answer = verify()
+    assert answer.exit_code == 2
+    assert re.search(
+        r"warning: c/t-0/models\.sqlite: row \d, of 'c8': it is damaged", answer.stderr
+    )
+    assert answer.stderr.endswith("c/t-0/models.sqlite: 1 of 2 models cannot be used\n")
+    path.write_bytes(b"no database" * 1000)
+    assert "models.sqlite: file is not a database" in verify().stderr
+
+
+def test_models_that_are_signed_are_not_called_sound_without_the_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_text("hunter2")
+    one = Keyed(CheckpointFolder("c", secret=b"hunter2"))
+    one.take(at(0, "c7", 0))
+    one.save()
+    for words, line in (
+        ((), "models.sqlite: signed, and not verified without --key-file"),
+        (("--key-file", "secret"), "models.sqlite: 1 model, sound, signed with this key"),
+    ):
+        answer = CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+        assert answer.exit_code == 0, answer.output
+        assert line in answer.output

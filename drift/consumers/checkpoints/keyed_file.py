@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BEFORE_ALL",
+    "CONTENT",
     "FILE",
     "REPAIR",
     "Lineage",
@@ -33,6 +34,7 @@ __all__ = [
     "database_errors",
     "digest",
     "hashed",
+    "is_whole",
     "load_row",
     "newest_of",
     "opened",
@@ -49,6 +51,11 @@ FILE = "models.sqlite"
 #: An id before those of all rows.
 BEFORE_ALL = -(2**63)
 
+#: What is read of a row: its version, its digest and its `Row`. A damaged one may be of any type.
+CONTENT = (
+    "version, ifnull(cast(digest as blob), x''), ifnull(cast(state as blob), x''), kind, examples, "
+    "time"
+)
 #: Seconds for which another process's transaction is waited for.
 _PATIENCE = 10.0
 
@@ -122,19 +129,20 @@ def load_row(db: sqlite3.Connection, key: str, ranges: Lineage, secret: bytes) -
     CheckpointError
         If it is not what was written.
     """
-    rows = (
-        "select version, ifnull(cast(digest as blob), x''), ifnull(cast(state as blob), x''), "
-        "kind, examples, time from models where key = ? order by version desc"
-    )
+    rows = f"select {CONTENT} from models where key = ? order by version desc"  # noqa: S608
     with closing(db.execute(rows, [key])) as found:
-        for version, stored, *values in found:
-            row = Row(*values)
+        for version, *row in found:
             # Of all of them, as a damaged version may be one that the ranges do not have.
-            if not hmac.compare_digest(stored, digest(secret, key, version, row)):
+            if not is_whole(secret, key, version, row):
                 raise CheckpointError("it is damaged, or not signed with this key")
             if newest_of([version], ranges) is not None:
-                return row
+                return Row(*row[1:])
     return None
+
+
+def is_whole(secret: bytes, key: str, version: int, row: Sequence[Any]) -> bool:
+    """Whether a row, its digest and then its `Row`, is what was written."""
+    return hmac.compare_digest(row[0], digest(secret, key, version, Row(*row[1:])))
 
 
 def rows_after(db: sqlite3.Connection, last: int, most: int, columns: str) -> list[Any]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.keyed_file import (
     BEFORE_ALL,
+    CONTENT,
     FILE,
     REPAIR,
     database_errors,
     hashed,
+    is_whole,
     load_row,
     newest_of,
     opened,
@@ -33,6 +35,8 @@ __all__ = ["KeyFacts", "StoredKeys"]
 
 #: Keys that are read at once: whoever reads keeps the worker from writing.
 _AT_ONCE = 1000
+#: Models, likewise.
+_MODELS = 50
 
 # As bytes, as a damaged key is no text.
 _ROWS = (
@@ -122,24 +126,49 @@ class StoredKeys:
     def check(self) -> None:
         """Warn of each row that is not as the index has it: one of the two is damaged.
 
-        The models themselves are not read: a damaged one is noticed as it is loaded.
+        The models themselves are not read: see `verify`.
 
         Raises
         ------
         ConsumerError
             If the file is damaged so that rows are not in their order.
         """
-        rows: list[Any] = [(BEFORE_ALL, b"", True)]
+        for number, key, is_found in self._walk(_CHECKED, _AT_ONCE):
+            if not is_found:
+                self._warn_of(number, key)
+
+    def verify(self, secret: bytes | None) -> tuple[int, int]:
+        """Do so of each row whose model is not what was written, too; count all and the damaged.
+
+        Raises
+        ------
+        ConsumerError
+            As of `check`.
+        """
+        count = damaged = 0
+        for number, key, is_found, version, *row in self._walk(f"{_CHECKED}, {CONTENT}", _MODELS):
+            count += 1
+            if not (
+                is_found and is_whole(secret or b"", key.decode(errors="replace"), version, row)
+            ):
+                damaged += 1
+                self._warn_of(number, key)
+        return count, damaged
+
+    def _walk(self, columns: str, most: int) -> Iterator[Any]:
+        """Yield id and columns of all rows, of which so many are read at once."""
+        rows: list[Any] = [(BEFORE_ALL,)]
         while rows:
             with self._db() as db:
-                rows = rows_after(db, rows[-1][0], _AT_ONCE, _CHECKED)
-            for number, key, is_found in rows:
-                if not is_found:
-                    name = None if key is None else key.decode(errors="replace")
-                    self._warn(
-                        f"{self.path}: row {number}, of {name!r:.60}: it is damaged, or its entry "
-                        f"in the index is, and a worker may take the key for a new one: {REPAIR}"
-                    )
+                rows = rows_after(db, rows[-1][0], most, columns)
+            yield from rows
+
+    def _warn_of(self, number: int, key: bytes | None) -> None:
+        name = None if key is None else key.decode(errors="replace")
+        self._warn(
+            f"{self.path}: row {number}, of {name!r:.60}: it is damaged, or its entry in the index "
+            f"is, and a worker may take the key for a new one: {REPAIR}"
+        )
 
     def facts(self, key: str) -> KeyFacts | None:
         """Return what is known of a key; None where the newest checkpoint has no model of it."""
