@@ -129,7 +129,7 @@ class KeyedModels:
         self._store = store
         self._expire = None if expire is None else int(1000 * expire)
         self._now: int | None = None  # the time of the log, at the last checkpoint
-        self._next_sweep: float = -math.inf
+        self._next_expiry: float = -math.inf
         self._must_recount = False
         self._encode = partial(encode_model, allow_pickle=allow_pickle, narrow=False)
         self._decode = partial(decode_model, allow_pickle=allow_pickle)
@@ -158,8 +158,8 @@ class KeyedModels:
         CheckpointError
             If it cannot be read.
         """
-        kept = self._live.get(key)
-        if kept is not None:
+        live = self._live.get(key)
+        if live is not None:
             self._live.move_to_end(key)
             self._encode_first(key)
         else:
@@ -167,10 +167,10 @@ class KeyedModels:
             if row is None:
                 return None
             model = self._decode(row.state, row.kind)
-            kept = self._live[key] = _Live(model, row.examples, row.time)
+            live = self._live[key] = _Live(model, row.examples, row.time)
             self.loads += 1
-        is_over = self._expire is not None and kept.time < now - self._expire
-        return None if is_over else kept.model
+        is_over = self._expire is not None and live.time < now - self._expire
+        return None if is_over else live.model
 
     def changed(self, key: str, model: Any, time: int | None = None) -> None:
         """Note that the model of a key has changed, or is new.
@@ -182,13 +182,13 @@ class KeyedModels:
         time
             That of the example that it has learnt; None if it may have changed without.
         """
-        kept = self._live.get(key)
-        if kept is None or kept.model is not model:
-            self.count += kept is None
-            kept = self._live[key] = _Live(model, 0, -1)
+        live = self._live.get(key)
+        if live is None or live.model is not model:
+            self.count += live is None
+            live = self._live[key] = _Live(model, 0, -1)
         if time is not None:
-            kept.examples += 1
-            kept.time = time
+            live.examples += 1
+            live.time = time
         self._dirty.add(key)
 
     def is_deleted(self, key: str, time: int) -> bool:
@@ -211,10 +211,10 @@ class KeyedModels:
             If they cannot be written now.
         """
         while len(self._live) > self.most:
-            key, kept = self._live.popitem(last=False)
+            key, live = self._live.popitem(last=False)
             self._encode_first(key)
             if key in self._dirty:
-                self._evicted[key] = kept.encode(key, self._encode)
+                self._evicted[key] = live.encode(key, self._encode)
                 self._dirty.remove(key)
                 if (unwritten := self._unwritten) is not None:
                     unwritten.outdated.add(key)
@@ -279,10 +279,10 @@ class KeyedModels:
             self._must_recount = True
         before = None
         # By the time of the checkpoint before: a crash returns to that.
-        if self._expire is not None and self._now is not None and self._now >= self._next_sweep:
+        if self._expire is not None and self._now is not None and self._now >= self._next_expiry:
             before = self._now - self._expire
-            self._next_sweep = self._now + self._expire / _PARTS
-            gone |= {key for key, kept in self._live.items() if kept.time < before}
+            self._next_expiry = self._now + self._expire / _PARTS
+            gone |= {key for key, live in self._live.items() if live.time < before}
             gone |= {key for key, row in self._evicted.items() if row.time < before}
         self._now = now
         for key in gone:
