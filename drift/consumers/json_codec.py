@@ -109,22 +109,6 @@ def _twice(names: Iterable[str], where: str) -> MessageError:
     return MessageError(f"features[{quoted(name)}]", f"comes twice, {where}: rename one")
 
 
-def _one_hot(features: dict[str, Any]) -> dict[str, Any]:
-    """Return features with one for each text and bool, as ``colour=red``, behind the others."""
-    others, made = {}, []
-    for name, value in features.items():
-        if type(value) is str:
-            made.append(f"{name}={value}")
-        elif type(value) is bool:
-            made.append(f"{name}={str(value).lower()}")
-        else:
-            others[name] = value
-    found = others | dict.fromkeys(made, 1)
-    if len(found) < len(features):
-        raise _twice([*others, *made], "once as one_hot makes it of a text or bool")
-    return found
-
-
 @dataclass(frozen=True, kw_only=True)
 class _LabelPaths:
     """Paths in messages of the labels' topic."""
@@ -559,7 +543,7 @@ class JsonCodec(Codec):
     def _usable(self, features: dict[str, Any]) -> dict[str, Any]:
         """Leave out absent values, encode strings as features, refuse other values."""
         if self.one_hot:
-            features = _one_hot(features)
+            features = self._made_one_hot(features)
         for name, value in features.items():
             if value is None or type(value) in self._allowed:
                 continue
@@ -573,6 +557,19 @@ class JsonCodec(Codec):
         if self.raw:
             return features
         return {name: value for name, value in features.items() if value is not None}
+
+    def _made_one_hot(self, features: dict[str, Any]) -> dict[str, Any]:
+        """Return features with one for each text and bool, as ``colour=red``, behind the others."""
+        hot = {name: value for name, value in features.items() if type(value) in {bool, str}}
+        others = {name: value for name, value in features.items() if name not in hot}
+        made = [
+            f"{name}={value}" if type(value) is str else f"{name}={str(value).lower()}"
+            for name, value in hot.items()
+        ]
+        found = others | dict.fromkeys(made, 1)
+        if len(found) < len(features):
+            raise _twice([*others, *made], "once as one_hot makes it of a text or bool")
+        return found
 
     def _label(self, label: Any, name: str) -> Label:
         """Return the label, or refuse it."""
