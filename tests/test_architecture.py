@@ -70,8 +70,8 @@ OWNERS = {
     "fastavro": {"drift.consumers.registry"},
     "jsonschema": {"drift.consumers.registry"},
     "prometheus_client": {"drift.consumers.exporter", "drift.consumers.service"},
-    "starlette": {"drift.consumers.service"},
-    "uvicorn": {"drift.consumers.service"},
+    "starlette": {"drift.consumers.service", "drift.consumers.web_server"},
+    "uvicorn": {"drift.consumers.web_server"},
 }
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from drift.consumers.codec import JsonCodec
 from drift.consumers.exporter import Exporter
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import ServiceOptions, WorkerOptions
 from drift.consumers.service import Service

@@ -14,7 +14,7 @@ from drift.cli._settings import ServeOptions
 from drift.cli.consume import Consume
 from drift.consumers.client import consumer, producer
 from drift.consumers.client.topics import known_options
-from drift.consumers.codec import UNSAVED, JsonCodec
+from drift.consumers.json_codec import UNSAVED, JsonCodec
 from drift.consumers.options import WorkerOptions
 from drift.consumers.registry import SchemaCodec
 

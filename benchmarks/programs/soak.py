@@ -31,7 +31,8 @@ from benchmarks.memory import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.records import Outgoing
 from drift.consumers.worker import Worker
 from drift.models import RBP

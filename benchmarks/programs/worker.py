@@ -23,7 +23,8 @@ from kafka import KafkaAdminClient
 from benchmarks.programs.worker_clock import Clock
 from benchmarks.report import show_table
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.worker import Worker
 from drift.models import Tracker
 from drift.testing import produce

@@ -14,7 +14,7 @@ from typing import Any
 
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.worker import Worker
 from drift.models import Tracker

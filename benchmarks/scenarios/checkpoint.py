@@ -21,7 +21,8 @@ import numpy as np
 
 from benchmarks.timing import figure
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.memory import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.codec import JsonCodec
-from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.json_codec import JsonCodec
+from drift.consumers.keyed import KeyedLearner
+from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
 from drift.models import LBP, Tracker
@@ -78,7 +79,7 @@ class Run:
         """Write a checkpoint."""
         learner = self.learner
         learner.epoch = self.epoch
-        self.folder.prepare(PLACE, learner.snapshot(), keyed=learner.models_state())()
+        self.folder.prepare(PLACE, learner.snapshot(), keyed=learner.prepare_models())()
 
 
 def keyed(*, quick: bool) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def costs(model: Any, keys: int) -> dict[str, float]:
         saved = run.take((rng.randrange(few) for _ in range(few)), save=few)
         run.take(iter(range(few, many)))
         run.models.most = left
-        run.models.leave()
+        run.models.evict()
         loads, order = run.models.loads, [*range(many)]
         rng.shuffle(order)
         loaded = run.take(iter(order))

@@ -16,7 +16,7 @@ from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
-from drift.consumers.codec import Codec, JsonCodec, checked_codec
+from drift.consumers.json_codec import JsonCodec, checked_codec
 from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
 from drift.errors import CheckpointError, ParameterError, UnavailableError, one_line
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from drift.cli._log import Secrets
+    from drift.consumers.codec import Codec
 
 __all__ = [
     "PREFIX",

@@ -26,6 +26,7 @@ from drift.consumers.checkpoints.file_format import Description, describe, id_of
 from drift.consumers.checkpoints.files import newest, partitions, stored
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan, when
+from drift.consumers.checkpoints.stored_keys import StoredKeys
 from drift.consumers.records import Position, written_offsets
 from drift.errors import CheckpointError, ConsumerError, ParameterError
 
@@ -87,7 +88,7 @@ class _Signed(Command):
 class Verify(_Signed):
     """Check a checkpoint's checksum, signature and model; runs nothing that is in the file.
 
-    Of a folder, all of them are checked.
+    Of a folder, all of them are checked, and models of keys.
     """
 
     file: str = option("A checkpoint's file, or a folder of them.", argument=True)
@@ -98,6 +99,7 @@ class Verify(_Signed):
             click.echo(_verified(path, secret))
             return
         bad = count = 0
+        damaged = []
         for partition in partitions(path):
             for which in partition.listing().checkpoints:
                 count += 1
@@ -107,8 +109,31 @@ class Verify(_Signed):
                 except CheckpointError as problem:
                     click.echo(problem)
                     bad += 1
+            header = next((one.header for one in stored(partition)), {"models": None})
+            if header["models"] is not None:
+                try:
+                    click.echo(_verified_models(partition, header, secret))
+                except (CheckpointError, ConsumerError) as problem:
+                    damaged.append(str(problem))
         if bad:
-            raise CheckpointError(f"{bad} of {counted(count, 'checkpoint')} cannot be used")
+            damaged.insert(0, f"{bad} of {counted(count, 'checkpoint')} cannot be used")
+        if damaged:
+            raise CheckpointError("; ".join(damaged))
+
+
+def _verified_models(
+    partition: PartitionFolder, header: Mapping[str, Any], secret: bytes | None
+) -> str:
+    """Return a line that says that the models of keys are sound."""
+    keys = StoredKeys(partition, header["models"], warn)
+    if header["signed"] and secret is None:
+        keys.check()
+        return f"{keys.path}: signed, and not verified without --key-file"
+    count, damaged = keys.verify(secret)
+    if damaged:
+        raise CheckpointError(f"{keys.path}: {damaged} of {counted(count, 'model')} cannot be used")
+    signed = "" if secret is None else ", signed with this key"
+    return f"{keys.path}: {counted(count, 'model')}, sound{signed}"
 
 
 def _verified(path: AnyPath, secret: bytes | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - options are read off their types
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -17,16 +17,25 @@ from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.stored_keys import StoredKeys
-from drift.errors import ParameterError
+from drift.errors import CheckpointError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from drift.consumers.checkpoints.keyed_store import Row
+    from drift.consumers.checkpoints.keyed_file import Row
+    from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.stored_keys import KeyFacts
 
 __all__ = ["Keys"]
+
+
+class _Partition(NamedTuple):
+    """The models of a partition's keys, and the header of its newest checkpoint."""
+
+    path: AnyPath
+    stored: StoredKeys
+    header: Mapping[str, Any]
 
 
 @dataclass(kw_only=True)
@@ -57,70 +66,75 @@ class Keys(Command):
     yes: bool = option("Delete without asking.", default=False)
 
     def _run(self) -> None:
-        headers = {
-            partition.path: (StoredKeys(partition, header["models"]), header)
-            for partition, header in newest(as_path(self.folder), warn)
-        }
+        partitions = [
+            _Partition(files.path, StoredKeys(files, header["models"], warn), header)
+            for files, header in newest(as_path(self.folder), warn)
+        ]
         if self.action == "list":
-            for path, (stored, _) in headers.items():
-                for facts in stored:
-                    click.echo(self._line(path, facts))
-            return
-        if self.key is None:
+            for partition in partitions:
+                for facts in partition.stored:
+                    click.echo(self._line(partition, facts))
+        elif self.key is None:
             raise ParameterError(f"which key? drift keys {self.folder} {self.action} KEY")
-        known = {path: stored.facts(self.key) for path, (stored, _) in headers.items()}
-        found = {path: one for path, one in known.items() if one is not None}
-        if self.action == "delete":
-            self._delete(self.key, headers, found)
-            return
-        if not found:
-            raise ParameterError(f"{self.folder} has no model of {self.key!r}")
-        if self.action == "export" and len(found) > 1:
-            names = ", ".join(map(str, found))
-            raise ParameterError(f"{self.key!r} has several models, give one of {names}")
-        for path, facts in found.items():
-            stored, header = headers[path]
-            row = stored.load(self.key, read_secret(self.key_file))
-            if self.action == "export":
-                self._export(row)
-            else:
-                click.echo("\n".join([self._line(path, facts), *_described(header, row)]))
+        elif self.action == "delete":
+            self._delete(self.key, partitions)
+        else:
+            self._show_or_export(self.key, partitions)
 
-    def _line(self, path: Any, facts: KeyFacts) -> str:
+    def _line(self, partition: _Partition, facts: KeyFacts) -> str:
         time = shown_moment(facts.time)
         if self.json:
-            return json.dumps({"folder": str(path), **facts._asdict(), "time": time})
+            return json.dumps({"folder": str(partition.path), **facts._asdict(), "time": time})
         return (
-            f"{path}  {facts.key}  {counted(facts.examples, 'example')}  last {time}  "
+            f"{partition.path}  {facts.key}  {counted(facts.examples, 'example')}  last {time}  "
             f"{facts.size:,} bytes in {counted(facts.versions, 'version')}"
         )
 
-    def _export(self, row: Row | None) -> None:
+    def _show_or_export(self, key: str, partitions: Sequence[_Partition]) -> None:
+        found = [(one, facts) for one in partitions if (facts := one.stored.facts(key)) is not None]
+        if not found:
+            for partition in partitions:
+                partition.stored.check()  # it may be there, and no search finds it
+            raise ParameterError(f"{self.folder} has no model of {key!r}")
+        if self.action == "export" and len(found) > 1:
+            names = ", ".join(str(partition.path) for partition, _ in found)
+            raise ParameterError(f"{key!r} has several models, give one of {names}")
+        secret = read_secret(self.key_file)
+        for partition, facts in found:
+            row = partition.stored.load(key, secret)
+            if row is None:
+                raise CheckpointError(
+                    f"{partition.path}: the model of {key!r} has just been deleted"
+                )
+            if self.action == "export":
+                self._export(key, row)
+            else:
+                lines = _described(partition.header["model"], row)
+                click.echo("\n".join([self._line(partition, facts), *lines]))
+
+    def _export(self, key: str, row: Row) -> None:
         from drift.models._state.codec import decode, to_bytes
 
         if self.to is None:
             raise ParameterError("give the file to write, --to FILE")
-        assert row is not None  # noqa: S101 - there are facts of it
         is_ours = row.kind == "drift"
         self.to.write_bytes(to_bytes(decode(row.state)) if is_ours else row.state)
         reader = "drift.models.from_bytes" if is_ours else "pickle.loads, which runs what is in it"
-        click.echo(f"{self.to}: the model of {self.key}, for {reader}")
+        click.echo(f"{self.to}: the model of {key}, for {reader}")
 
-    def _delete(
-        self,
-        key: str,
-        headers: Mapping[Any, tuple[StoredKeys, Any]],
-        found: Mapping[Any, KeyFacts],
-    ) -> None:
-        for path, facts in found.items():
-            click.echo(self._line(path, facts))
+    def _delete(self, key: str, partitions: Sequence[_Partition]) -> None:
+        found = {one.path: facts for one in partitions if (facts := one.stored.facts(key))}
+        for partition in partitions:
+            if partition.path in found:
+                click.echo(self._line(partition, found[partition.path]))
         if not found:
             click.echo(f"no checkpoint has a model of {key}; a worker may have a new one")
         if not self.yes and not click.confirm(f"Delete {key}?"):
             click.echo("nothing was changed")
             return
-        for path, (stored, header) in headers.items():
+        for path, stored, header in partitions:
             versions = stored.delete(key)
+            stored.check()  # a row that no search finds is still there
             click.echo(
                 f"{path}: {counted(versions, 'version')} deleted; what was sent of it up to now is "
                 "not learnt again"
@@ -135,11 +149,12 @@ class Keys(Command):
                 )
 
 
-def _described(header: Mapping[str, Any], row: Row | None) -> list[str]:
+def _described(kind: str, row: Row) -> list[str]:
+    """Return lines about a model, of this class."""
     from drift.models._state.codec import decode
 
-    if row is None or row.kind != "drift":
-        return [f"{header['model']}, a pickle that was not loaded"]
+    if row.kind != "drift":
+        return [f"{kind}, a pickle that was not loaded"]
     model = decode(row.state)
     supports = getattr(model, "n_supports", None)
     lines = repr(model).splitlines()

@@ -14,7 +14,8 @@ from drift import streams
 from drift._checks import counted
 from drift._options import option
 from drift.cli._client import Client, send_all
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.records import Outgoing
 from drift.errors import ConsumerError
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder, Claim
-    from drift.consumers.codec import Codec, Example, JsonCodec
+    from drift.consumers.codec import Codec, Example
     from drift.consumers.join import JoinOptions
+    from drift.consumers.json_codec import JsonCodec
     from drift.consumers.options import WorkerOptions
     from drift.consumers.reading import read_topic
     from drift.consumers.relearning import relearn
@@ -41,7 +42,7 @@ _HOMES = {
     "Codec": "drift.consumers.codec",
     "Example": "drift.consumers.codec",
     "JoinOptions": "drift.consumers.join",
-    "JsonCodec": "drift.consumers.codec",
+    "JsonCodec": "drift.consumers.json_codec",
     "Worker": "drift.consumers.worker",
     "WorkerOptions": "drift.consumers.options",
     "read_topic": "drift.consumers.reading",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import counted
 from drift._durations import shown_moment
 from drift.consumers._json import found_at, text_of
-from drift.consumers.codec import Example, JsonCodec, schema_id
 from drift.consumers.dead_letters import caught
+from drift.consumers.json_codec import JsonCodec, schema_id
 from drift.consumers.keyed import key_of
 from drift.consumers.late import identified, labelled
 from drift.consumers.learner import decoded
@@ -28,7 +28,7 @@ from drift.errors import MessageError, SkippedError, one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from drift.consumers.codec import Codec
+    from drift.consumers.codec import Codec, Example
     from drift.consumers.records import Message
 
 __all__ = ["DryRun", "toml"]

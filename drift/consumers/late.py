@@ -93,7 +93,7 @@ class LateLearner(Learner):
 
     Examples
     --------
-    >>> from drift.consumers.codec import JsonCodec
+    >>> from drift.consumers.json_codec import JsonCodec
     >>> from drift.consumers.metrics import Metrics
     >>> from drift.consumers.options import WorkerOptions
     >>> from drift.models import LBP

@@ -32,7 +32,7 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from drift.consumers.checkpoints.keyed_store import Lineage
+    from drift.consumers.checkpoints.keyed_file import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.codec import Codec, Example
     from drift.consumers.metrics import Metrics
@@ -124,7 +124,7 @@ class Learner:
 
     Examples
     --------
-    >>> from drift.consumers.codec import JsonCodec
+    >>> from drift.consumers.json_codec import JsonCodec
     >>> from drift.consumers.records import Message, Position
     >>> from drift.consumers.metrics import Metrics
     >>> from drift.consumers.options import WorkerOptions
@@ -325,7 +325,7 @@ class Learner:
         """Return what gives what a checkpoint keeps of late labels; None where there are none."""
         return None
 
-    def models_state(self) -> Callable[[], Lineage] | None:
+    def prepare_models(self) -> Callable[[], Lineage] | None:
         """Return what writes the models of keys, and returns their lineage; None without."""
         return None
 

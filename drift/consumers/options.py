@@ -11,8 +11,9 @@ from drift._late import final_step, keeps_tickets, with_late_labels
 from drift._options import check_options, option
 from drift.consumers.checkpoints.files import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
-from drift.consumers.codec import Codec, JsonCodec
+from drift.consumers.codec import Codec
 from drift.consumers.join import JoinOptions
+from drift.consumers.json_codec import JsonCodec
 from drift.errors import ConfigurationError, ParameterError
 
 if TYPE_CHECKING:
@@ -348,7 +349,7 @@ def check_model(model: Any, codec: Codec) -> None:
     Examples
     --------
     >>> from river.linear_model import LinearRegression
-    >>> from drift.consumers.codec import JsonCodec
+    >>> from drift.consumers.json_codec import JsonCodec
     >>> check_model(LinearRegression(), JsonCodec())
     Traceback (most recent call last):
     drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...

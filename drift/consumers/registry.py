@@ -45,7 +45,7 @@ from uuid import UUID
 from drift._checks import check_address
 from drift._options import option
 from drift.consumers._json import is_deeper, is_plain, library, made_plain, refuse_repeated
-from drift.consumers.codec import MAX_DEPTH, JsonCodec, schema_id
+from drift.consumers.json_codec import MAX_DEPTH, JsonCodec, schema_id
 from drift.errors import (
     ConsumerError,
     DriftError,

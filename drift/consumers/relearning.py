@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.codec import checked_codec
+from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import refuse_keyed, refuse_shadow
 from drift.consumers.order import Clock, LearntRuns, sort_key

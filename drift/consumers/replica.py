@@ -15,40 +15,32 @@ from __future__ import annotations
 import logging
 import math
 import time
-from array import array
-from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from drift.consumers.checkpoints.journal import read_journal, which_models
-from drift.consumers.claim import FedLearner, largest_record
+from drift.consumers.checkpoints.journal import read_journal
+from drift.consumers.claim import largest_record
 from drift.consumers.client.consumer import LoneConsumer
-from drift.consumers.codec import checked_codec
+from drift.consumers.course import Course, Found
+from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
-from drift.consumers.order import sort_key
 from drift.consumers.records import ClaimName, Gap, written_offsets
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from drift.consumers.answers import Answer
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.codec import Codec
-    from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.order import Run
-    from drift.consumers.records import Message, TopicPartition
     from drift.types import Features
 
 __all__ = ["Replica"]
 
 log = logging.getLogger("drift.consumers")
-
-#: What a checkpoint has, beside what was learnt here: "unknown" where only loading it can tell.
-_Found: TypeAlias = Literal["same", "more", "other", "unknown"]
 
 #: Seconds between two looks for a newer checkpoint.
 _EVERY = 1.0
@@ -58,114 +50,6 @@ _APART = 30.0
 _PATIENCE = 5.0
 #: Seconds of a poll while records wait for those of other partitions.
 _SHORT = 0.02
-#: Records whose order is kept until there is a checkpoint of them; 28 bytes each.
-_KEPT = 1_000_000
-
-
-class Taken:
-    """Records in the order in which they were learnt, since a checkpoint.
-
-    Examples
-    --------
-    >>> taken = Taken(labels=None)
-    >>> for time, place, offset in [(5, ("a", 0), 0), (7, ("a", 1), 0), (9, ("a", 1), 1)]:
-    ...     taken.note(time, place, offset, digest=0)
-    >>> taken.match([{("a", 0): 1, ("a", 1): 1}])
-    (2, False)
-    >>> taken.match([{("a", 0): 1, ("a", 1): 3}])
-    (3, True)
-    >>> print(taken.match([{("a", 1): 1}, {("a", 0): 1}]))
-    None
-    """
-
-    def __init__(self, labels: str | None) -> None:
-        self._labels = labels
-        self._numbers: dict[TopicPartition, int] = {}
-        self._times, self._offsets, self._places = array("q"), array("q"), array("i")
-        self._digests = array("Q")
-        self._are_all = True
-
-    def note(self, time: int, place: TopicPartition, offset: int, digest: int) -> None:
-        """Record the next one, and the learner's digest after it."""
-        if len(self._times) == _KEPT:
-            self.forget(_KEPT)
-            self._are_all = False
-        self._times.append(time)
-        self._offsets.append(offset)
-        self._digests.append(digest)
-        self._places.append(self._numbers.setdefault(place, len(self._numbers)))
-
-    def forget(self, count: int) -> None:
-        """Forget the first ones."""
-        for column in (self._times, self._offsets, self._places, self._digests):
-            del column[:count]
-
-    def digest(self, count: int) -> int | None:
-        """Return the learner's digest after the first ones; None where that is not known."""
-        return self._digests[count - 1] if count else None
-
-    def match(self, runs: Iterable[Run]) -> tuple[int, bool] | None:
-        """Count the records of these runs, and say whether some of the runs are still missing.
-
-        None if the order differs, or other records came before.
-        """
-        ends: dict[TopicPartition, list[int]] = {}  # by run
-        numbers: dict[TopicPartition, list[int]] = {}  # of those runs
-        for number, run in enumerate(runs):
-            for place, end in run.items():
-                ends.setdefault(place, []).append(end)
-                numbers.setdefault(place, []).append(number)
-        left = {place: offsets[-1] for place, offsets in ends.items()}
-        places = [*self._numbers]
-        before: tuple[Any, ...] = (-1,)
-        count = 0
-        for stamp, which, offset in zip(self._times, self._places, self._offsets, strict=True):
-            place = places[which]
-            k = bisect_right(ends.get(place, ()), offset)
-            if k == len(ends.get(place, ())):  # it is of no run
-                if left:
-                    return None
-                continue
-            now = numbers[place][k], sort_key(stamp, place, self._labels)
-            if now < before:
-                return None
-            before = now
-            if offset + 1 == left[place]:
-                del left[place]
-            count += 1
-        return (count, bool(left)) if self._are_all else None
-
-
-class _Course(FedLearner):
-    """A learner on its way from a checkpoint, and how far it is known to be."""
-
-    def __init__(self, learner: Learner, consumer: LoneConsumer) -> None:
-        super().__init__(learner, consumer)
-        self.taken = Taken(learner.options.labels)
-        self.first_offsets = dict(learner.offsets)  # those of the checkpoint
-        self.ends: dict[TopicPartition, float] = dict.fromkeys(learner.offsets, -math.inf)
-
-    def learn(self, message: Message) -> None:
-        """Learn a message."""
-        self.learner.take(message)
-        self.learner.runs.forget()  # as `taken` has the order, and not for ever
-        topic, partition, offset = message.position
-        place = topic, partition
-        self.taken.note(self.learner.clocks[place].time, place, offset, self.learner.digest)
-
-    def models(self) -> list[int | None]:
-        """Return which models it has now, as the journal has it."""
-        _, state = self.learner.shadow_state() or (None, None)
-        return which_models(self.learner.promotions, state)
-
-    def fresh(self) -> float:
-        """Return when all that there was had been learnt, as `time.monotonic` has it; or -inf."""
-        return min(self.ends.values(), default=-math.inf)
-
-    def is_behind(self, other: _Course) -> bool:
-        """Whether it has not learnt all that another one has."""
-        offsets = self.learner.offsets
-        return any(offsets.get(place, 0) < end for place, end in other.learner.offsets.items())
 
 
 class _Following:
@@ -181,7 +65,7 @@ class _Following:
         """Whether the newest checkpoint is to be compared."""
         return newest != self._seen or time.monotonic() >= self._again
 
-    def next(self, newest: str, found: _Found) -> Literal["load", "keep", "wait"]:
+    def next(self, newest: str, found: Found) -> Literal["load", "keep", "wait"]:
         """Return what to do about the newest checkpoint.
 
         One that has more may be reached soon, and is waited for. One that has something else costs
@@ -189,13 +73,13 @@ class _Following:
         """
         now = time.monotonic()
         self._seen, self._again = newest, math.inf
-        if found == "same":
+        if found.kind == "same":
             self._behind = math.inf
             return "keep"
-        if found == "more":
+        if found.kind == "more":
             self._behind = min(self._behind, now)
             until, again = self._behind + _PATIENCE, now
-        elif found == "other":
+        elif found.kind == "other":
             until = again = self._loaded + _APART
         else:
             return "load"
@@ -282,8 +166,9 @@ class Replica:
         self.starts = 0
         self.trouble: str | None = None
         self.differs: str | None = None
-        self._course: _Course | None = None  # which learns
-        self._serving: _Course | None = None  # which answers: the same, or the one before
+        self._course: Course | None = None  # which learns; `fetch` alone sets it
+        # Which answers: the same, or the one before; `learn` alone sets it, between two answers.
+        self._serving: Course | None = None
         self._following = _Following()
         self._looked = -math.inf
         self._consumer = LoneConsumer(
@@ -389,6 +274,8 @@ class Replica:
         course = self._course
         if course is None:
             return False
+        if course.went_back:
+            self._serving = course
         until = time.monotonic() + seconds
         for message in course.in_turn():
             course.learn(message)
@@ -402,7 +289,7 @@ class Replica:
             self._switch(course)
         return False
 
-    def _switch(self, course: _Course) -> None:
+    def _switch(self, course: Course) -> None:
         """Answer by a course once it has learnt all that the one has that answers now."""
         before = self._serving
         if before is not None:
@@ -449,7 +336,7 @@ class Replica:
     def _follow(self, newest: str) -> None:
         """Continue if the checkpoint has the order that was learnt here; else load it."""
         course = self._course
-        found: _Found = "unknown" if course is None else self._compare(course, newest)
+        found = Found("unknown") if course is None else self._compare(course, newest)
         step = self._following.next(newest, found)
         if step == "keep":
             self.trouble = None
@@ -462,34 +349,18 @@ class Replica:
         self._following.loaded()
         self.trouble = None
 
-    def _compare(self, course: _Course, newest: str) -> _Found:
-        """Compare a checkpoint with what was learnt here; where it is the same, go on from it."""
+    def _compare(self, course: Course, newest: str) -> Found:
+        folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
         try:
-            folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
-            runs, digest, models = read_journal(folder, newest, since)
+            journal = read_journal(folder, newest, since)
         except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
-            return "unknown"
-        ends = {place: end for run in runs for place, end in run.items()}
-        # A partition was added; a message was left out; or a shadow has begun or was promoted.
-        left_out = runs.skips.keys() - course.learner.runs.skips.keys()
-        if ends.keys() - course.ends.keys() or left_out or models != course.models():
-            return "unknown"
-        match = course.taken.match(runs)
-        if match is None:
-            return "other"
-        count, has_more = match
-        if has_more:
-            return "more"
-        own = course.taken.digest(count)
-        if own is not None and digest is not None:
-            if own != digest:
-                self._differ(newest)
-                return "other"
+            return Found("unknown")
+        found = course.follow(newest, journal)
+        if found.models_agree:
             self.differs = None
-        course.taken.forget(count)
-        course.first_offsets.update(ends)
-        course.learner.checkpoint = newest
-        return "same"
+        elif found.models_agree is False:
+            self._differ(newest)
+        return found
 
     def _differ(self, newest: str) -> None:
         """Say that something else was learnt of the messages up to a checkpoint."""
@@ -510,18 +381,14 @@ class Replica:
             kind = type(learner.shadow.model).__name__
             refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
         learner.read_again(self._consumer, self.folder.path)
-        before, course = self._course, _Course(learner, self._consumer)
+        course = Course(learner, self._consumer)
+        if self._course is not None:
+            course.went_back = course.begins_before(self._course)
         self._consumer.assign(learner.offsets)
         for place in learner.offsets:
             course.start(place)
         self._course = course
         self.starts += 1
-        first = course.first_offsets
-        if before is not None and any(
-            first.get(place, 0) < offset for place, offset in before.first_offsets.items()
-        ):
-            # Somebody went back to it, and wants no answers of what came after.
-            self._serving = course
         log.info(
             "%s: from checkpoint %s, %s",
             *(self.claim_id, checkpoint.id, written_offsets(learner.offsets)),

@@ -1,4 +1,4 @@
-"""Predictions of a replica over HTTP; the only module that imports starlette and uvicorn.
+"""Predictions of a replica over HTTP.
 
 docs/serving.md has the endpoints, docs/metrics.md the metrics.
 
@@ -9,52 +9,42 @@ slice of learning, and no two threads meet in a model. Another thread waits for 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import math
 import signal
-import socket
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from drift.consumers import web_server
 from drift.consumers._json import as_json
 from drift.consumers.answers import by_text
 from drift.consumers.openapi import openapi
 from drift.errors import (
     DriftError,
     MessageError,
-    ParameterError,
     UnavailableError,
     needing,
     one_line,
 )
 
 with needing("starlette or uvicorn", "serve"):
-    import h11
-    import uvicorn
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from prometheus_client.core import CounterMetricFamily as Count
     from prometheus_client.core import GaugeMetricFamily as Gauge
     from starlette.applications import Starlette
-    from starlette.datastructures import Headers
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import Route
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
 
+    import uvicorn
     from prometheus_client import Metric
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from drift.consumers.codec import Example
     from drift.consumers.options import ServiceOptions
@@ -68,17 +58,8 @@ _JSON = "application/json"
 
 #: Seconds of learning between two looks at the requests, and of one wait for the broker.
 _SLICE, _WAIT = 0.0005, 0.25
-#: Seconds after which a thread that wants to run gets its turn: see `sys.setswitchinterval`.
-_SWITCH = 0.0005
-#: As of `gc.set_threshold`: a checkpoint brings 100,000 objects, and none of them is garbage.
-_COLLECT = 20_000, 20, 20
 #: Seconds without a turn of the follower after which the process is taken for stuck.
 _STUCK = 300.0
-#: Predictions that are answered at once, and connections that health has more: beyond both, the one
-#: that has been idle for longest makes room. Bytes of a request's head.
-_CONNECTIONS, _SPARE, _HEAD = 1_000, 50, 16 << 10
-#: Seconds for which a connection is kept between requests, and an answer waited for at the end.
-_KEEP_ALIVE, _LAST = 65, 5
 #: Labels of every metric.
 _LABELS = "group", "topic"
 #: Seconds between which times of answers are counted.
@@ -154,8 +135,9 @@ class Service:
             ],
             exception_handlers={HTTPException: _no_such_page},
         )
-        if options.hosts or _is_local(options.host):
-            self.app.add_middleware(_Hosts, known={"localhost", *options.hosts})
+        if options.hosts or web_server.is_local(options.host):
+            known = {"localhost", *options.hosts}
+            self.app.add_middleware(web_server.KnownHosts, known=known)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -169,8 +151,9 @@ class Service:
         DriftError
             As `Replica.fetch` does.
         """
+        address = self.options.host, self.options.port
         try:
-            with self._listening() as listener, _at_once():
+            with web_server.listening(*address) as listener, web_server.short_pauses():
                 if threading.current_thread() is threading.main_thread():
                     for number in (signal.SIGTERM, signal.SIGINT):
                         signal.signal(number, self.stop)
@@ -184,40 +167,8 @@ class Service:
         if self._server is not None:
             self._server.should_exit = True
 
-    def _listening(self) -> socket.socket:
-        host, port = self.options.host, self.options.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # With the protocol, by which asyncio knows that answers are not to be held back.
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((host, port))
-        except OSError as problem:
-            listener.close()
-            raise ParameterError(
-                f"{host}:{port} cannot be listened at ({problem}): give a free port and an address "
-                "of this machine"
-            ) from None
-        return listener
-
     async def _serve(self, listener: socket.socket) -> None:
-        config = uvicorn.Config(
-            self.app,
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            ws="none",
-            lifespan="off",
-            proxy_headers=False,
-            server_header=False,
-            backlog=_CONNECTIONS,
-            limit_concurrency=_CONNECTIONS + _SPARE,
-            http=partial(_Connection, timeout=self.options.timeout),  # type: ignore[arg-type]
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=_LAST,
-            h11_max_incomplete_event_size=_HEAD,
-        )
-        self._server = uvicorn.Server(config)
+        self._server = web_server.server(self.app, self.options.timeout)
         self._server.should_exit = self._stopping
         serving = asyncio.create_task(self._server.serve([listener]))
         following = asyncio.create_task(self.follow())
@@ -255,8 +206,9 @@ class Service:
         return Response(body, status, headers, _JSON)
 
     def _check_request(self, request: Request) -> None:
-        if self._asked > _CONNECTIONS:
-            raise _Refusal(503, f"{_CONNECTIONS} requests are being answered: ask again")
+        if self._asked > web_server.CONNECTIONS:
+            what = f"{web_server.CONNECTIONS} requests are being answered: ask again"
+            raise _Refusal(503, what)
         # A browser sends no other site's JSON before it has asked whether it may.
         if request.headers.get("content-type", "").partition(";")[0].strip() != _JSON:
             raise _Refusal(415, f"send Content-Type: {_JSON}, as curl --json does")
@@ -381,108 +333,6 @@ class Service:
             metric = family(f"drift_{name}", text, labels=_LABELS)
             metric.add_metric(self._labels, value)
             yield metric
-
-
-def _is_local(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-class _Hosts:
-    """Refuses requests to names that are not known; an address is no other site's name."""
-
-    def __init__(self, app: ASGIApp, known: set[str]) -> None:
-        self.app, self.known = app, known
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        host = Headers(scope=scope).get("host", "")
-        if self._is_known(host):
-            await self.app(scope, receive, send)
-            return
-        error = f"{host!r:.100} is no name of this service: add it to hosts, in [serve]"
-        await Response(as_json({"error": error}), 403, media_type=_JSON)(scope, receive, send)
-
-    def _is_known(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-            return name in self.known or bool(ip_address(name))
-        except ValueError:
-            return False
-
-
-class _Connection(H11Protocol):
-    """Closes a connection whose request's head does not come in time, or that has to make room."""
-
-    def __init__(self, *given: Any, timeout: float, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self._timeout = timeout
-        self._due: asyncio.TimerHandle | None = None  # when a head has to be there
-        self.since = self.loop.time()  # when something came
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is read or answered."""
-        return self.conn.their_state is h11.IDLE
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait_for_head()
-        if len(self.connections) >= _CONNECTIONS + _SPARE:
-            ours = (
-                connection for connection in self.connections if isinstance(connection, _Connection)
-            )
-            idle = [
-                connection for connection in ours if connection is not self and connection.is_idle
-            ]
-            if idle:
-                min(idle, key=lambda connection: connection.since).give_up()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._end_waiting()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        self.since = self.loop.time()
-        super().data_received(data)
-        self._wait_for_head()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.conn.trailing_data[0]:  # the beginning of the next request
-            self._wait_for_head()
-
-    def _wait_for_head(self) -> None:
-        if not self.is_idle:
-            self._end_waiting()
-        elif self._due is None:
-            self._due = self.loop.call_later(self._timeout, self.give_up)
-
-    def _end_waiting(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-
-    def give_up(self) -> None:
-        """Close it."""
-        self._end_waiting()
-        self.connections.discard(self)
-        self.transport.close()
-
-
-@contextmanager
-def _at_once() -> Iterator[None]:
-    """Shorten pauses of the interpreter that would delay answers."""
-    before = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(_SWITCH)
-    gc.set_threshold(*_COLLECT)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before[0])
-        gc.set_threshold(*before[1])
 
 
 def _no_such_page(request: Request, problem: Exception) -> Response:

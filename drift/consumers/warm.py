@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.files import files_in
-from drift.consumers.codec import Example, checked_codec
+from drift.consumers.codec import Example
 from drift.consumers.dead_letters import caught
+from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
 from drift.consumers.shadow import Shadow

@@ -16,9 +16,9 @@ from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
-from drift.consumers.codec import checked_codec
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
+from drift.consumers.json_codec import checked_codec
 from drift.consumers.keyed import KeyedLearner
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
@@ -628,7 +628,7 @@ class Worker:
                 learner.claim_id,
                 checkpoint,
                 join=learner.join_state(),
-                keyed=learner.models_state(),
+                keyed=learner.prepare_models(),
                 runs=learner.runs.all(),
                 previous=learner.checkpoint,
             )

@@ -4,7 +4,7 @@ from functools import cache
 
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.keyed import KeyedModels
+from drift.consumers.keyed_models import KeyedModels
 from drift.models import LBP
 from drift.models._state.codec import encode
 
@@ -42,12 +42,12 @@ class Claimed:
         model.learn_one(*example(number))
         self.twin[key] = (*numbers, number)
         self.models.changed(key, model, time=number)
-        self.models.leave()
+        self.models.evict()
         assert len(self.models) <= self.models.most
 
     def prepare(self):
         checkpoint, was = Checkpoint(LBP(budget=3), {KEY: 0}, self.epoch), dict(self.twin)
-        write = self.folder.prepare(KEY, checkpoint, keyed=self.models.state())
+        write = self.folder.prepare(KEY, checkpoint, keyed=self.models.prepare())
 
         def written():
             checkpoint = write()
@@ -59,5 +59,5 @@ class Claimed:
     def check(self):
         for key, numbers in self.twin.items():
             assert encode(self.models.get(key)) == learnt(numbers)
-            self.models.leave()
+            self.models.evict()
         assert self.models.get("nobody") is None

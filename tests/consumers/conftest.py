@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from drift.consumers.assignment import Assignment
-from drift.consumers.checkpoints import keyed_store
+from drift.consumers.checkpoints import keyed_file
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.testing import MockKafka
 from tests.consumers.s3 import Store
@@ -23,7 +23,7 @@ BROKER = pytest.StashKey()
 def _unsynced(monkeypatch):
     """Leave files to the system's memory: no test takes the power away."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    monkeypatch.setattr(keyed_store, "_SYNCHRONOUS", "off")
+    monkeypatch.setattr(keyed_file, "_SYNCHRONOUS", "off")
 
 
 @pytest.fixture

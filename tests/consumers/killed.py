@@ -10,7 +10,7 @@ from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.keyed import KeyedModels
+from drift.consumers.keyed_models import KeyedModels
 from drift.models import LBP
 from tests.models.streams import drifting_stream
 
@@ -22,7 +22,7 @@ _PROCESSES.set_forkserver_preload(
         "drift.consumers.checkpoints.folder",
         "drift.consumers.checkpoints.keyed_store",
         "drift.consumers.checkpoints.rollback",
-        "drift.consumers.keyed",
+        "drift.consumers.keyed_models",
         "drift.models.budget",
         "pytest",  # Each process imports the program that the first one runs.
     ]
@@ -61,9 +61,9 @@ def save_models(path):
     models = KeyedModels(ModelStore(folder.folder(key), epoch, checkpoint.models), 1)
     for name in "abcde":
         models.changed(name, models.get(name) or checkpoint.model)
-        models.leave()
+        models.evict()
     saved = Checkpoint(checkpoint.model, {key: 0}, epoch)
-    folder.prepare(key, saved, keyed=models.state())()
+    folder.prepare(key, saved, keyed=models.prepare())()
 
 
 def roll_back(folder, keep_offsets):

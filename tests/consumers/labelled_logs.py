@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.records import Message, Position
 from drift.errors import MessageError
 from drift.models import LBP

@@ -2,7 +2,7 @@
 
 import json
 
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions

@@ -128,8 +128,9 @@ def test_what_cannot_be_is_refused(given, message, tmp_path, monkeypatch):
 def test_without_its_extra_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "drift.consumers.service", raising=False)
-    monkeypatch.setattr("drift.consumers.service", None, raising=False)
+    for name in ("drift.consumers.service", "drift.consumers.web_server"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.delattr(name, raising=False)
     given = ["serve", "t", "--group", "g", "--checkpoints", "c", "--bootstrap", "b"]
     shown = CliRunner().invoke(app, given)
     assert shown.exit_code == 2

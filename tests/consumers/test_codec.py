@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drift.consumers import _json
-from drift.consumers.codec import Codec, Example, JsonCodec, checked_codec
+from drift.consumers.codec import Codec, Example
 from drift.consumers.dead_letters import caught
+from drift.consumers.json_codec import JsonCodec, checked_codec
 from drift.consumers.records import Message, Position
 from drift.errors import DriftError, MessageError, MissingExtraError, ParameterError
 

@@ -14,11 +14,13 @@ from river import compose, naive_bayes, preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions, crash_points
 from drift.consumers.checkpoints import files
-from drift.consumers.checkpoints.keyed_store import ModelStore, Row
+from drift.consumers.checkpoints.keyed_file import Row
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.codec import JsonCodec
-from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.json_codec import JsonCodec
+from drift.consumers.keyed import KeyedLearner
+from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import prepared, prepared_shadow
@@ -323,7 +325,7 @@ def test_memory_is_bounded_while_a_checkpoint_waits_and_after_it_failed(tmp_path
             in_memory.add(one.models.get(f"k{n % 40}"))
             assert len(in_memory) <= 5
             unwritten = one.models._unwritten
-            assert len(one.models._left) + len(unwritten.rows if unwritten else ()) < 5 + 2 * 2
+            assert len(one.models._evicted) + len(unwritten.rows if unwritten else ()) < 5 + 2 * 2
 
     def fail():
         raise CheckpointError("cannot be listed")
@@ -433,7 +435,7 @@ def test_many_models_that_leave_are_written_in_parts(tmp_path, monkeypatch):
         one.store, "write", lambda version, part: sizes.append(len(part)) or write(version, part)
     )
     one.models.most = 1
-    one.models.leave()
+    one.models.evict()
     assert sizes == [2, 2, 2]
     one.check()
 
@@ -481,15 +483,15 @@ def test_a_row_that_could_not_be_read_again_is_not_written(tmp_path):
     for n in range(20):
         model.learn_one({"a": float(n % 3)}, n % 2 == 0)
     models.changed("ann", model, time=0)
-    before = models.state()()
+    before = models.prepare()()
     model._core._state.covariances[:] *= -1.0
     models.changed("ann", model, time=1)
     refused = "the model of the key 'ann': .* covariances, so that it cannot be stored"
     with pytest.raises(CheckpointError, match=refused):
-        models.state()()
+        models.prepare()()
     models.changed("bob", LBP(3), time=1)
     with pytest.raises(CheckpointError, match=refused):
-        models.leave()
+        models.evict()
     models.close()
     after = KeyedModels(ModelStore(tmp_path, epoch=2, lineage=before), most=1)
     assert after.get("ann").n_supports == model.n_supports
@@ -588,10 +590,10 @@ def test_what_has_changed_before_it_raises_is_written_again(tmp_path):
     pipeline = compose.Pipeline(preprocessing.StandardScaler(), Fussy())
     one = learner(tmp_path, pipeline, most=1, prior=False, dead_letters="dead")
     one.take(message(0, "a", a=1.0))
-    one.models_state()()
+    one.prepare_models()()
     one.take(message(1, "a", label="many", a=500.0))
     one.take(message(2, "b", a=2.0))
-    one.models_state()()
+    one.prepare_models()()
     assert one.models.get("a")["StandardScaler"].means["a"] == pytest.approx(501.0 / 2)
 
 

@@ -15,9 +15,10 @@ from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
 from drift.consumers.exporter import Exporter
-from drift.consumers.keyed import KeyedModels
+from drift.consumers.json_codec import JsonCodec
+from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, MessageError
 from drift.models import LBP
@@ -281,7 +282,7 @@ def test_a_worker_that_was_fenced_of_one_model_saves_the_others_as_it_leaves(top
 
 def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypatch, caplog):
     """As one that was frozen while it wrote a row."""
-    monkeypatch.setattr("drift.consumers.checkpoints.keyed_store._PATIENCE", 0.1)
+    monkeypatch.setattr("drift.consumers.checkpoints.keyed_file._PATIENCE", 0.1)
     folder = CheckpointFolder(tmp_path).folder(("t", 0))
     folder.mkdir()
     holder = sqlite3.connect(folder / "models.sqlite", isolation_level=None)

@@ -17,11 +17,13 @@ from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import stored_keys
 from drift.consumers.checkpoints.files import newest
-from drift.consumers.checkpoints.keyed_store import ModelStore, Row
+from drift.consumers.checkpoints.keyed_file import Row
+from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.checkpoints.stored_keys import KeyFacts, StoredKeys
-from drift.consumers.codec import JsonCodec
-from drift.consumers.keyed import KeyedLearner, KeyedModels
+from drift.consumers.json_codec import JsonCodec
+from drift.consumers.keyed import KeyedLearner
+from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Position
 from drift.errors import CheckpointError, ConsumerError
@@ -55,10 +57,10 @@ def clock(monkeypatch):
     return clock
 
 
-def stored(folder):
+def stored(folder, warn=pytest.fail):
     """The models of the only partition, as the command finds them."""
     [(partition, header)] = newest(folder.path)
-    return StoredKeys(partition, header["models"])
+    return StoredKeys(partition, header["models"], warn)
 
 
 def message(offset, key, time, *, label=True, headers=(), **features):
@@ -93,7 +95,7 @@ class Keyed:
 
     def save(self):
         learner = self.learner
-        prepared = self.folder.prepare(KEY, learner.snapshot(), keyed=learner.models_state())
+        prepared = self.folder.prepare(KEY, learner.snapshot(), keyed=learner.prepare_models())
         return prepared().id
 
     def examples(self):
@@ -130,43 +132,94 @@ def test_what_is_stored_of_each_key_is_listed_as_of_the_newest_checkpoint(tmp_pa
     assert stored(folder).facts("late") is None
 
 
-@pytest.mark.parametrize("kind", ["text", "blob"])  # one bit tells which
-@pytest.mark.parametrize("key", ["62", "ff", "00", "6200ff"])
-def test_a_damaged_key_is_listed_once(tmp_path, key, kind):
-    folder = CheckpointFolder(tmp_path)
-    one = Keyed(folder)
-    one.take(*(at(n, name, n) for n, name in enumerate(["a", "b", "c"])))
-    one.save()
-    with closing(sqlite3.connect(one.store.path, isolation_level=None)) as db:
-        db.execute(f"update models set key = cast(x'{key}' as {kind}) where key = 'b'")  # noqa: S608
-    damaged = bytes.fromhex(key).decode(errors="replace")
-    assert sorted(facts.key for facts in stored(folder)) == sorted(["a", damaged, "c"])
-
-
-def test_the_list_ends_whichever_bit_of_a_key_is_flipped(tmp_path, monkeypatch):
-    """Also where the index is not in its order any more, so that a search in it goes astray."""
-    monkeypatch.setattr(stored_keys, "_AT_ONCE", 1)
-    folder = CheckpointFolder(tmp_path)
+def four_keys(path):
+    """The folder of a worker that has learnt four keys, and ended."""
+    folder = CheckpointFolder(path)
     one = Keyed(folder)
     one.take(*(at(n, name, n) for n, name in enumerate(["key-a", "key-b", "key-c", "key-d"])))
     one.save()
-    found, path, ended, refused = stored(folder), one.store.path, [], []
+    one.store.close()
+    return folder, one.store.path
+
+
+def flips(path, bits):
+    """Yield after each flip of one of these bits, counted from a key in table and index."""
     whole = path.read_bytes()
     places = [place.start() for place in re.finditer(b"key-b", whole)]
-    assert len(places) == 2  # in the table and in the index
-    for place, bit in product(places, range(-6 * 8, 5 * 8)):
+    assert len(places) == 2
+    for place, bit in product(places, bits):
         damaged = bytearray(whole)
         damaged[place + bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
+        yield
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_no_bit_of_a_row_is_flipped_without_a_word(tmp_path, monkeypatch, size):
+    """The list ends, too, where a search in the index goes astray."""
+    monkeypatch.setattr(stored_keys, "_AT_ONCE", size)
+    folder, path = four_keys(tmp_path)
+    whole, warned, refused = [*stored(folder)], 0, []
+    for _ in flips(path, range(-8 * 8, 20 * 8)):
+        lines = []
         try:
-            keys = [facts.key for facts in islice(found, 9)]
+            found = [*islice(stored(folder, lines.append), 9)]
         except ConsumerError as error:
             refused.append(str(error))
-        else:
-            ended.append(keys)
+            continue
+        warned += bool(lines)
+        assert lines or found == whole
+        assert len(found) < 9
+        assert all(
+            re.search(r"models\.sqlite: row \d+, of .*: it is damaged", line) for line in lines
+        )
     assert all("bring the checkpoints' folder back as a whole" in error for error in refused)
-    assert all(len(keys) < 9 for keys in ended)
-    assert min(len(ended), len(refused)) > 9
+    assert all("t-0/models.sqlite: " in error for error in refused)
+    assert min(warned, len(refused)) > 50
+
+
+def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
+    """Nor is one taken for a new key without a word in the list."""
+    folder, path = four_keys(tmp_path)
+    keys = ["key-a", "key-b", "key-c", "key-d"]
+    whole = {key: stored(folder).load(key, None) for key in keys}
+    refused, lost = 0, 0
+    for _ in flips(path, range(-12 * 8, 30 * 8)):
+        for key in keys:
+            try:
+                found = stored(folder).load(key, None)
+            except (CheckpointError, ConsumerError):
+                refused += 1
+                continue
+            assert found in (whole[key], None)
+            if found is None:
+                lines = []
+                with suppress(ConsumerError):
+                    [*stored(folder, lines.append)]
+                    assert lines
+                lost += 1
+    assert min(refused, lost) > 100
+
+
+@pytest.mark.parametrize("damage", ["x'62'", "null", "7"])
+def test_a_key_that_is_no_text_any_more_keeps_no_other_from_being_deleted(tmp_path, damage):
+    folder, path = four_keys(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("pragma writable_schema = on")
+        db.execute("update sqlite_schema set sql = replace(sql, 'key text not null', 'key')")
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"update models set key = {damage} where key = 'key-b'")  # noqa: S608
+    lines = []
+    assert [facts.key for facts in stored(folder, lines.append)] == ["key-a", "key-c", "key-d"]
+    assert len(lines) == 1
+    assert re.search(r"models\.sqlite: row \d, of ", lines[0])
+    assert stored(folder).delete("key-a") == 1
+    one = Keyed(folder)
+    one.take(at(4, "key-c", 4))
+    one.save()
+    found = stored(folder, lines.append)
+    assert [(facts.key, facts.examples) for facts in found] == [("key-c", 2), ("key-d", 1)]
 
 
 def test_nothing_of_a_deleted_key_is_left_in_the_folder_but_its_hash(tmp_path):
@@ -175,7 +228,7 @@ def test_nothing_of_a_deleted_key_is_left_in_the_folder_but_its_hash(tmp_path):
     for n in range(4):
         one.take(at(2 * n, "anna", n, illness=1.0), at(2 * n + 1, "bob", n))
         one.save()
-    one.models.leave()
+    one.models.evict()
 
     def found():
         return [
@@ -234,6 +287,20 @@ def test_what_was_sent_before_is_predicted_and_not_learnt_by_the_prior_either(tm
     one.take(message(4, "a", None))
     one.save()
     assert one.examples() == {"a": 1, "b": 1}
+
+
+def test_a_key_that_is_deleted_again_is_not_learnt_from_before_the_first_time(tmp_path):
+    """Where the clock of the log is ahead of ours."""
+    folder = CheckpointFolder(tmp_path)
+    one = Keyed(folder)
+    one.take(at(0, "a", 60))
+    one.save()
+    stored(folder).delete("a")
+    one.save()
+    assert one.models.is_deleted("a", NOW + 60_000)
+    stored(folder).delete("a")
+    one.store.close()
+    assert Keyed(folder).models.is_deleted("a", NOW + 60_000)
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -323,7 +390,7 @@ def test_whatever_is_written_while_keys_are_deleted_they_are_gone(tmp_path_facto
             model = one.models.get(key) or LBP(budget=3)
             model.learn_one(*example(number))
             one.models.changed(key, model, time=number)
-            one.models.leave()
+            one.models.evict()
         write()
         if crashes:
             one.store.close()
@@ -531,3 +598,55 @@ def test_a_pickled_model_is_exported_as_it_is_and_not_loaded(tmp_path, monkeypat
     answer = CliRunner().invoke(app, ["keys", "c", "export", "c7", "--to", "m"])
     assert answer.output == "m: the model of c7, for pickle.loads, which runs what is in it\n"
     assert (tmp_path / "m").read_bytes() == one.store.load("c7").state
+
+
+def test_the_command_names_rows_that_no_search_finds(drift):
+    path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
+    data = path.read_bytes()
+    last = data.rindex(b"c7")  # in the index, which is behind the table
+    path.write_bytes(data[:last] + b"c6" + data[last + 2 :])
+    line = (
+        r"warning: c/t-0/models\.sqlite: row \d, of 'c7': it is damaged, or its entry in the index"
+    )
+    for words in ((), ("show", "c7"), ("delete", "c7", "--yes")):
+        assert re.match(line, drift(*words).stderr), words
+    assert b"c7" in path.read_bytes()
+
+
+@pytest.mark.usefixtures("drift")
+def test_verify_names_each_model_that_is_not_what_was_written(tmp_path):
+    def verify(*words):
+        return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+
+    sound = verify()
+    assert sound.exit_code == 0
+    assert "c/t-0/models.sqlite: 2 models, sound" in sound.output
+    (tmp_path / "secret").write_text("hunter2")
+    answer = verify("--key-file", "secret")
+    assert "c/t-0/models.sqlite: 2 of 2 models cannot be used" in answer.stderr
+    path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("update models set state = x'00' where key = 'c8'")
+    answer = verify()
+    assert answer.exit_code == 2
+    assert re.search(
+        r"warning: c/t-0/models\.sqlite: row \d, of 'c8': it is damaged", answer.stderr
+    )
+    assert answer.stderr.endswith("c/t-0/models.sqlite: 1 of 2 models cannot be used\n")
+    path.write_bytes(b"no database" * 1000)
+    assert "models.sqlite: file is not a database" in verify().stderr
+
+
+def test_models_that_are_signed_are_not_called_sound_without_the_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_text("hunter2")
+    one = Keyed(CheckpointFolder("c", secret=b"hunter2"))
+    one.take(at(0, "c7", 0))
+    one.save()
+    for words, line in (
+        ((), "models.sqlite: signed, and not verified without --key-file"),
+        (("--key-file", "secret"), "models.sqlite: 1 model, sound, signed with this key"),
+    ):
+        answer = CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+        assert answer.exit_code == 0, answer.output
+        assert line in answer.output

@@ -9,7 +9,7 @@ import pytest
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
 from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.errors import ConfigurationError, ConsumerError, ParameterError

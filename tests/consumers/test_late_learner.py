@@ -16,8 +16,9 @@ from drift.consumers import join as join_module
 from drift.consumers.checkpoints import adoption, files, join_state
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.checkpoints.file_format import describe, seal
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
 from drift.consumers.exporter import Exporter
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
-from drift.consumers.codec import Codec, Example, JsonCodec
+from drift.consumers.codec import Codec, Example
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions

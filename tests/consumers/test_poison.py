@@ -13,7 +13,7 @@ from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.poison import PoisonNotes, folder_of_notes

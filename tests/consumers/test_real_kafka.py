@@ -12,9 +12,9 @@ import pytest
 
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.codec import JsonCodec
 from drift.consumers.dead_letters import dead_letter
-from drift.consumers.keyed import KeyedModels
+from drift.consumers.json_codec import JsonCodec
+from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.records import Message, Position
 from drift.consumers.replay import Replay
 from drift.errors import ConsumerError

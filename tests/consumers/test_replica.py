@@ -19,11 +19,12 @@ from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.promotion import promote
-from drift.consumers.codec import Codec, JsonCodec
+from drift.consumers.codec import Codec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.order import Clock, Order, Runs
+from drift.consumers.order import Clock, Order, Runs, sort_key
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow
 from drift.errors import (
@@ -39,8 +40,10 @@ from tests.consumers.stepping import close, learner_of, until
 
 pytest.importorskip("kafka")
 
+from drift.consumers import course as course_module
 from drift.consumers import replica as module
-from drift.consumers.replica import Replica, Taken
+from drift.consumers.course import Taken
+from drift.consumers.replica import Replica
 
 KEY = ("f", None)
 LATE = {"labels": "l", "timestamps": "create"} | JOIN
@@ -269,7 +272,7 @@ def test_where_the_order_was_the_same_nothing_is_learnt_again(tmp_path):
         one.step(0)
         assert one.version["checkpoint"] == worker.learner.checkpoint
         # What a checkpoint has need not be remembered.
-        assert len(one._course.taken._offsets) == sum(one._course.learner.offsets.values()) - len(
+        assert len(one._course._taken._offsets) == sum(one._course.learner.offsets.values()) - len(
             taken[: sum(worker.learner.offsets.values())]
         )
     assert one.starts == 1
@@ -414,7 +417,10 @@ def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
     again.learner.restore(old)
     again.save()
     source.few = lambda: 0
-    one.step(0)
+    before = one.version
+    one.fetch(0)  # on another thread, while requests are answered
+    assert one.version == before
+    one.learn()
     assert one.version == {"checkpoint": "2-1", "offsets": {"f": {"0": 20, "1": 20}}}
     assert one.staleness == math.inf
     assert same(one, again)
@@ -771,12 +777,12 @@ def test_an_order_is_that_of_runs_where_the_same_records_gave_the_same_runs(step
 def noted(records):
     runs = Runs()
     for time, place, offset in records:
-        runs.note(module.sort_key(time, place, "t"), place, offset)
+        runs.note(sort_key(time, place, "t"), place, offset)
     return runs
 
 
 def test_of_too_many_records_the_order_is_not_known(monkeypatch):
-    monkeypatch.setattr(module, "_KEPT", 3)
+    monkeypatch.setattr(course_module, "_KEPT", 3)
     taken = Taken(None)
     for offset in range(4):
         taken.note(offset, ("f", 0), offset, 0)

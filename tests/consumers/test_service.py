@@ -29,6 +29,7 @@ pytest.importorskip("httpx")
 import httpx
 
 from drift.consumers import service as module
+from drift.consumers import web_server
 from drift.consumers.service import Service
 
 OPTIONS = ServiceOptions(max_examples=3, max_features=5)
@@ -486,8 +487,8 @@ def test_a_head_that_does_not_come_is_not_waited_for(sent):
 
 
 def test_connections_without_a_request_keep_nobody_out(monkeypatch):
-    monkeypatch.setattr(module, "_CONNECTIONS", 3)
-    monkeypatch.setattr(module, "_SPARE", 2)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 3)
+    monkeypatch.setattr(web_server, "SPARE", 2)
     with running(Replica(), timeout=60) as (port, _), ExitStack() as stack:
         for n in range(9):
             one = socket.create_connection(("127.0.0.1", port), timeout=10)
@@ -498,7 +499,7 @@ def test_connections_without_a_request_keep_nobody_out(monkeypatch):
 
 
 def test_health_has_room_beside_too_many_predictions(monkeypatch):
-    monkeypatch.setattr(module, "_CONNECTIONS", 2)
+    monkeypatch.setattr(web_server, "CONNECTIONS", 2)
     with running(Replica(), timeout=60) as (port, _), ExitStack() as stack:
         for _ in range(2):
             one = socket.create_connection(("127.0.0.1", port), timeout=10)

@@ -20,9 +20,9 @@ from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.promotion import promote
 from drift.consumers.checkpoints.rollback import plan
-from drift.consumers.codec import JsonCodec
 from drift.consumers.exporter import Exporter
 from drift.consumers.join import Join
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics, WorkerMetrics

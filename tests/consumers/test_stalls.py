@@ -16,7 +16,7 @@ from kafka import TopicPartition
 from drift.consumers import order
 from drift.consumers.claim import FedLearner
 from drift.consumers.client import consumer, workarounds
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Message, Position

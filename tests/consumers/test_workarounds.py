@@ -21,8 +21,8 @@ from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuil
 
 from drift.consumers.client import workarounds
 from drift.consumers.client.producer import Producer
-from drift.consumers.codec import JsonCodec
 from drift.consumers.dead_letters import dead_letter
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions

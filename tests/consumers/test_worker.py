@@ -15,8 +15,9 @@ from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.journal import read_order
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
 from drift.consumers.crash_points import install, remove
+from drift.consumers.json_codec import JsonCodec
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Message, Outgoing, Position

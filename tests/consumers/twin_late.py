@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 
-from drift.consumers.codec import JsonCodec
+from drift.consumers.json_codec import JsonCodec
 from drift.errors import MessageError
 from drift.models._state.codec import encode
 from tests.consumers.twin_order import times

@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from drift.consumers.checkpoints.keyed_store import ModelStore
-from drift.consumers.keyed import KeyedModels
+from drift.consumers.keyed_models import KeyedModels
 from drift.models._state.codec import encode
 from tests.faults.twin import Order, Twin, read_order
 

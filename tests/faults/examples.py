@@ -9,7 +9,8 @@ import random
 from typing import TYPE_CHECKING, NamedTuple
 
 from drift import streams
-from drift.consumers.codec import Example, JsonCodec
+from drift.consumers.codec import Example
+from drift.consumers.json_codec import JsonCodec
 from drift.errors import MessageError
 
 if TYPE_CHECKING:

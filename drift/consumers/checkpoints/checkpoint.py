@@ -83,7 +83,7 @@ class Checkpoint:
         The last promotions of a shadow: see `drift.consumers.shadow.promotion`.
     models
         Lineage of the models of keys, which are beside it: see
-        `drift.consumers.checkpoints.keyed_store`; None where there are none.
+        `drift.consumers.checkpoints.keyed_file`; None where there are none.
     digest
         Of all that the model has learnt: see `drift.consumers.learner.Learner`.
     answering

@@ -6,7 +6,7 @@
     checkpoint-00000006-0000000041.drift    epoch and sequence; the highest is the newest
     checkpoint-00000007-0000000001.drift
     order-00000007-0000000001.jsonl         what was learnt from that checkpoint on: see `journal`
-    models.sqlite                           models of keys: see `keyed_store`
+    models.sqlite                           models of keys: see `keyed_file`
     .tmp-00000007-5f1d...                   while one is written
 
 They contain learnt rows, so files and folders are for their user alone. What root makes, as by a

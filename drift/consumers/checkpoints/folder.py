@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from drift.consumers.checkpoints.keyed_store import Lineage
+    from drift.consumers.checkpoints.keyed_file import Lineage
     from drift.consumers.checkpoints.objects import AnyPath, ObjectPath
     from drift.consumers.order import Run
     from drift.consumers.records import TopicPartition

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import closing, contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drift.consumers.checkpoints.keyed_store import (
+from drift.consumers.checkpoints.keyed_file import (
+    BEFORE_ALL,
+    CONTENT,
     FILE,
+    REPAIR,
     database_errors,
     hashed,
+    is_whole,
     load_row,
     newest_of,
     opened,
+    refuse_disorder,
+    rows_after,
 )
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import sqlite3
+    from collections.abc import Callable, Iterator
 
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.checkpoints.keyed_store import Lineage, Row
+    from drift.consumers.checkpoints.keyed_file import Lineage, Row
 
 __all__ = ["KeyFacts", "StoredKeys"]
 
 #: Keys that are read at once: whoever reads keeps the worker from writing.
 _AT_ONCE = 1000
+#: Models, likewise.
+_MODELS = 50
 
 # As bytes, as a damaged key is no text.
 _ROWS = (
@@ -40,6 +48,18 @@ _PAGE = (
     f"{_TEXTS} and key <= (select max(key) from "  # noqa: S608
     f"(select distinct key from models where {_TEXTS} order by key limit ?2))"
 )
+# The time may be later already: that of a log whose clock is ahead.
+_DELETED = (
+    "insert into deleted values (?, ?, 0) on conflict (name) do update "
+    "set time = max(time, excluded.time), obeyed = 0"
+)
+# The key of a row, and whether a search finds the row in the index, as it is in the table.
+_CHECKED = """
+cast(key as blob), typeof(key) = 'text' and exists (
+    select 1 from models as i indexed by newest where i.key = t.key and i.version = t.version
+    and i.examples = t.examples and i.time = t.time and i.size = t.size and i.id = t.id
+)
+"""
 
 
 class KeyFacts(NamedTuple):
@@ -65,6 +85,8 @@ class StoredKeys:
         The files of its checkpoints.
     lineage
         What its newest checkpoint names; None where that has one model for all keys.
+    warn
+        Called with a line for each row that is damaged, or that no search finds.
 
     Raises
     ------
@@ -72,28 +94,81 @@ class StoredKeys:
         If it has no models of keys.
     """
 
-    def __init__(self, partition: PartitionFolder, lineage: Lineage | None) -> None:
+    def __init__(
+        self,
+        partition: PartitionFolder,
+        lineage: Lineage | None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.path = partition.path / FILE
+        self._warn = warn
         if lineage is None or not self.path.is_file():
             raise CheckpointError(f"{partition.path} has no models of keys")
         self._lineage = lineage
 
     def __iter__(self) -> Iterator[KeyFacts]:
-        """Yield what is known of each key, in their order; last, those that are no texts any more.
+        """Yield what the index has of each key, in their order; then `check`.
 
         Raises
         ------
         ConsumerError
             If the file is damaged so that they are not in their order.
         """
-        first = b""
-        while rows := self._rows(_PAGE, first, _AT_ONCE):
+        seen: list[bytes] = []  # the last one
+        while rows := self._rows(_PAGE, seen[0] + b"\0" if seen else b"", _AT_ONCE):
+            keys = [key for key, _ in groupby(rows, itemgetter(0))]
             with database_errors(self.path):
-                if min(key for key, *_ in rows) < first:  # else it might never end
-                    raise sqlite3.DatabaseError("its keys are out of order")
+                refuse_disorder([*seen, *keys])
             yield from self._facts(rows)
-            first = rows[-1][0] + b"\0"  # the next text after this one
-        yield from self._facts(self._rows("typeof(key) != 'text'"))
+            seen = keys[-1:]
+        self.check()
+
+    def check(self) -> None:
+        """Warn of each row that is not as the index has it: one of the two is damaged.
+
+        The models themselves are not read: see `verify`.
+
+        Raises
+        ------
+        ConsumerError
+            If the file is damaged so that rows are not in their order.
+        """
+        for number, key, is_found in self._walk(_CHECKED, _AT_ONCE):
+            if not is_found:
+                self._warn_of(number, key)
+
+    def verify(self, secret: bytes | None) -> tuple[int, int]:
+        """Do so of each row whose model is not what was written, too; count all and the damaged.
+
+        Raises
+        ------
+        ConsumerError
+            As of `check`.
+        """
+        count = damaged = 0
+        for number, key, is_found, version, *row in self._walk(f"{_CHECKED}, {CONTENT}", _MODELS):
+            count += 1
+            if not (
+                is_found and is_whole(secret or b"", key.decode(errors="replace"), version, row)
+            ):
+                damaged += 1
+                self._warn_of(number, key)
+        return count, damaged
+
+    def _walk(self, columns: str, most: int) -> Iterator[Any]:
+        """Yield id and columns of all rows, of which so many are read at once."""
+        rows: list[Any] = [(BEFORE_ALL,)]
+        while rows:
+            with self._db() as db:
+                rows = rows_after(db, rows[-1][0], most, columns)
+            yield from rows
+
+    def _warn_of(self, number: int, key: bytes | None) -> None:
+        name = None if key is None else key.decode(errors="replace")
+        self._warn(
+            f"{self.path}: row {number}, of {name!r:.60}: it is damaged, or its entry in the index "
+            f"is, and a worker may take the key for a new one: {REPAIR}"
+        )
 
     def facts(self, key: str) -> KeyFacts | None:
         """Return what is known of a key; None where the newest checkpoint has no model of it."""
@@ -126,7 +201,7 @@ class StoredKeys:
             db.execute("begin immediate")
             deleted = db.execute("delete from models where key = ?", [key]).rowcount
             now = int(1000 * time.time())
-            db.execute("insert or replace into deleted values (?, ?, 0)", [hashed(key), now])
+            db.execute(_DELETED, [hashed(key), now])
             db.execute("commit")
         return deleted
 
