@@ -25,6 +25,7 @@ SCENARIOS = {
     "arrays": "learning arrays against dicts",
     "batches": "batches of every kind against the loop over their rows",
     "checkpoint": "how long a checkpoint stops a worker of late labels, and its bytes",
+    "cost": "time and memory of a Tracker by features, classes and budget",
     "dicts": "learning dicts: models, kernels and budgets by the least time",
     "error_time": "error and time of every model and peer",
     "float32": "what float32 changes on RCV1",

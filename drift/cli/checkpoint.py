@@ -41,6 +41,8 @@ __all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Skip", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
+#: Among the metrics of a checkpoint, states of tens of KB that continue in the worker.
+_STATES = ("measures", "alarms")
 #: Lines about examples that are left out; the others are counted.
 _LINES = 10
 _Row = TypeVar("_Row")
@@ -441,5 +443,6 @@ def _described(description: Description) -> str:
     for part in ("identity", "configuration", "metrics", "versions"):
         lines.append(part)
         for name, value in header[part].items():
-            lines.append(f"  {name} {value if isinstance(value, str) else json.dumps(value)}")
+            if part != "metrics" or name not in _STATES:
+                lines.append(f"  {name} {value if isinstance(value, str) else json.dumps(value)}")
     return "\n".join(lines)

@@ -285,6 +285,18 @@ def test_show(file):
     assert f"  drift {__version__}" in lines
 
 
+def test_show_leaves_out_the_states_of_measures_and_alarms(tmp_path):
+    state = Metrics("news", 0, alarm_level=0.01).state()
+    assert {"measures", "alarms"} <= state.keys()
+    file = tmp_path / "some.drift"
+    file.write_bytes(to_bytes(Checkpoint(LBP(2), {("news", 0): 5}, metrics=state)))
+    lines = run("show", file).stdout.splitlines()
+    shown = lines[lines.index("metrics") + 1 : lines.index("versions")]
+    assert [line.split()[0] for line in shown] == [
+        name for name in state if name not in {"measures", "alarms"}
+    ]
+
+
 def test_show_has_a_line_for_each_partition_of_a_folder(tmp_path):
     folder = CheckpointFolder(tmp_path)
     counts = {"examples": 12_345, "mistakes": 67, "unlabelled": 0, "dead_letters": 8}
