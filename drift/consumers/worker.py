@@ -142,7 +142,7 @@ class Worker:
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
         self._refused: dict[ClaimName, float] = {}  # since when models cannot be taken over
-        self._empty = time.monotonic()  # since when there is no partition
+        self._empty: float | None = None  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
         self._receiving = receiving
@@ -291,14 +291,16 @@ class Worker:
         now = time.monotonic()
         self.metrics.poll_seconds += now - started
         self.metrics.polled = now
-        waited = now - self._empty
+        waited = None if self._empty is None else now - self._empty
         if self.assignment.places:
-            if waited > _LONG:
+            if waited is not None and waited > _LONG:
                 log.warning(
                     "partitions of %s: %d, after %.0f s without any, in which the group rebalanced",
                     *(self.options.topic, len(self.assignment.places), waited),
                 )
-            self._empty, self._complained = now, False
+            self._empty, self._complained = None, False
+        elif waited is None:
+            self._empty = started
         elif waited > _PATIENCE and not self._complained:
             self._complained = True
             log.warning(
