@@ -40,6 +40,7 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -72,13 +73,18 @@ from drift.errors import MessageError, ParameterError, SkippedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from drift.consumers.records import Headers
     from drift.types import Features, Label
 
 __all__ = ["UNSAVED", "Codec", "Example", "JsonCodec", "checked_codec", "schema_id"]
 
+log = logging.getLogger("drift.consumers")
+
 MAX_DEPTH = 64
+#: Names of features whose kinds are remembered.
+_REMEMBERED = 10_000
 _NUMBERS = {float, int, bool}
 _LABELS = {bool, int, str}
 _RAW = {*_NUMBERS, str, NoneType}
@@ -345,6 +351,9 @@ class JsonCodec(Codec):
         without = {*others, *self.drop, *self._headers}
         self._without = {path for path in without if path.startswith(self._prefix)}
         self._allowed = _RAW if self.raw else _NUMBERS
+        #: Names of features that have come as numbers, and as texts or bools.
+        self._numbers: set[str] = set()
+        self._hot: set[str] = set()
         self._loads, self._dumps = library()
 
     def settings(self) -> dict[str, Any]:
@@ -625,6 +634,23 @@ class JsonCodec(Codec):
                 "raise max_bytes",
             )
 
+    def _note_kinds(self, others: Mapping[str, Any], hot: Mapping[str, Any]) -> None:
+        """Say once of a feature that it is a number here and none there, as a schema changed."""
+        numbers: AbstractSet[str] = others.keys()
+        known = self._numbers
+        if None in others.values():
+            numbers = {name for name, value in others.items() if value is not None}
+        if (numbers <= known and hot.keys() <= self._hot) or len(known | self._hot) > _REMEMBERED:
+            return
+        for name in sorted((numbers - known) & self._hot | (hot.keys() - self._hot) & known):
+            log.warning(
+                "feature %s is a number in some messages and a text or bool in others, here %s, "
+                "which one_hot makes a feature of its own: send one kind",
+                *(quoted(name), quoted({**others, **hot}[name])),
+            )
+        known.update(numbers)
+        self._hot.update(hot)
+
     def _usable(self, features: dict[str, Any]) -> dict[str, Any]:
         """Leave out absent values, encode strings as features, refuse other values."""
         if self.one_hot:
@@ -634,6 +660,7 @@ class JsonCodec(Codec):
                 for name, v in hot.items()
             ]
             others = {name: v for name, v in features.items() if name not in hot}
+            self._note_kinds(others, hot)
             features = others | dict.fromkeys(made, 1)
             if len(features) < len(others) + len(made):
                 raise _twice([*others, *made], "once as one_hot makes it of a text or bool")
