@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment
 from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
+from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.codec import checked_codec
@@ -303,11 +304,12 @@ class Worker:
             self._empty = started
         elif waited > _PATIENCE and not self._complained:
             self._complained = True
-            log.warning(
-                "no partition of %s for %d s: the others of %s have them all, or it is still "
-                "agreeing on them",
-                *(self.options.topic, _PATIENCE, self.options.group),
+            why = (
+                f"the others of {self.options.group} have them all, or it is still agreeing on them"
             )
+            if gone := self._consumer.gone():
+                why = f"{missing(gone[0])}. If it was deleted, create it again, or stop the workers"
+            log.warning("no partition of %s for %d s: %s", self.options.topic, _PATIENCE, why)
 
     def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""

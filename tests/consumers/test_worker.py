@@ -819,13 +819,18 @@ def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, mo
     one._close()
 
 
-def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog, is_there):
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
     one = worker(topics, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(one._consumer, "poll", lambda seconds: [])
-        assert one.step(0.1) == one.step(0.1) == 0
+        cluster = one._consumer.consumer._cluster
+        patch.setattr(cluster, "partitions_for_topic", lambda topic: {0, 1} if is_there else None)
+        assert [one.step(0.1) for _ in range(3)] == [0, 0, 0]
     assert caplog.text.count("no partition of t for") == 1
+    why = "the others of g have them all" if is_there else "there is no topic t, or this user may n"
+    assert why in caplog.text
     assert one.metrics.problems()[-1] == "no partition is assigned"
     polled = one.metrics.polled
     monkeypatch.setattr("drift.consumers.worker._LONG", -1.0)
