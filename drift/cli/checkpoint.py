@@ -180,11 +180,11 @@ class Adopt(_Signed):
             raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
         for partition in chosen:
             adopt(partition, self.offset, read_secret(self.key_file), codec=self.codec)
-            what = (
-                f"the codec that {topic} is read with next"
-                if self.codec
-                else f"{topic} as it is now"
-            )
+            what = f"the codec that {topic} is read with next"
+            if not self.codec:
+                what = f"{topic} as it is now"
+                if self.offset is None:
+                    what += f"; what is there before {_offsets(headers[partition])} is not learnt"
             click.echo(f"{partition.path}: continues with {what}")
 
 

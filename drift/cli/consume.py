@@ -59,15 +59,15 @@ class Consume(Learning):
         if self.dry_run is not None:
             self._try_out(self.dry_run)
             return
+        # Until the worker handles them: nothing has started, imports may swallow an exception, and
+        # clients that connect would log errors.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: os._exit(0))
         settings = self.settings()
         options = settings.worker
         from drift.consumers.exporter import Exporter
 
         with logging_to_stderr(self.secrets, as_json=options.log_json):
-            # Until the worker handles them: nothing has started, and clients that connect would log
-            # errors.
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: os._exit(0))
             worker = self._worker(settings)
             log.info("learning %s as one of %s", options.topic, options.group)
             try:

@@ -67,10 +67,27 @@ def first_offset(
     return first
 
 
-def offset_behind_gap(
-    broker: Logs, place: TopicPartition, offset: int, on_gap: str, folder: AnyPath
+def offset_behind_gap(  # noqa: PLR0913
+    broker: Logs,
+    place: TopicPartition,
+    offset: int,
+    on_gap: str,
+    folder: AnyPath,
+    *,
+    what: str = "the next offset of its checkpoint",
 ) -> int:
     """Return the next offset after messages that were deleted, and log how many are lost.
+
+    Parameters
+    ----------
+    broker, place, folder
+        As of `first_offset`.
+    offset
+        The first that may be lost.
+    on_gap
+        The worker's option.
+    what
+        What that offset is, for the error.
 
     Raises
     ------
@@ -79,18 +96,18 @@ def offset_behind_gap(
     """
     first, end = broker.bound(place, "earliest"), broker.bound(place, "latest")
     if offset >= first:
-        what, which = "its log has other messages there", ""
+        why, which = "its log has other messages there", ""
         if offset > end:
-            what, which = "its log ends before that", " --offset 0, which learns the log again"
+            why, which = "its log ends before that", " --offset 0, which learns the log again"
         raise ConsumerError(
             f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint is at "
-            f"{offset}: {what}, it was truncated or recreated. Start with another folder and "
+            f"{offset}: {why}, it was truncated or recreated. Start with another folder and "
             f"group, or accept it by drift checkpoint adopt {folder}{which}"
         )
     if on_gap == "stop":
         raise ConsumerError(
-            f"{place[0]}:{place[1]} starts at {first}, after {offset}, the next offset of its "
-            f"checkpoint: {first - offset} messages were deleted before they were learnt. Continue "
+            f"{place[0]}:{place[1]} starts at {first}, after {offset}, {what}: "
+            f"{first - offset} messages were deleted before they were learnt. Continue "
             "without them by on_gap = 'skip', --on-gap skip, or start afresh with another folder "
             "and another group"
         )

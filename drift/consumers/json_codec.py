@@ -40,6 +40,7 @@ Refused means `drift.errors.MessageError`: the worker sends the message to the d
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -72,14 +73,19 @@ from drift.errors import MessageError, ParameterError, SkippedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from drift.consumers.records import Headers
     from drift.types import Label
 
 __all__ = ["MAX_DEPTH", "UNSAVED", "JsonCodec", "checked_codec", "schema_id"]
 
+log = logging.getLogger("drift.consumers")
+
 #: Levels of brackets.
 MAX_DEPTH = 64
+#: Names of features, by kind, beyond which none is remembered any more.
+_REMEMBERED = 10_000
 _NUMBERS = {float, int, bool}
 _LABELS = {bool, int, str}
 #: What an id or a key may be.
@@ -224,6 +230,9 @@ class JsonCodec(Codec):
         self._read_paths()
         self._read_rules()
         self._allowed = _RAW if self.raw else _NUMBERS
+        #: Names of features that have come as numbers, and as texts or bools.
+        self._numbers: set[str] = set()
+        self._hot: set[str] = set()
         self._loads, self._dumps = library()
 
     def _read_paths(self) -> None:
@@ -562,6 +571,7 @@ class JsonCodec(Codec):
         """Return features with one for each text and bool, as ``colour=red``, behind the others."""
         hot = {name: value for name, value in features.items() if type(value) in {bool, str}}
         others = {name: value for name, value in features.items() if name not in hot}
+        self._note_kinds(others, hot)
         made = [
             f"{name}={value}" if type(value) is str else f"{name}={str(value).lower()}"
             for name, value in hot.items()
@@ -570,6 +580,25 @@ class JsonCodec(Codec):
         if len(found) < len(features):
             raise _twice([*others, *made], "once as one_hot makes it of a text or bool")
         return found
+
+    def _note_kinds(self, others: Mapping[str, Any], hot: Mapping[str, Any]) -> None:
+        """Say once of a feature that it is a number here and none there, as a schema changed."""
+        known = self._numbers
+        if len(known) + len(self._hot) > _REMEMBERED:
+            return
+        numbers: AbstractSet[str] = others.keys()
+        if None in others.values():
+            numbers = {name for name, value in others.items() if value is not None}
+        if numbers <= known and hot.keys() <= self._hot:
+            return
+        for name in sorted((numbers - known) & self._hot | (hot.keys() - self._hot) & known):
+            log.warning(
+                "feature %s is a number in some messages and a text or bool in others, here %s, "
+                "which one_hot makes a feature of its own: send one kind",
+                *(quoted(name), quoted({**others, **hot}[name])),
+            )
+        known.update(numbers)
+        self._hot.update(hot)
 
     def _label(self, label: Any, name: str) -> Label:
         """Return the label, or refuse it."""

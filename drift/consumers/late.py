@@ -144,9 +144,9 @@ class LateLearner(Learner):
                 try:
                     messages, offset = source.reread(place, offset)  # noqa: PLW2901
                 except Gap:
-                    offset = offset_behind_gap(  # noqa: PLW2901
-                        source, place, offset, self.options.on_gap, folder
-                    )
+                    given = source, place, offset, self.options.on_gap, folder
+                    what = "the first message whose features wait for a label"
+                    offset = offset_behind_gap(*given, what=what)  # noqa: PLW2901
                     self.join.drop(place, offset)
                     self.since_checkpoint += 1
                 else:

@@ -236,7 +236,8 @@ class LearntRuns(list[Run]):
     """Runs, and why messages among them were left out, by their positions.
 
     `first` has the offsets where partitions were started among them. The runs of a journal are in
-    `parts`, too, by checkpoint.
+    `parts`, too, by checkpoint, and `digest` is that of what a model has learnt that learns them
+    from the beginning, as `drift.consumers.learner.Learner` has it; None where it is not known.
     """
 
     def __init__(
@@ -245,8 +246,10 @@ class LearntRuns(list[Run]):
         skips: Mapping[Position, str] | None = None,
         parts: Iterable[Learnt] = (),
         first: Mapping[TopicPartition, int] | None = None,
+        digest: int | None = None,
     ) -> None:
         super().__init__(runs)
+        self.digest = digest
         self.skips = dict(skips or {})
         self.first = dict(first or {})
         self.parts = [*parts]

@@ -9,17 +9,18 @@ from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import refuse_keyed, refuse_shadow
 from drift.consumers.order import Clock, LearntRuns, sort_key
+from drift.consumers.records import Position, TopicPartition
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
     from drift.consumers.order import Learnt, Run
-    from drift.consumers.records import Message, Outgoing, TopicPartition
+    from drift.consumers.records import Message, Outgoing
 
 __all__ = ["in_order", "relearn"]
 
@@ -55,9 +56,17 @@ def in_order(
             yield sort_key(clock.time, place, options.labels), message
 
     for run in runs:
+        last = dict.fromkeys(run, -1)
         parts = [keyed(place, upto) for place, upto in run.items() if place in rest]
         for _, message in heapq.merge(*parts, key=lambda pair: pair[0]):
+            last[message.position[:2]] = message.position.offset
             yield message
+        for place, upto in run.items():
+            if last[place] != upto - 1:
+                raise CheckpointError(
+                    f"{Position(*place, upto - 1)} was learnt, and the logs have it not: give the "
+                    "whole log of each partition. What is deleted cannot be learnt again"
+                )
 
 
 def relearn(  # noqa: PLR0913
@@ -100,7 +109,9 @@ def relearn(  # noqa: PLR0913
     Raises
     ------
     CheckpointError
-        If a shadow took the model's place that is not given here, or a second one has begun.
+        If a shadow took the model's place that is not given here, or a second one has begun; if the
+        logs lack messages that were learnt; or if something else was learnt than by the worker, as
+        with another codec.
 
     Examples
     --------
@@ -120,18 +131,44 @@ def relearn(  # noqa: PLR0913
         refuse_shadow(options)
     learner = learner_of(model, codec, options)
     learner.shadow = None if shadow is None else Shadow(shadow)
+    digest, begins = None, dict[TopicPartition, tuple[int, int]]()
     if isinstance(runs, LearntRuns):
-        learner.skips = dict(runs.skips)
-        logs = {place: _since(log, runs.first.get(place, 0)) for place, log in logs.items()}
+        learner.skips, digest = dict(runs.skips), runs.digest
+        logs = {
+            place: _since(log, runs.first.get(place, 0), begins.setdefault)
+            for place, log in logs.items()
+        }
         if runs.parts:
             runs = _with_shadow(learner, runs.parts, shadow)
     sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
+    if digest not in {None, learner.digest}:
+        raise CheckpointError(
+            "what was learnt is not what the worker has learnt: "
+            + (", ".join(_gone(begins)) or "give its model as it was, its codec and its options")
+        )
     return learner, sent
 
 
-def _since(log: Iterable[Message], first: int) -> Iterator[Message]:
-    """Yield the messages from an offset on."""
-    return (message for message in log if message.position.offset >= first)
+def _since(
+    log: Iterable[Message], first: int, note: Callable[[TopicPartition, tuple[int, int]], Any]
+) -> Iterator[Message]:
+    """Yield the messages from an offset on; note that offset, and that of the first of them."""
+    for message in log:
+        if message.position.offset >= first:
+            note(message.position[:2], (first, message.position.offset))
+            yield message
+
+
+def _gone(begins: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[str]:
+    """Say which logs begin after the worker's first offsets.
+
+    Where transactions were aborted there, no message is gone.
+    """
+    for (topic, number), (first, found) in begins.items():
+        if found > first:
+            yield (
+                f"the log of {topic}:{number} begins at {found}, and the worker began at {first}"
+            )
 
 
 def _with_shadow(learner: Learner, parts: list[Learnt], shadow: Any) -> Iterator[Run]:

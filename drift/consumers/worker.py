@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from drift.consumers.assignment import Assignment
 from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
+from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.crash_points import reached
@@ -142,7 +143,7 @@ class Worker:
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
         self._refused: dict[ClaimName, float] = {}  # since when models cannot be taken over
-        self._empty = time.monotonic()  # since when there is no partition
+        self._empty: float | None = None  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
         self._receiving = receiving
@@ -291,21 +292,24 @@ class Worker:
         now = time.monotonic()
         self.metrics.poll_seconds += now - started
         self.metrics.polled = now
-        waited = now - self._empty
+        waited = None if self._empty is None else now - self._empty
         if self.assignment.places:
-            if waited > _LONG:
+            if waited is not None and waited > _LONG:
                 log.warning(
                     "partitions of %s: %d, after %.0f s without any, in which the group rebalanced",
                     *(self.options.topic, len(self.assignment.places), waited),
                 )
-            self._empty, self._complained = now, False
+            self._empty, self._complained = None, False
+        elif waited is None:
+            self._empty = started
         elif waited > _PATIENCE and not self._complained:
             self._complained = True
-            log.warning(
-                "no partition of %s for %d s: the others of %s have them all, or it is still "
-                "agreeing on them",
-                *(self.options.topic, _PATIENCE, self.options.group),
+            why = (
+                f"the others of {self.options.group} have them all, or it is still agreeing on them"
             )
+            if gone := self._consumer.gone():
+                why = f"{missing(gone[0])}. If it was deleted, create it again, or stop the workers"
+            log.warning("no partition of %s for %d s: %s", self.options.topic, _PATIENCE, why)
 
     def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""

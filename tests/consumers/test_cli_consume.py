@@ -73,6 +73,24 @@ def test_a_worker_that_waits_for_its_broker_leaves_at_a_signal(tmp_path, number)
     assert "Traceback" not in rest
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_its_settings_are_read_ends_a_worker(tmp_path, number):
+    """As amid an import, which takes a second on a busy machine and may swallow an exception."""
+    (tmp_path / "mine.py").write_text(
+        "import os\n"
+        f"try:\n    os.kill(os.getpid(), {number})\nexcept BaseException:\n    pass\n"
+        "from drift.consumers import JsonCodec as Mine\n"
+    )
+    (tmp_path / "w.toml").write_text('[codec]\nclass = "mine:Mine"\n')
+    start = "from drift.cli import main; main()"
+    line = [sys.executable, "-c", start, "consume", "t", "--group", "g", "--checkpoints", "c"]
+    more = ["--config", "w.toml", "--bootstrap", "127.0.0.1:1"]
+    ended = subprocess.run(
+        [*line, *more], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 # --- with a broker -----------------------------------------------------------------------------
 
 

@@ -569,6 +569,24 @@ def test_a_message_of_which_nothing_is_a_feature_is_refused_unless_allowed(optio
     assert "allow_empty" not in allowing.settings()
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [(31.5, "31.5"), (2, False), ("visa", 7), (True, 1.0), ("7", 7)]
+)
+def test_a_number_that_becomes_a_text_or_bool_is_named_once(caplog, before, now):
+    codec = JsonCodec(one_hot=True)
+
+    def decode(*values):
+        for value in values:
+            codec.decode(json.dumps({"features": {"sum": value, "n": 1}}).encode())
+
+    decode(None, before, None, before)
+    assert not caplog.messages
+    decode(now, before, now)
+    [warning] = caplog.messages
+    assert warning.startswith("feature 'sum' is a number in some messages and a text or bool in ot")
+    assert f"here {now!r}, " in warning
+
+
 def test_features_that_are_empty_on_purpose_are_learnt():
     """As of a text whose words are all unknown."""
     assert JsonCodec(features="f", label="y").decode(b'{"f": {}, "y": 1}') == Example({}, 1)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints.agreement import check_identity
 from drift.consumers.codec import Example
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.options import codec_settings
@@ -105,10 +106,19 @@ def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker,
     before = sorted(path.name for path in (learnt / "t-all").iterdir())
     assert newest(learnt).identity["topic_id"] == str(FIRST)
     other = worker(broker.client_args, learnt, topic_id=OTHER)
-    message = rf"t-all: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\n.* adopt {learnt}"
+    message = (
+        rf"t-all: .*\n.*topic_id: {FIRST} in the checkpoint, {OTHER} now\nThe topic was recreated: "
+        rf".* all of it be learnt by .* adopt {learnt} --offset 0$"
+    )
     with pytest.raises(CheckpointError, match=message):
         run(other)
     assert sorted(path.name for path in (learnt / "t-all").iterdir()) == before
+
+
+def test_with_late_labels_no_offset_is_proposed(tmp_path):
+    before = {"topic_id": "1", "labels_topic_id": "2", "cluster_id": "c"}
+    with pytest.raises(CheckpointError, match=r"recreated: start with another folder and group$"):
+        check_identity(tmp_path, "t", before, before | {"labels_topic_id": "3"})
 
 
 def test_without_topic_ids_clusters_are_distinguished(broker, learnt):
@@ -119,7 +129,11 @@ def test_without_topic_ids_clusters_are_distinguished(broker, learnt):
     work(one, 10)
     identity = newest(learnt).identity
     one._consumer.identity = lambda: {"cluster_id": "another"}
-    with pytest.raises(CheckpointError, match=f"{identity['cluster_id']} .*, another now"):
+    message = (
+        rf"{identity['cluster_id']} .*, another now\nThe topic was recreated, or is on another .*"
+        rf" --offset 0\. If its log goes on there at the old offsets, accept it by .* {learnt}$"
+    )
+    with pytest.raises(CheckpointError, match=message):
         one.step(0.1)
     one._claims.clear()
     close(one)
@@ -212,7 +226,10 @@ def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
     assert (refused.exit_code, newest(learnt).offsets) == (2, {("t", 0): 10})
     assert f"learnt from topic_id {FIRST}, cluster_id" in refused.output.replace("\n", " ")
     assert "has no checkpoint of news: nothing was changed" in refused.output
-    assert adopt(learnt, *more, input="t\n").exit_code == 0
+    adopted = adopt(learnt, *more, input="t\n")
+    assert adopted.exit_code == 0
+    says_what_is_left_out = "before t:0 at 10 is not learnt" in adopted.output.replace("\n", " ")
+    assert says_what_is_left_out == (offset is None)
     assert newest(learnt).offsets == {("t", 0): 10 if offset is None else 0}
     one = worker(broker.client_args, learnt, topic_id=OTHER)
     work(one, 10)

@@ -436,7 +436,7 @@ def test_features_that_were_deleted_are_given_up_where_that_was_requested(monkey
         other = LateLearner(LBP(9), one.codec, Metrics("f"), one.options)
         other.restore(from_bytes(saved(one)))
         if on_gap == "stop":
-            with pytest.raises(ConsumerError, match="f:0 starts at 5, after 1, the"):
+            with pytest.raises(ConsumerError, match="f:0 starts at 5, after 1, the first mes"):
                 other.read_again(source, "folder")
     other.read_again(source, "folder")
     assert [*other.join._waiting] == [0, 5, 6, 7, 8]

@@ -9,13 +9,15 @@ import pytest
 
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.records import Message, Outgoing, Position
-from drift.errors import ConsumerError
+from drift.errors import ConsumerError, UnavailableError
 from drift.testing import consume
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from kafka.errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
     KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
@@ -55,6 +57,21 @@ def test_what_the_broker_refuses_ends_the_flush(broker, outputs):
     with pytest.raises(TopicAuthorizationFailedError):
         outputs.flush()
     assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:0"]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "why"),
+    [
+        (InvalidTimestampError.errno, UnavailableError, "the clock of this machine is ahead of"),
+        (InvalidRecordError.errno, ConsumerError, "if it is compacted, set cleanup.policy=delete"),
+    ],
+)
+def test_a_refused_record_names_the_topic_and_the_remedy(broker, outputs, number, kind, why):
+    broker.fail("Produce", number)
+    outputs.send(prediction(1))
+    with pytest.raises(kind, match=f"^out refuses a record .*: {why}") as refusal:
+        outputs.flush()
+    assert type(refusal.value) is kind
 
 
 def test_what_the_broker_refuses_ends_the_sends_before_many_follow(broker, outputs, monkeypatch):

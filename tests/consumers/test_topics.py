@@ -1,6 +1,7 @@
 """Topics from their outside: partitions that come later, reading to an end, whole messages."""
 
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -13,8 +14,10 @@ pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import CoordinatorLoadInProgressError
 
-from drift.consumers.client.producer import Producer  # after the check that there is a client
+from drift.consumers.client import topics  # after the check that there is a client
+from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
 
 
@@ -54,6 +57,26 @@ def test_a_partition_that_is_added_is_noticed(kafka_address, kafka_topic):
         admin.close()
         produce(kafka_address, kafka_topic, [b"a"], 2)
         assert values(reader, 1) == [(2, b"a")]
+
+
+def test_a_coordinator_that_moves_is_asked_for_again(monkeypatch):
+    answers = [
+        {"error": "[Error 16] NotCoordinatorError: None", "members": []},
+        CoordinatorLoadInProgressError(),
+        {"error": None, "members": []},
+    ]
+
+    def describe_groups(groups):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return {groups[0]: answer}
+
+    admin = SimpleNamespace(describe_groups=describe_groups)
+    monkeypatch.setattr(topics, "_admin", lambda options: nullcontext(admin))
+    monkeypatch.setattr(topics.time, "sleep", lambda seconds: None)
+    assert topics.members("g", {}) == []
+    assert not answers
 
 
 def test_a_topic_is_read_from_offsets_to_offsets(broker):

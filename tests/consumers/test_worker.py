@@ -598,6 +598,34 @@ def test_beginning_at_the_end_says_what_is_left_out(topics, tmp_path, caplog):
     assert again.metrics.examples == found.metrics["examples"] == 20
 
 
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        (slice(20, None), r"not what the worker .*: the log of t:1 begins at 20, and the .* at 0"),
+        (slice(199), "t:1:199 was learnt, and the logs have it not"),
+        (slice(0, None, 3), "was learnt, and the logs have it not|not what the worker has learnt"),
+        (slice(0), "was learnt, and the logs have it not"),
+        (None, "was learnt, and the logs have it not"),
+    ],
+)
+def test_logs_that_lack_messages_are_not_relearnt(topics, tmp_path, left, message):
+    one = worker(topics, tmp_path)
+    finish(one)
+    order = read_order(tmp_path / "t-all", newest(tmp_path).id)
+    logs = {**LOGS, ("t", 1): LOGS["t", 1][left]} if left else {("t", 0): LOGS["t", 0]}
+    with pytest.raises(CheckpointError, match=message):
+        relearn(LBP(9), logs, order, one.options)
+
+
+def test_another_model_or_codec_is_not_relearnt(topics, tmp_path):
+    one = worker(topics, tmp_path)
+    finish(one)
+    order = read_order(tmp_path / "t-all", newest(tmp_path).id)
+    for model, codec in [(LBP(2), None), (LBP(9), JsonCodec(drop=["features.w1"]))]:
+        with pytest.raises(CheckpointError, match="give its model as it was, its codec and its"):
+            relearn(model, LOGS, order, one.options, codec)
+
+
 def test_lag_is_that_of_all_partitions(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 400)
@@ -792,19 +820,37 @@ def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, mo
     one._close()
 
 
-def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog, is_there):
     monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
     one = worker(topics, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(one._consumer, "poll", lambda seconds: [])
-        assert one.step(0.1) == one.step(0.1) == 0
+        cluster = one._consumer.consumer._cluster
+        patch.setattr(cluster, "partitions_for_topic", lambda topic: {0, 1} if is_there else None)
+        assert [one.step(0.1) for _ in range(3)] == [0, 0, 0]
     assert caplog.text.count("no partition of t for") == 1
+    why = "the others of g have them all" if is_there else "there is no topic t, or this user may n"
+    assert why in caplog.text
     assert one.metrics.problems()[-1] == "no partition is assigned"
     polled = one.metrics.polled
     monkeypatch.setattr("drift.consumers.worker._LONG", -1.0)
     work(one, 1)
     assert one.metrics.polled > polled
     assert "partitions of t: 2, after " in caplog.text
+    kill(one)
+
+
+def test_a_worker_that_was_long_in_a_step_has_not_been_without_a_partition(
+    topics, tmp_path, monkeypatch, caplog
+):
+    """As one that waits for its outputs to be acknowledged."""
+    one = worker(topics, tmp_path)
+    work(one, 100)
+    monkeypatch.setattr("drift.consumers.worker._LONG", -1.0)
+    one._drop_all()
+    work(one, 200)
+    assert "partitions of t" not in caplog.text
     kill(one)
 
 

@@ -233,11 +233,14 @@ def check_identity(
             remedy = "Give the group of the checkpoint, or the folder of this one's workers"
     else:
         what = f"learnt from another {topic}"
-        cause = "The topic was recreated, or is on another cluster"
-        remedy = (
-            f"{cause}: start with another folder and group, or accept it by drift checkpoint adopt "
-            f"{folder.parent}"
-        )
+        adopt = f"drift checkpoint adopt {folder.parent}"
+        is_same_cluster = "cluster_id" in now and before.get("cluster_id") == now["cluster_id"]
+        cause = "The topic was recreated" + ", or is on another cluster" * (not is_same_cluster)
+        remedy = f"{cause}: start with another folder and group"
+        if "labels_topic_id" not in before:
+            remedy += f", or have all of it be learnt by {adopt} --offset 0"
+        if not is_same_cluster:
+            remedy += f". If its log goes on there at the old offsets, accept it by {adopt}"
         if follows:
             remedy = (
                 f"{cause}: give the broker of the workers. If it is theirs, they stop likewise: "

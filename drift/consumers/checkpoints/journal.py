@@ -151,6 +151,7 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
     first: dict[TopicPartition, int] = {}
     digest: int | None = None
     models: list[int | None] | None = None
+    has_history = False
     at: str | None = checkpoint
     lines = _lines(folder)
     while at != since:
@@ -172,12 +173,14 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
         places = [(topic, number) for topic, number in line["places"]]
         runs = [{places[i]: upto for i, upto in run} for run in line["runs"]]
         found.append(Learnt(line["checkpoint"], runs, *line["models"]))
+        has_history = not runs and bool(line.get("digest"))  # of the first one, at last
         skips |= {Position(*position): why for *position, why in line.get("skips", ())}
         first |= {(topic, number): offset for topic, number, offset in line.get("first", ())}
         at = line["previous"]
     found.reverse()
-    whole = LearntRuns((run for part in found for run in part.runs), skips, found, first)
-    return Journal(whole, digest, models)
+    runs = [run for part in found for run in part.runs]
+    of_all = None if has_history or since is not None else digest
+    return Journal(LearntRuns(runs, skips, found, first, of_all), digest, models)
 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:

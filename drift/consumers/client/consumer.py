@@ -442,6 +442,11 @@ class GroupConsumer(LogConsumer, kafka.ConsumerRebalanceListener):  # type: igno
         connections = list(self.consumer._manager._conns.values())  # noqa: SLF001
         return sum(connection.connected for connection in connections)
 
+    def gone(self) -> list[str]:
+        """Return the topics that are not there, as of the last metadata."""
+        there = self.consumer._cluster.partitions_for_topic  # noqa: SLF001
+        return [topic for topic in self.topics if not there(topic)]
+
     def poll(self, seconds: float) -> Iterator[tuple[TopicPartition, list[Message]]]:
         """Wait for messages; by partition, in the order of their offsets."""
         try:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import kafka
 from kafka.errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     OutOfOrderSequenceNumberError,
@@ -230,24 +232,33 @@ class Producer:
         for batch in self._unanswered:
             for future in batch.futures:
                 if future.failed():
-                    self._wait_for(future)
+                    self._wait_for(future, batch)
 
     def _settle(self, left: int) -> None:
         """Wait for answers to the oldest batches until at most that many records are left."""
         while self._waiting > left:
             batch = self._unanswered[0]
             for future in batch.futures:  # more come only before the first is answered
-                self._wait_for(future)
+                self._wait_for(future, batch)
             self._unanswered.popleft()
             self._waiting -= batch.record_count
             self.confirmed += batch.record_count
 
-    def _wait_for(self, future: Any) -> None:
+    def _wait_for(self, future: Any, batch: Batch) -> None:
         try:
             with asking(self._unsent):
                 future.get(timeout=_PATIENCE)
         except (OutOfOrderSequenceNumberError, UnknownProducerIdError) as error:
             raise self._unsent(f"the broker lacks what was sent before ({error})") from error
+        except (InvalidRecordError, InvalidTimestampError) as error:
+            why = f"{batch.topic_partition.topic} refuses a record ({error}): "
+            if "imestamp" not in str(error):
+                why += "if it is compacted, set cleanup.policy=delete"
+                raise ConsumerError(why) from None
+            raise UnavailableError(
+                f"{why}the clock of this machine is ahead of the broker's, by more than the topic "
+                "takes, message.timestamp.after.max.ms. Correct it"
+            ) from None
         except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
             # With it kafka-python gives up all that is on its way: one of these is the culprit.
             size, topic = max(

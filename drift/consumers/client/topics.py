@@ -119,11 +119,14 @@ def members(group: str, options: Mapping[str, Any]) -> list[str]:
         while True:
             try:
                 described = admin.describe_groups([group])[group]
-                break
+                passes = "Coordinator" in (described["error"] or "")  # returned, not raised
             except KafkaError as error:  # as of a coordinator that is not there yet
                 if not error.retriable or time.monotonic() > patience:
                     raise
-                time.sleep(0.2)
+            else:
+                if not passes or time.monotonic() > patience:
+                    break
+            time.sleep(0.2)
     if described["error"] and "GroupIdNotFound" not in described["error"]:
         raise ConsumerError(f"the broker does not say who is in {group}: {described['error']}")
     return [
