@@ -9,10 +9,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 __all__ = ["everything", "send", "with_topics"]
 
+#: By default librdkafka waits for 0.1 s between its first connection and that to the partition.
+_AT_ONCE = {"reconnect.backoff.ms": 0}
+
 
 def send(broker, messages):
     """Append messages to their partitions, with their times, in batches of 16 KiB."""
-    options = {"linger.ms": 60_000, "batch.size": 16 << 10}  # full, however slow the machine is
+    # Full, however slow the machine is.
+    options = {**_AT_ONCE, "linger.ms": 60_000, "batch.size": 16 << 10}
     producer = Producer({"bootstrap.servers": broker.address, **options})
     for message in messages:
         topic, partition, _ = message.position
@@ -23,7 +27,7 @@ def send(broker, messages):
 
 def everything(broker, topic):
     """All records of a topic: those of each partition in their order."""
-    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "-"})
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "-", **_AT_ONCE})
     partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
     places = [TopicPartition(topic, number, 0) for number in partitions]
     count = sum(consumer.get_watermark_offsets(place, timeout=30)[1] for place in places)
