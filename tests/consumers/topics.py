@@ -7,7 +7,7 @@ import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-__all__ = ["everything", "send", "with_topics"]
+__all__ = ["everything", "hand_over", "send", "with_topics"]
 
 #: By default librdkafka waits for 0.1 s between its first connection and that to the partition.
 _AT_ONCE = {"reconnect.backoff.ms": 0}
@@ -39,6 +39,21 @@ def everything(broker, topic):
         records += [one for one in got if one.error() is None]  # else of a connection that broke
     consumer.close()
     return records
+
+
+def hand_over(broker, group, topic="t"):
+    """Give a group the offsets of "g": its member need not wait for the session of who left that.
+
+    The mock cluster has whoever joins a group that was left wait for that, less a second.
+    """
+    options = {"bootstrap.servers": broker.address, **_AT_ONCE}
+    left, new = (Consumer({**options, "group.id": name}) for name in ("g", group))
+    partitions = left.list_topics(topic, timeout=30).topics[topic].partitions
+    found = left.committed([TopicPartition(topic, number) for number in partitions], timeout=30)
+    if offsets := [one for one in found if one.offset >= 0]:
+        new.commit(offsets=offsets, asynchronous=False)
+    left.close()
+    new.close()
 
 
 def with_topics(broker, logs):
