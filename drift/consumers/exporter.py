@@ -95,7 +95,8 @@ class Exporter:
                 f"metrics cannot be served on {address}:{port} ({problem}): give each worker a "
                 "free port and an address of this machine, or the port 0 for none"
             ) from None
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        # Seconds after which it sees that it is to end.
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -171,6 +171,7 @@ class Worker:
     def stop(self, *_signal: object) -> None:
         """Finish the message at hand, write checkpoints and leave the group; from any thread."""
         self._stopping.set()
+        self._consumer.wake()
 
     def run(self, *, signals: bool = True) -> None:
         """Work until `stop`, SIGTERM or SIGINT.

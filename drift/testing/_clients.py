@@ -71,7 +71,8 @@ def consume(broker: MockKafka | str, topic: str, count: int, *, timeout: float =
         By partition, then offset; more than `count` where the last fetch brought more.
     """
     end = time.monotonic() + timeout
-    consumer = KafkaConsumer(**_client_args(broker), enable_auto_commit=False)
+    # The mock cluster answers a fetch that finds nothing after this time, whatever comes meanwhile.
+    consumer = KafkaConsumer(**_client_args(broker), enable_auto_commit=False, fetch_max_wait_ms=10)
     try:
         partitions = consumer.partitions_for_topic(topic) or ()
         consumer.assign([TopicPartition(topic, partition) for partition in partitions])

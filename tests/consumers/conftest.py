@@ -83,6 +83,10 @@ def broker(monkeypatch):
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     kafka = pytest.importorskip("kafka.cluster", reason="kafka-python is not installed")
     monkeypatch.setitem(kafka.ClusterMetadata.DEFAULT_CONFIG, "retry_backoff_ms", 5)
+    # It answers a fetch that finds nothing after this time, whatever comes meanwhile, and all that
+    # is asked on the same connection behind it.
+    consumer = importlib.import_module("drift.consumers.client.consumer")
+    monkeypatch.setitem(consumer.DEFAULTS, "fetch_max_wait_ms", 10)
     with MockKafka(rebalance_delay=0.01) as cluster:
         yield cluster
 

@@ -24,6 +24,7 @@ _PROCESSES.set_forkserver_preload(
         "drift.consumers.checkpoints.rollback",
         "drift.consumers.keyed_models",
         "drift.models.budget",
+        "scipy.sparse",  # of the streams
         "pytest",  # Each process imports the program that the first one runs.
     ]
 )

@@ -70,7 +70,7 @@ class Store:
             return lost
 
     def __enter__(self):
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
         return self
 

@@ -5,7 +5,6 @@ import time
 
 __all__ = [
     "SESSION",
-    "SHORT",
     "claim_of",
     "close",
     "kill",
@@ -17,7 +16,7 @@ __all__ = [
 
 #: Milliseconds. The mock cluster leaves a member a second less to agree on partitions, which a busy
 #: machine needs, and has whoever comes into a group after somebody else wait as long.
-SESSION, SHORT = 8000, 2000
+SESSION = 8000
 
 
 def until(worker, done, seconds=60):

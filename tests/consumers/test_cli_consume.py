@@ -1,17 +1,21 @@
 """The commands that talk to Kafka: what they do, what they refuse, what they never show."""
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
+from drift.cli._figure import ErrorFigure
 from drift.cli._settings import PREFIX
 from drift.consumers import CheckpointFolder
 from drift.models import RBP
@@ -387,16 +391,36 @@ def test_an_interrupted_stream_continues_where_each_partition_ends(drift, broker
     assert [(r.partition, r.value) for r in cut] == [(r.partition, r.value) for r in whole]
 
 
-def test_the_figure_counts_each_prediction_once(drift, topics):
+@pytest.fixture
+def until_shown(monkeypatch):
+    """Have `drift watch --seconds` end as soon as its figure has what a function looks for."""
+    figures, init = [], ErrorFigure.__init__
+
+    def noted(figure, *given):
+        figures.append(figure)
+        init(figure, *given)
+
+    def until(done):
+        ended = SimpleNamespace(
+            monotonic=lambda: math.inf if any(map(done, figures)) else time.monotonic()
+        )
+        monkeypatch.setattr("drift.cli.watch.time", ended)
+
+    monkeypatch.setattr(ErrorFigure, "__init__", noted)
+    return until
+
+
+def test_the_figure_counts_each_prediction_once(drift, topics, until_shown):
     learn(drift, topics, "--from", "earliest", count=100)
-    shown = drift("watch", "out", *options(topics), "--seconds", 1.5)
+    until_shown(lambda figure: figure.examples == 100)
+    shown = drift("watch", "out", *options(topics), "--seconds", 60)
     assert shown.exit_code == 0, shown.output
     assert "100 so far" in shown.stdout
     assert "t:0" in shown.stdout
 
 
 @pytest.mark.parametrize("by", ["flag", "file"])
-def test_the_figure_shows_measures_and_alarms(drift, broker, by):
+def test_the_figure_shows_measures_and_alarms(drift, broker, until_shown, by):
     for name in ("out", "events"):
         broker.create_topic(name)
     body = {"topic": "t", "partition": 0, "predicted": "spam", "probabilities": {"spam": 0.75}}
@@ -411,7 +435,8 @@ def test_the_figure_shows_measures_and_alarms(drift, broker, by):
     toml, more = "", ["--events", "events", "--positive", "spam"]
     if by == "file":
         toml, more = '[worker]\nevents = "events"\npositive = "spam"\n', []
-    shown = drift("watch", "out", *options(broker, toml=toml), *more, "--seconds", 2)
+    until_shown(lambda figure: figure.examples == 8 and figure._alarms)
+    shown = drift("watch", "out", *options(broker, toml=toml), *more, "--seconds", 60)
     assert shown.exit_code == 0, shown.output
     assert "last 1,000: recall 100.0%, precision 75.0%, F1 85.7%, log loss" in shown.stdout
     line = "alarm: t:0:70 error rose from 0.05 to 0.25, moved most: sum (0.50)"

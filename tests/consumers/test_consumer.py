@@ -1,6 +1,7 @@
 """kafka-python as the worker reads from it."""
 
 import math
+import threading
 import time
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -39,6 +40,25 @@ def test_a_poll_sleeps_only_while_there_is_no_topic(broker, member, monkeypatch)
 def test_a_member_knows_the_partitions_before_it_joins(client):
     assert client._subscribe()
     assert client.consumer._coordinator._metadata_snapshot == {"t": {0}}
+
+
+def test_a_poll_ends_once_there_are_partitions_to_take_over(client):
+    started = time.monotonic()
+    assert list(client.poll(60)) == []
+    assert client.assignment.waiting() == [("t", 0)]
+    assert time.monotonic() - started < 30
+
+
+def test_a_poll_ends_once_it_is_woken(client):
+    list(client.poll(60))
+    started = time.monotonic()
+    timer = threading.Timer(0.05, client.wake)
+    timer.start()
+    assert list(client.poll(60)) == []
+    timer.join()
+    client.wake()
+    assert list(client.poll(60)) == []  # the next one, too, where none is waiting
+    assert time.monotonic() - started < 30
 
 
 def test_a_leader_whose_polls_are_short_joins_after_new_metadata(client):

@@ -197,8 +197,7 @@ def test_two_workers_share_the_partitions(broker, tmp_path, caplog):
     send(broker, half)
 
     def member():
-        consumer = broker.group_args | {"session_timeout_ms": 4000}
-        return worker(broker, tmp_path, most=100, consumer=consumer)
+        return worker(broker, tmp_path, most=100, consumer=broker.group_args)
 
     one = member()
     until(one, lambda: offsets(one) == dict.fromkeys(LOGS, COUNT // 2))

@@ -58,7 +58,7 @@ def provider(monkeypatch):
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     monkeypatch.setenv("OAUTH_URL", f"http://127.0.0.1:{server.server_port}/token")
     monkeypatch.setenv("OAUTH_ID", "drift")

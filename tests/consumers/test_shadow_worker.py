@@ -15,7 +15,7 @@ from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
 from tests.consumers.shadow_logs import AT, conf, learner, loop, messages
-from tests.consumers.stepping import SHORT, claim_of, close, kill, learner_of, offsets, until
+from tests.consumers.stepping import SESSION, claim_of, close, kill, learner_of, offsets, until
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -46,7 +46,7 @@ def worker(broker, folder, model=2, shadow=30, **more):
         broker.client_args,
         WorkerOptions(**{**given, "group": f"g{next(GROUPS)}", **more}),
         consumer={
-            "session_timeout_ms": SHORT,
+            "session_timeout_ms": SESSION,
             "heartbeat_interval_ms": 200,
             "max_poll_records": 10,
         },

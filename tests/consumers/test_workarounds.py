@@ -264,6 +264,10 @@ def test_kafka_python_leaves_records_parked_after_a_seek(broker):
     plain.close()
 
 
+def test_kafka_python_has_no_way_to_end_a_poll():
+    assert not hasattr(KafkaConsumer, "wakeup")
+
+
 def test_kafka_python_sleeps_for_the_backoff_where_nothing_can_be_fetched(broker, monkeypatch):
     slept = []
     plain = KafkaConsumer(**broker.client_args)

@@ -48,8 +48,8 @@ from drift.consumers.client.producer import (  # after the check that there is a
 from drift.consumers.client.topics import Reader
 from drift.consumers.worker import Worker
 from tests.consumers.labelled_logs import LOGS, POISON, Latin, log, loop, values
-from tests.consumers.stepping import SESSION, SHORT
-from tests.consumers.topics import everything, send, with_topics
+from tests.consumers.stepping import SESSION
+from tests.consumers.topics import everything, hand_over, send, with_topics
 from tests.crash_points import CHECKPOINT_POINTS, CLAIM_POINTS
 
 #: With all that is poison, and long enough for three checkpoints and a rest.
@@ -82,6 +82,12 @@ def worker(broker, folder, group="g", session=SESSION, **options):
     ):  # joins at once, where "g" would wait for the session of who was killed
         one._identity = one._consumer.identity
     return one
+
+
+def follower(broker, folder, **options):
+    """A worker that finds what its group would if it was "g"."""
+    hand_over(broker, "later")
+    return worker(broker, folder, "later", **options)
 
 
 #: So that a model is learnt in many steps.
@@ -170,14 +176,13 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(broker, tmp_path, point, 
     topics = with_topics(broker, BEGUN)
     # What the worker does not wait for is in no hurry to be sent.
     slow = {"linger_ms": 60_000}
-    # At the first checkpoint it counts that there is no offset in the group yet.
-    same = ("g", SHORT) if point in CHECKPOINT_POINTS and count == 1 else None
     given = {"checkpoint_every": 50, "producer": slow, "consumer": SLOWLY}
-    one = worker(topics, tmp_path, *(same or ()), **given)
+    one = worker(topics, tmp_path, **given)
     with Abort(point, count=count), pytest.raises(Aborted):
         work(one, 10**6)
     kill(one)
-    finish(worker(topics, tmp_path, *(same or ("later",))), 110)
+    # At the first checkpoint it counts that there is no offset in the group yet.
+    finish(follower(topics, tmp_path), 110)
     assert_exact(tmp_path, BEGUN)
     assert_published(topics, BEGUN)
 
@@ -235,13 +240,13 @@ def test_a_header_whose_name_is_no_utf8_stops_nothing_and_is_kept(broker, tmp_pa
 
 def test_a_damaged_checkpoint_is_made_good_from_the_one_before(topics, tmp_path, caplog):
     given = {"checkpoint_every": 50, "consumer": SLOWLY}
-    one = worker(topics, tmp_path, session=SHORT, **given)
+    one = worker(topics, tmp_path, **given)
     work(one, 400)
     close(one)  # which commits the last offsets to Kafka
     *_, last = sorted((tmp_path / "t-all").glob("checkpoint-*"))
     last.write_bytes(last.read_bytes()[:-1])
     assert sum(newest(tmp_path).offsets.values()) < 400
-    finish(worker(topics, tmp_path, session=SHORT))
+    finish(follower(topics, tmp_path))
     assert_exact(tmp_path)
     assert "; going back to " in caplog.text
 
@@ -280,10 +285,10 @@ def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path
 
 
 def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
-    one = worker(topics, tmp_path / "a", session=SHORT)
+    one = worker(topics, tmp_path / "a")
     work(one, 400)
     close(one)
-    other = worker(topics, tmp_path / "b", session=SHORT)
+    other = follower(topics, tmp_path / "b")
     with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
         work(other, 1)
     other._close()
@@ -292,13 +297,13 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
 @pytest.mark.parametrize("start", ["latest", None])
 def test_a_partition_that_is_added_begins_at_its_beginning(topics, tmp_path, start):
     """Whatever was committed for it, by a model that is gone, or asked for."""
-    one = worker(topics, tmp_path, session=SHORT)
+    one = worker(topics, tmp_path)
     work(one, 400)
     close(one)
     folder = CheckpointFolder(tmp_path)
     epoch, _ = folder.claim(KEY)
     folder.save(KEY, epoch, LBP(budget=9), {("t", 0): 0})
-    other = worker(topics, tmp_path, session=SHORT, start=start)
+    other = follower(topics, tmp_path, start=start)
     finish(other)
     found = newest(tmp_path)
     assert encode(found.model) == learnt(LOGS)
@@ -512,14 +517,14 @@ def test_what_the_broker_never_answered_is_sent_again(
 def test_a_worker_that_is_told_to_stop_does_not_wait_for_an_outage_to_end(
     topics, tmp_path, monkeypatch, caplog
 ):
-    one = worker(topics, tmp_path, session=SHORT, checkpoint_every=10**6, checkpoint_seconds=10**6)
+    one = worker(topics, tmp_path, checkpoint_every=10**6, checkpoint_seconds=10**6)
     work(one, 100)
     flush = Mock(side_effect=UnsentError("the broker does not answer"))
     with monkeypatch.context() as patch:
         patch.setattr(one._producer, "flush", flush)
         close(one)
     assert "what was learnt since the checkpoint is learnt again" in caplog.text
-    finish(worker(topics, tmp_path, session=SHORT))
+    finish(follower(topics, tmp_path))
     assert_exact(tmp_path)
     assert_published(topics)
 
@@ -542,14 +547,14 @@ def test_what_may_pass_is_no_error_of_a_worker_that_is_told_to_stop(
 
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
 def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on_gap, caplog):
-    one = worker(topics, tmp_path, session=SHORT)
+    one = worker(topics, tmp_path)
     work(one, 400)
     close(one)
     whole = {("t", partition): log(partition, 400) for partition in range(2)}
     for own in whole.values():
         send(topics, own[200:])
     topics.delete_records("t", 1, before=250)
-    other = worker(topics, tmp_path, session=SHORT, on_gap=on_gap)
+    other = follower(topics, tmp_path, on_gap=on_gap)
     if on_gap == "stop":
         with pytest.raises(ConsumerError, match=r"t:1 starts at 250, after 200.*: 50 messages"):
             work(other, 10**6)
@@ -981,9 +986,9 @@ def test_a_worker_keeps_its_model_as_a_standby_joins_which_goes_on_when_it_leave
     send(broker, [message for log in LOGS.values() for message in log[:100]])
 
     def member():
-        assignor = patient_assignor(1.0, of=LeadAssignor())
-        given = {"partition_assignment_strategy": [assignor]}
-        return worker(broker, tmp_path, session=SESSION // 2, consumer=given), assignor
+        assignor = patient_assignor(1.0, broker._asked, of=LeadAssignor())
+        given = broker.group_args | {"partition_assignment_strategy": [assignor]}
+        return worker(broker, tmp_path, consumer=given), assignor
 
     one, assignor = member()
     work(one, 200)

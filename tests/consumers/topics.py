@@ -7,12 +7,16 @@ import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-__all__ = ["everything", "send", "with_topics"]
+__all__ = ["everything", "hand_over", "send", "with_topics"]
+
+#: By default librdkafka waits for 0.1 s between its first connection and that to the partition.
+_AT_ONCE = {"reconnect.backoff.ms": 0}
 
 
 def send(broker, messages):
     """Append messages to their partitions, with their times, in batches of 16 KiB."""
-    options = {"linger.ms": 60_000, "batch.size": 16 << 10}  # full, however slow the machine is
+    # Full, however slow the machine is.
+    options = {**_AT_ONCE, "linger.ms": 60_000, "batch.size": 16 << 10}
     producer = Producer({"bootstrap.servers": broker.address, **options})
     for message in messages:
         topic, partition, _ = message.position
@@ -23,7 +27,7 @@ def send(broker, messages):
 
 def everything(broker, topic):
     """All records of a topic: those of each partition in their order."""
-    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "-"})
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "-", **_AT_ONCE})
     partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
     places = [TopicPartition(topic, number, 0) for number in partitions]
     count = sum(consumer.get_watermark_offsets(place, timeout=30)[1] for place in places)
@@ -35,6 +39,21 @@ def everything(broker, topic):
         records += [one for one in got if one.error() is None]  # else of a connection that broke
     consumer.close()
     return records
+
+
+def hand_over(broker, group, topic="t"):
+    """Give a group the offsets of "g": its member need not wait for the session of who left that.
+
+    The mock cluster has whoever joins a group that was left wait for that, less a second.
+    """
+    options = {"bootstrap.servers": broker.address, **_AT_ONCE}
+    left, new = (Consumer({**options, "group.id": name}) for name in ("g", group))
+    partitions = left.list_topics(topic, timeout=30).topics[topic].partitions
+    found = left.committed([TopicPartition(topic, number) for number in partitions], timeout=30)
+    if offsets := [one for one in found if one.offset >= 0]:
+        new.commit(offsets=offsets, asynchronous=False)
+    left.close()
+    new.close()
 
 
 def with_topics(broker, logs):

@@ -98,7 +98,8 @@ def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> A
 def read(consumer: Any, seconds: float) -> Iterator[tuple[TopicPartition, list[Message]]]:
     """Wait for messages of what `connect` returned; by partition, in the order of their offsets."""
     for place, messages in consumer.poll(timeout_ms=int(1000 * seconds)).items():
-        yield tuple(place), messages
+        if messages:  # else the poll was woken
+            yield tuple(place), messages
 
 
 def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
@@ -480,14 +481,22 @@ class GroupConsumer(LogConsumer, kafka.ConsumerRebalanceListener):  # type: igno
         self._subscribed = True
         return True
 
+    def wake(self) -> None:
+        """End the poll that waits, from any thread or signal; without one, the next.
+
+        It sees that once a fetch is answered.
+        """
+        self.consumer.drift_fetches.woken = True
+
     # --- what kafka-python calls on its own thread ---------------------------------------------
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        """Pause new partitions until the worker knows their offsets."""
+        """Pause new partitions until the worker knows their offsets, for which the poll ends."""
         for place in assigned:
             self.consumer.pause(place)
             self.consumer.seek(place, 0)  # it has to be sought here
             self.assignment.assign([tuple(place)])
+            self.wake()
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
         """Save the model, and release the partitions."""

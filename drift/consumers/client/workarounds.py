@@ -20,6 +20,8 @@ workaround        fault in kafka-python
                   just before it would wait.
 `patch`           A join that completes between two polls is discarded and repeated, for which the
                   whole group has to rebalance again.
+`patch`           A poll cannot be ended, as by Java's ``wakeup``: a stop waits for it, and so do
+                  partitions that it brings, until the worker knows where to start.
 `patch`           The time of a partition's last fetch is not exposed, so nothing shows how stale
                   its end offset is; nor is the end of what is committed, where an open transaction
                   begins.
@@ -46,8 +48,9 @@ from __future__ import annotations
 import gzip
 import io
 from contextlib import suppress
+from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import kafka
 from kafka import codec
@@ -91,8 +94,9 @@ _CHUNK, _KEPT = 1 << 18, 1 << 10
 # --- consumers ---------------------------------------------------------------------------------
 
 
-class Fetches(NamedTuple):
-    """What fetches have told of each partition.
+@dataclass
+class Fetches:
+    """What fetches have told of each partition, and what they are told.
 
     Attributes
     ----------
@@ -101,10 +105,14 @@ class Fetches(NamedTuple):
     ends : dict
         The next offset after the last record that a consumer may have: under ``read_committed``
         that of the first open transaction.
+    woken : bool
+        Whether the poll that waits, else the next one, is to end without records. No lock, as a
+        signal may come while one is held.
     """
 
-    read: dict[Any, float]
-    ends: dict[Any, int]
+    read: dict[Any, float] = field(default_factory=dict)
+    ends: dict[Any, int] = field(default_factory=dict)
+    woken: bool = False
 
 
 def patch(consumer: Any, largest: int = LARGEST) -> Fetches:
@@ -138,19 +146,27 @@ def patch(consumer: Any, largest: int = LARGEST) -> Fetches:
 
     fetcher = consumer._fetcher  # noqa: SLF001
     fetcher.PartitionRecords = PartitionRecords
+    answered, fetches = _note_answers(fetcher)
+    _fetch_ahead(fetcher, fetches)
+    if consumer._coordinator is not None:  # else it is of no group  # noqa: SLF001
+        _patch_coordinator(consumer._coordinator)  # noqa: SLF001
+    return fetches
+
+
+def _fetch_ahead(fetcher: Any, fetches: Fetches) -> None:
+    """Send the next fetch as records are returned, and end a poll that is woken."""
     fetch_records = fetcher.fetch_records
 
     def fetch_ahead(*given: Any, **options: Any) -> tuple[Any, bool]:
+        if fetches.woken:
+            fetches.woken = False
+            return {None: []}, False  # a poll ends with whatever is not empty
         records, idle = fetch_records(*given, **options)
         if records and not fetcher._next_partition_records:  # noqa: SLF001
             fetcher.send_fetches()
         return records, idle and not fetcher._completed_fetches  # noqa: SLF001
 
     fetcher.fetch_records = fetch_ahead
-    answered, fetches = _note_answers(fetcher)
-    if consumer._coordinator is not None:  # else it is of no group  # noqa: SLF001
-        _patch_coordinator(consumer._coordinator)  # noqa: SLF001
-    return fetches
 
 
 def _note_answers(fetcher: Any) -> tuple[dict[Any, float], Fetches]:
@@ -158,7 +174,7 @@ def _note_answers(fetcher: Any) -> tuple[dict[Any, float], Fetches]:
     handle = fetcher._handle_fetch_response  # noqa: SLF001
     is_committed = fetcher.config["isolation_level"] == "read_committed"
     answered: dict[Any, float] = {}
-    fetches = Fetches({}, {})
+    fetches = Fetches()
 
     def handle_and_note(node: Any, offsets: Any, sent: float, response: Any) -> None:
         now = monotonic()
