@@ -1,6 +1,7 @@
 """The Tracker's trees: a fit by hand, what windows keep, and both cores on longer streams.
 
-What is by hand runs on the core that there is: both agree below, and in test_tracker_twin.py.
+What is by hand runs on the core that there is, as both agree below and in test_tracker_twin.py, but
+on both where no stream of these comes by.
 """
 
 import math
@@ -17,6 +18,8 @@ from drift.models._state.codec import decode, encode
 from drift.models._tracker import room
 from drift.models._tracker import tables as c
 from tests.models.tracker_cores import NOTHING, arrays, both, changed, compare, same_values
+
+CORES = pytest.mark.usefixtures("core")
 
 
 def tracker(budget=8, **parameters):
@@ -88,6 +91,7 @@ def test_the_second_tree_is_fitted_to_what_the_first_leaves():
     assert counts(model)["n_trees"] == 2
 
 
+@CORES
 def test_a_value_at_an_edge_goes_left():
     model = learnt(32)
     model.learn_one({"a": 0.5}, True)
@@ -125,6 +129,7 @@ def test_of_equal_gains_the_first_column_and_the_lowest_code_are_taken():
     assert root == (0, 0.5)
 
 
+@CORES
 def test_a_leaf_is_bounded():
     """33 rows of one class that all have a probability of 1/3000: 33 over little more than 1."""
     model = learnt(32)
@@ -187,6 +192,7 @@ def test_many_classes_are_told_apart_by_random_signs():
         assert min(abs(gain - one) for one in expected) < 1e-6
 
 
+@CORES
 def test_half_of_the_columns_are_those_of_the_largest_gains():
     """Those that are chosen fade; columns without edges gain nothing."""
     model, x = tracker(), {f"f{j:02}": 1.0 for j in range(20)}
@@ -258,6 +264,7 @@ def test_edges_lie_between_values_or_their_quantiles():
     assert counts(model)["renew"] == 256
 
 
+@CORES
 def test_edges_that_are_gone_leave_zeros():
     model = tracker(100)
     for a in range(64):
@@ -276,6 +283,7 @@ def test_edges_that_are_gone_leave_zeros():
     assert arrays(model)["tree_edges"][0].tolist() == [0.5] + [0.0] * 62
 
 
+@CORES
 def test_rows_from_before_a_change_are_dropped():
     """Older rows were missed by .1, the newest 31 by .9, and the next is by half."""
     model = tracker(100)
@@ -301,6 +309,7 @@ def test_rows_from_before_a_change_are_dropped():
     assert after["tree_scores"].shape == (1, 32)
 
 
+@CORES
 @pytest.mark.parametrize(
     ("older", "newer", "left"),
     [

@@ -73,6 +73,11 @@ def same_state(cores):
     for name in ("gates", "maps", "errors", "losses", "sums"):
         most = 4.0 if name == "errors" else 1e-5  # a member's best two classes may be equal
         assert same_values(found[name], expected[name], 1e-4, most), name
+    shown, others = (core.record() for core in cores)
+    assert shown.keys() == others.keys()
+    for name, value in shown.items():
+        most = 4.0 if name == "errors" else 1e-5
+        assert same_values(np.asarray(value), np.asarray(others[name]), 1e-4, most), name
 
 
 #: Weight of an example that scales features, and teaches the members next to nothing.
