@@ -2,6 +2,7 @@
 
 import html
 import random
+from functools import cache
 
 import pandas as pd
 import polars as pl
@@ -56,9 +57,16 @@ ALONE = sorted(n for n, arenas in command._RIVALS.items() if MODELS[arenas].avai
 COMPARED = [*drift_models(), *(name for name in ALONE if name not in {"arf", "srp"})]
 
 
+@cache
+def sales(*, bools):
+    """The first rows, which are all that `error` takes, read once."""
+    frame = FRAME[:400]
+    return read_stream(frame.assign(sold=frame["sold"] == "yes") if bools else frame, "sold")
+
+
 @pytest.mark.parametrize("name", slow_without_a_compiler(COMPARED, drift_models()))
 def test_every_name_of_compare_finds_a_text_that_tells_the_label(name):
-    stream = read_stream(FRAME, "sold")
+    stream = sales(bools=False)
     assert error(Contender(command._model(name, stream)), stream) < bound(name)
 
 
@@ -66,7 +74,7 @@ def test_every_name_of_compare_finds_a_text_that_tells_the_label(name):
     "name", slow_without_a_compiler([n for n in MODELS if MODELS[n].available], OF_DRIFT)
 )
 def test_every_name_of_the_arena_finds_a_text_that_tells_the_label(name):
-    stream = read_stream(FRAME.assign(sold=FRAME["sold"] == "yes"), "sold")
+    stream = sales(bools=True)
     contender = contenders_of(name, stream, sparse=False)[name]
     assert error(contender, stream) < (0.1 if name in OF_DRIFT and "Tracker" not in name else 0.05)
 

@@ -70,12 +70,12 @@ class Hard(Classifier):
 @pytest.fixture(scope="module")
 def frauds():
     rng = np.random.default_rng(1)
-    hits = rng.random(1500) < 0.05
-    values = rng.normal(size=1500) + 2 * hits
+    hits = rng.random(1000) < 0.05
+    values = rng.normal(size=1000) + 2 * hits
     return Stream(
         [
             ({"a": a, "b": b}, bool(hit))
-            for a, b, hit in zip(values.tolist(), rng.random(1500).tolist(), hits, strict=True)
+            for a, b, hit in zip(values.tolist(), rng.random(1000).tolist(), hits, strict=True)
         ],
         "frauds",
     )
@@ -104,7 +104,7 @@ def test_measures_of_a_rare_class_are_those_of_scikit_learn(frauds, results):
     best = max(
         f1_score(truth, scores >= edge) for edge in np.quantile(scores, np.arange(0, 1, 0.01))
     )
-    assert best > row["positive_f1"] > 0.75 * best  # of 75 rows, the first ones unlearnt
+    assert best > row["positive_f1"] > 0.75 * best  # of 50 rows, the first ones unlearnt
     last = scores >= row["threshold"]  # the last threshold is nearly the best one
     assert f1_score(truth, last) > 0.9 * best
     assert recall_score(truth, last) > 0

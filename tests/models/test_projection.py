@@ -68,6 +68,7 @@ def test_supports_of_a_linear_kernel_are_independent(model_class, examples):
     assert model.n_supports == np.linalg.matrix_rank(rows) <= 3
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("tolerance", [None, 0.0, 0.3])
 @pytest.mark.parametrize("stream", ["random", "signed", "degenerate"])

@@ -794,8 +794,8 @@ def test_a_value_that_vanishes_in_its_column_is_refused():
 
 
 @pytest.mark.parametrize("damage", DAMAGED, ids=lambda damage: next(iter(damage)))
-@pytest.mark.usefixtures("tolerance")
 def test_a_damaged_state_is_refused(damage):
+    """By one check for all stores, before one is made: it is tried on the store that there is."""
     model = Perceptron()
     for x, y in random_stream(30):
         model.learn_one(x, y)

@@ -44,6 +44,7 @@ ON_STREAMS = [(c, s) for s in STREAMS for c in CASES]
 @pytest.mark.parametrize(("case", "stream"), ON_STREAMS)
 def test_agrees_with_its_twin(case, kernel, stream, tolerance, gram):
     examples, matrix, sizes = gram(stream, kernel)
+    examples = examples[:100]  # with a budget of 9 all that a model does has come many times
     k = KERNELS[kernel][0]
     twin = CASES[case].twin(matrix, k, 9)
     if tolerance == 1e-5:

@@ -46,7 +46,7 @@ def test_each_class_learns_as_its_own_twin(case, kernel, stream, tolerance):
     k = KERNELS[kernel][0]
     model = OneVsRest(CASES[case].model(k, 9))
     twins = {}
-    for t, (x, y) in enumerate(examples):
+    for t, (x, y) in enumerate(examples[:80]):
         scores = model.decision_function_one(x)
         assert list(scores) == list(twins)
         if y not in twins:

@@ -117,6 +117,17 @@ def jumps(n=150, seed=18):
         yield {"a": a + 100.0 * (t > 60), "b": b * 1e-3 ** (t > 60)}, a + b > 0.0
 
 
+def outliers(n=115, seed=1):
+    """Values whose deviations float32 has not, before outliers are clipped and after."""
+    rng = random.Random(seed)
+    for t in range(n):
+        y = rng.random() < 0.5
+        x = {"a": rng.gauss(4.0 * y, 1.0), "b": 1e-100 * rng.gauss(4.0 * y, 1.0)}
+        if t in {5, 60}:
+            x = {"a": 1e39, "b": -1e149} if t == 5 else {"a": -1e149, "b": 1e39}
+        yield x, y
+
+
 def tiny(n=120, seed=3):
     """Values that are 0 in float32 beside the others."""
     rng = random.Random(seed)
@@ -139,6 +150,7 @@ OWN = {
     "permuted": permuted,
     "gaps": gaps,
     "jumps": jumps,
+    "outliers": outliers,
     "tiny": tiny,
 }
 #: Streams of few names: of so many, and with more later, in rows that have all of them or half.

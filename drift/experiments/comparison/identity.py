@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["identity_of", "may_use_drift"]
 
+#: Where packages are installed: Python takes as long to say so as all else does here.
+_INSTALLED = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
+
 
 def identity_of(model: Any) -> str:
     """Return 16 hexadecimal digits that tell a fresh model from all that behave otherwise.
@@ -113,8 +116,7 @@ def _version_of(code: type | FunctionType) -> str | None:
     if package in sys.stdlib_module_names:
         return ""
     module = sys.modules.get(package)
-    installed = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
-    if not str(getattr(module, "__file__", "")).startswith(installed):
+    if not str(getattr(module, "__file__", "")).startswith(_INSTALLED):
         return None
     return str(getattr(module, "__version__", ""))
 
