@@ -194,7 +194,7 @@ class Tally:
         elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
             self.parts += 1
         elif (value := value_of(cell)) is None:
-            self.texts[texts.text_of(cell)] += 1
+            self._count(texts.text_of(cell))
         elif _is_usable(value):
             self.numbers += 1
             self.spans += isinstance(cell, dt.timedelta)

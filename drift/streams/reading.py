@@ -41,8 +41,10 @@ _LATEST = 1e11
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
-_NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
+_NAMELESS = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_\d+__").fullmatch
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
+#: What is made of a time that calendar names.
+_CALENDAR = ("hour", "weekday")
 _UNTIMELY = "drop it if a model would not have it in time"
 _TIMES = (
     "has times, which are no numbers: order by it (time=, --time), or take its hour and weekday "
@@ -120,6 +122,11 @@ def _check_names(source: Source, roles: Roles) -> None:
     asked = [("target", roles.target), *roles.clocks.items()]
     asked += [("drop", name) for name in roles.drop]
     asked += [("calendar", name) for name in roles.calendar]
+    made = [f"{name} {what}" for name in roles.calendar for what in _CALENDAR]
+    if there := [name for name in made if name in source.names and name not in roles.drop]:
+        raise ParameterError(
+            f"{source.name} has a column {there[0]!r}, as calendar would make: rename or drop it"
+        )
     for role, name in asked:
         if name not in source.names:
             near = suggest(name, source.names)
@@ -148,7 +155,7 @@ class _Reader:
         """Read all."""
         if not self.features and not self.roles.calendar:
             self._refuse_no_feature()
-        writer = Writer(len(self.names) + 2 * len(self.roles.calendar))
+        writer = Writer(len(self.names) + len(_CALENDAR) * len(self.roles.calendar))
         try:
             if "time" in self.roles.clocks and self.rows is not None:
                 self._first_in_time()
@@ -339,7 +346,7 @@ class _Reader:
         columns, empty = [], []
         for at, name in enumerate(self.names):
             decision, is_feature = decisions[name], at < len(self.features)
-            if is_feature and name in _NAMELESS and at in leaks.counting:
+            if is_feature and _NAMELESS(name) and (name[:2] == "__" or leaks.numbers_rows(at)):
                 decision = left_out(name, _NAMELESS_INDEX)
             elif is_feature and decision.kind == "time":
                 decision = left_out(name, _TIMES)
@@ -401,8 +408,8 @@ class _Reader:
                 )
             values[:, at] = np.floor(seconds / 3600) % 24
             values[:, at + 1] = (np.floor(seconds / 86400) + 3) % 7  # 1970 began on a Thursday
-            columns += [Column(f"{name} hour", at), Column(f"{name} weekday", at + 1)]
-            at += 2
+            columns += [Column(f"{name} {what}", at + i) for i, what in enumerate(_CALENDAR)]
+            at += len(_CALENDAR)
         return columns
 
     def _note_seconds(self, name: str, value: float) -> None:

@@ -224,7 +224,7 @@ def has_columns(source: Any) -> bool:
 
 
 def _names(given: Collection[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(map(str, given))
+    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(map(str, given)))
 
 
 def _refuse(name: object, why: str, given: Mapping[str, Any]) -> None:
