@@ -227,6 +227,16 @@ def test_pairs_stay_as_they_are_and_what_models_cannot_learn_of_them_is_said():
     assert values.startswith("2 of 4 rows have missing or infinite values, of 'a', 'b': leave thes")
 
 
+def test_labels_of_pairs_that_say_that_there_is_none_are_named():
+    pairs = [({"a": 1.0}, ""), ({"a": 2.0}, "x"), ({"a": 3.0}, "NA"), ({"a": 4.0}, "")]
+    with pytest.warns(RuntimeWarning, match=r"'' \(2\), 'NA' \(1\) are classes: leave such rows"):
+        assert list(read_stream(pairs)) == pairs
+    with pytest.warns(RuntimeWarning, match=r"'nan' \(1\) is a class: leave such rows out if"):
+        read_stream([({"a": 1.0}, "nan"), ({"a": 2.0}, "x")])
+    with pytest.warns(RuntimeWarning, match="True and 'true' are different classes"):
+        read_stream([({"a": 1.0}, True), ({"a": 2.0}, "true")])
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
