@@ -1,4 +1,7 @@
-"""Leaks: columns that count the rows, equal the label or tell it alone, and rows that repeat."""
+"""Leaks: columns that count the rows, equal the label or tell it alone, and rows that repeat.
+
+And numbers that may say that there is no value.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ __all__ = ["Leaks"]
 _CODES = 10_000
 #: So many rows of each value, or class, are no chance.
 _ROWS_EACH, _ROWS_OF_CLASS = 10, 3
+#: Numbers that stand for a missing one, if they are far from all others.
+_FILLS = (-200, *(sign * (10**k - 1) for k in range(2, 7) for sign in (1, -1)))
 #: Of more classes no bounds are kept.
 _CLASSES = 100
 
@@ -37,6 +42,9 @@ class Leaks:
         self._least = np.full((bounded, width), np.inf)
         self._most = np.full((bounded, width), -np.inf)
         self._values = np.zeros((bounded, width), dtype=np.int64)
+        #: How often each of the fills occurs, and the least and greatest of all other values.
+        self._fills = np.zeros((len(_FILLS), width), dtype=np.int64)
+        self._low, self._high = np.full(width, np.nan), np.full(width, np.nan)
         hashes, told = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
         telling = self._telling(values)
         rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
@@ -54,6 +62,7 @@ class Leaks:
             falling &= whole & (steps < 0).all(axis=0)
             last = block[-1:]
             self._pair(block, labels)
+            self._look_for_fills(block)
             if telling is not None:
                 told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
             block[np.isnan(block)] = np.nan  # of several NaNs one
@@ -83,6 +92,31 @@ class Leaks:
                 if known.setdefault(value, label) != label or len(known) > _CODES:
                     del self.pairs[at]
                     break
+
+    def _look_for_fills(self, block: NDArray[np.float64]) -> None:
+        others = block.copy()
+        for k, fill in enumerate(_FILLS):
+            found = block == fill
+            self._fills[k] += found.sum(axis=0)
+            others[found] = np.nan
+        self._low = np.fmin(self._low, np.fmin.reduce(others, axis=0))
+        self._high = np.fmax(self._high, np.fmax.reduce(others, axis=0))
+
+    def fills(self, at: int, name: str) -> list[str]:
+        """Say which numbers of a column may stand for missing ones.
+
+        They occur more than once, and further from all others than these are from each other; or
+        they are negative, and no other is.
+        """
+        low, high, total = self._low[at], self._high[at], self.present[at]
+        return [
+            f"{times:,} of {total:,} numbers of {name!r} are {fill}, far from the others "
+            f"({low:.15g} to {high:.15g}): empty these cells if it says that there is no value"
+            for fill, times in zip(_FILLS, self._fills[:, at].tolist(), strict=True)
+            if times > 1
+            and low < high
+            and (fill > 2 * high - low or fill < 2 * low - high or fill < 0 <= low)
+        ]
 
     def _bound(
         self, block: NDArray[np.float64], present: NDArray[np.bool_], labels: NDArray[np.int32]

@@ -359,6 +359,8 @@ class _Reader:
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
             if categories is not None and name not in self.source.categories:
                 self.notes += many_texts(name, len(categories), int(leaks.present[at]))
+            if categories is None:
+                self.notes += leaks.fills(at, name)
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:

@@ -188,12 +188,12 @@ def refuse_another_order(X: Any, column: Any, name: str) -> None:
     ParameterError
         Both have the same index, in different orders: one was shuffled or sorted alone.
     """
-    if not (is_pandas_dataframe(X) and is_pandas_series(column)):
+    if not (is_pandas_series(column) and is_pandas_dataframe(X)):
         return
     rows, others = X.index, column.index
-    if rows is others or len(rows) != len(others) or not len(rows) or rows[0] not in others:
+    if rows is others or rows.equals(others) or len(rows) != len(others):
         return
-    if rows.is_unique and others.is_unique and rows.isin(others).all() and not rows.equals(others):
+    if rows[0] in others and rows.is_unique and others.is_unique and rows.isin(others).all():
         raise ParameterError(
             f"{name} has the index of X in another order: pass {name}.loc[X.index], or "
             f"{name}.to_numpy() if its order is right"
