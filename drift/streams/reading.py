@@ -37,9 +37,17 @@ __all__ = ["Reading", "Roles", "read_table"]
 _REMEMBERED = 100_000
 #: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
 _LATEST = 1e11
+#: Moments that are looked at for days.
+_LOOKED_AT = 1000
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
+_MONTH = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])").fullmatch
+_YEAR = re.compile(r"((?:19|20)\d\d)").fullmatch
+#: Day and month, or month and day, then the year: numbers that do not sort as days do.
+_YEAR_LAST = re.compile(r"(0?[1-9]|[12]\d|3[01])(0[1-9]|[12]\d|3[01])(19|20)\d\d").fullmatch
+#: What a spreadsheet calls the days of 1982 to 2064: their number, from this one.
+_SERIALS, _FIRST_SERIAL = (30_000, 60_000), np.datetime64("1899-12-30")
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_\d+__").fullmatch
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
@@ -207,6 +215,7 @@ class _Reader:
         _, read, _, notes = self._clock(time, tally, "" if self.source.commas else ".")
         moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
         self._refuse_missing(time, moments, notes)
+        self._refuse_days(time, moments)
         first = np.zeros(len(moments), dtype=np.bool_)
         first[np.argsort(moments, kind="stable")[:wanted]] = True
         start = 0
@@ -288,6 +297,15 @@ class _Reader:
                 "it"
             )
 
+    def _refuse_days(self, name: str, moments: NDArray[np.float64]) -> None:
+        """Refuse numbers such as 31012026, which look like days and do not sort as these do."""
+        some = [f"{one:.15g}" for one in np.unique(moments[:_LOOKED_AT])]
+        if len(some) > 1 and all(map(_YEAR_LAST, some)):
+            raise ParameterError(
+                f"{self.source.name}: numbers of {name} such as {some[0]} look like days, and do "
+                "not sort as these do: write days such as 2026-01-31"
+            )
+
     def _decide(self, writer: Writer) -> Reading:
         """Decide each column, and write those that need it."""
         roles, values = self.roles, writer.values()
@@ -303,6 +321,8 @@ class _Reader:
         for role, moments in clocks.items():
             name = roles.clocks[role]
             self._refuse_missing(name, moments, decisions[name].notes)
+            if role != "delay":
+                self._refuse_days(name, moments)
         codes, classes, merged = self.labels.classes()
         when = clocks.get("moment", clocks.get("time"))
         ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
@@ -319,9 +339,9 @@ class _Reader:
             )
         table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
         moments_of = clocks.get("moment")
-        if moments_of is not None and (unit := _unit_of(moments_of[0])):
+        if moments_of is not None and (unit := _unit_of(moments_of)):
             self.notes.append(
-                f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.0f} looks "
+                f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.15g} looks "
                 f"like {unit}"
             )
         if "time" in clocks:
@@ -402,7 +422,7 @@ class _Reader:
         for name in self.roles.calendar:
             seconds, tally = values[:, at_of[name]], self.tallies[name]
             if decisions[name].kind == "number" and not tally.is_empty:
-                self._note_seconds(name, float(seconds[~np.isnan(seconds)][0]))
+                self._note_seconds(name, seconds[~np.isnan(seconds)])
             elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
             if elsewhere:
                 self.notes.append(
@@ -414,11 +434,12 @@ class _Reader:
             at += len(_CALENDAR)
         return columns
 
-    def _note_seconds(self, name: str, value: float) -> None:
+    def _note_seconds(self, name: str, values: NDArray[np.float64]) -> None:
         """Say which time a number is, or refuse it as none."""
-        if unit := _unit_of(value):
+        value = float(values[0])
+        if unit := _unit_of(values):
             raise ParameterError(
-                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.0f} "
+                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.15g} "
                 f"looks like {unit}: write times such as 2026-01-31 13:45"
             )
         time = str(np.datetime64(math.floor(value), "s")).replace("T", " ")
@@ -455,12 +476,18 @@ class _Reader:
         return delays
 
 
-def _unit_of(seconds: float) -> str:
-    """What a number looks like rather than seconds since 1970; empty: it may be these."""
-    if abs(seconds) > _LATEST:
+def _unit_of(numbers: NDArray[np.float64]) -> str:
+    """What numbers look like rather than seconds since 1970; empty: they may be these."""
+    first, bounds = f"{numbers[0]:.15g}", (float(numbers.min()), float(numbers.max()))
+    if abs(numbers[0]) > _LATEST:
         return "milliseconds since 1970"
-    day = _DAY(f"{seconds:.15g}")
-    return f"the day {'-'.join(day.groups())}" if day else ""
+    for what, written in (("day", _DAY), ("month", _MONTH), ("year", _YEAR)):
+        if all(written(f"{bound:.15g}") for bound in bounds):
+            found = written(first)
+            return f"the {what} {'-'.join(found.groups())}" if found else ""
+    if _SERIALS[0] <= bounds[0] and bounds[1] <= _SERIALS[1]:
+        return f"the day {_FIRST_SERIAL + int(numbers[0])}, as spreadsheets count them"
+    return ""
 
 
 def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:

@@ -66,6 +66,11 @@ _BYTES = 1 << 20
 _LONGEST = 1 << 24
 #: Rows that separators are looked for in.
 _SNIFFED = 50
+#: Encodings by their byte order marks; of UTF-32 one begins as one of UTF-16 does.
+_MARKED = {
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _SEPARATORS = (",", ";", "\t", "|")
 #: Fields of a message that the consumer reads; see `drift.consumers.JsonCodec`.
 _MESSAGE = {"features", "label", "id", "timestamp"}
@@ -316,9 +321,9 @@ def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
     with opened() as file:
         start = file.read(_BYTES)
         if encoding is None:
-            utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-            encoding = "utf-16" if utf16 else "utf-8-sig"
-            if b"\0" in start and not utf16:
+            marked = (name for name, marks in _MARKED.items() if start.startswith(marks))
+            encoding = next(marked, "utf-8-sig")
+            if b"\0" in start and encoding == "utf-8-sig":
                 problem = "has bytes of zero, as UTF-16 has: name its encoding"
                 raise DataError(path, None, f"{problem} (encoding=, --encoding), utf-16-le, say")
         try:
@@ -332,6 +337,9 @@ def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 line = lines + error.object[: error.start].count(b"\n")
                 raise DataError(path, line, _of_another_encoding(error)) from None
+            except UnicodeError as error:  # UTF-16 without its mark
+                problem = f"cannot be read ({error}): name its encoding, utf-16-le, say"
+                raise DataError(path, None, problem) from None
             yield text
             if not start:
                 return

@@ -1,6 +1,7 @@
 """Data frames of pandas, polars and pyarrow, and Parquet files."""
 
 import datetime as dt
+import gzip
 from decimal import Decimal
 
 import numpy as np
@@ -331,6 +332,8 @@ CASES = [
          ab(1.5, None, 2, 3), notes=["'x' ... 'n/a' (1)"]),
     file("spans of time", parquet(pa.table(with_y(x=pa.array([60_000, 1], pa.duration("ms"))))),
          ab(60, .001)),
+    file("compressed once more", gzip.compress(parquet(pa.table(TWO))), name="a.parquet.gz",
+         refused="a.parquet.gz: is a compressed Parquet file: decompress it"),
     file("no rows", parquet(pa.table(with_y(x=[1.5])).slice(0, 0)),
          refused="a has names of columns and no rows"),
     file("cut", parquet(pa.table(with_y(x=[1.5])))[:-9],
