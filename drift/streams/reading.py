@@ -332,6 +332,7 @@ class _Reader:
         columns += self._calendar(values, at_of, decisions)
         if not columns:
             self._refuse_no_feature()
+        self.notes += _clash(columns)
         if leaks.repeated and self._tells_rows_apart(decisions):
             self.notes.append(
                 f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
@@ -474,6 +475,19 @@ class _Reader:
                 f"{self.source.name}: {name} of row {row} has the label come before the row"
             )
         return delays
+
+
+def _clash(columns: Sequence[Column]) -> list[str]:
+    """Say which columns would be one where categories are one-hot, as River names these."""
+    if sum(len(one.texts or ()) for one in columns) > _REMEMBERED:
+        return []
+    owners = {one.name: one.name for one in columns}
+    for one in columns:
+        for made in (f"{one.name}_{text}" for text in one.texts or ()):
+            if (owner := owners.setdefault(made, one.name)) != one.name:
+                both = f"{owner!r} and {one.name!r} both have a feature {made!r} where categories"
+                return [f"{both} are one-hot, and one of them is lost: rename a column"]
+    return []
 
 
 def _unit_of(numbers: NDArray[np.float64]) -> str:
