@@ -163,20 +163,23 @@ class Blocks(io.RawIOBase):
 
     def __init__(self, blocks: Iterator[bytes], source: BinaryIO | None = None) -> None:
         super().__init__()
-        self._blocks, self._source, self._rest = blocks, source, b""
+        self._blocks, self._source, self._rest = blocks, source, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            block = next(self._blocks, None)
-            if block is None:
-                return 0
-            self._rest = block
-        n = min(len(buffer), len(self._rest))
-        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
-        return n
+        # All that fits: pyarrow refuses a row of which a short read has a part.
+        room = memoryview(buffer)
+        while room:
+            if not self._rest:
+                block = next(self._blocks, None)
+                if block is None:
+                    break
+                self._rest = memoryview(block)
+            n = min(len(room), len(self._rest))
+            room[:n], room, self._rest = self._rest[:n], room[n:], self._rest[n:]
+        return len(buffer) - len(room)
 
     def close(self) -> None:
         if self._source is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
@@ -42,6 +43,14 @@ _LARGEST = 1e150
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
+#: A number with a unit or a sign: "5 kg", "<0.1", "1.5K".
+_AMOUNT = re.compile(
+    r"(?:[<>=\u2264\u2265~\u2248]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
+    r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,5}(?:/[^\W_]{1,5})?)?"
+).fullmatch
+#: Fewer different numbers are likelier kinds of something.
+_FEW = 5
+_DIGITS = re.compile(r"[\d.,]+").sub
 #: Texts that are looked at for numbers, before all are.
 _TRIED = 100
 #: Cells that a note quotes, and columns that it names.
@@ -194,7 +203,7 @@ class Tally:
         elif hasattr(cell, "__len__") and not isinstance(cell, bytes):
             self.parts += 1
         elif (value := value_of(cell)) is None:
-            self.texts[texts.text_of(cell)] += 1
+            self._count(texts.text_of(cell))
         elif _is_usable(value):
             self.numbers += 1
             self.spans += isinstance(cell, dt.timedelta)
@@ -379,6 +388,8 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     if not declared and (n_numbers := tally.plain - tally.bools):
         found = f"{n_numbers:,} of {total:,} values of {name!r}"
         notes.append(f"{found} are numbers, and count as categories, as the others do")
+    if not declared:
+        notes += _amounts_note(name, present, total)
     return Decision("category", cell, known, tuple(notes))
 
 
@@ -447,6 +458,19 @@ def _count(texts_: Mapping[str, int]) -> str:
     return "counts" if len(texts_) == 1 else "count"
 
 
+def _amounts_note(name: str, present: Mapping[str, int], total: int) -> tuple[str, ...]:
+    """Return a note on texts most of which are a number with a unit or a sign."""
+    found = {text: one for text in present if (one := _AMOUNT(text))}
+    n = sum(present[text] for text in found)
+    numbers = {one["number"] for one in found.values()}
+    units = {one["unit"] for one in found.values()}
+    if 2 * n <= total or len(numbers) < _FEW or 2 * len(units) > len(found):
+        return ()
+    what = f"{n:,} of {total:,} values of {name!r} are numbers with a unit or a sign"
+    shown = quoted({text: present[text] for text in found})
+    return (f"{what}, and count as categories: {shown}: make numbers of them if they are amounts",)
+
+
 def _missing_note(
     name: str, tally: Tally, read: Mapping[str, int], n_read: int, what: str = "numbers"
 ) -> tuple[str, ...]:
@@ -467,8 +491,12 @@ def _dressed_note(
 ) -> tuple[str, ...]:
     if not dressed:
         return ()
-    ranked = sorted(dressed, key=dressed.__getitem__, reverse=True)[:_QUOTED]
-    shown = ", ".join(f"{text[:40]!r} as {numbers.read(text):.15g}" for text in ranked)
+    ranked = sorted(dressed, key=dressed.__getitem__, reverse=True)
+    # First one of each form: dollars, euros, percent.
+    forms = {_DIGITS("", text): text for text in reversed(ranked)}
+    first = [*sorted(forms.values(), key=ranked.index), *ranked]
+    quotes = list(dict.fromkeys(first))[:_QUOTED]
+    shown = ", ".join(f"{text[:40]!r} as {numbers.read(text):.15g}" for text in quotes)
     n, more = sum(dressed.values()), ""
     if grouped:
         more = f"; so {grouped!r} is {numbers.read(grouped):.15g}"

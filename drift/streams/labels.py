@@ -143,6 +143,16 @@ def doubts(classes: Sequence[Label], codes: NDArray[np.int32]) -> list[str]:
             f"one row of {rows:,} {has} {named(once)}: mend or delete such rows if they are "
             "mistakes"
         )
+    gone = {
+        label: n
+        for label, n in zip(classes, counts, strict=True)
+        if isinstance(label, str) and texts.is_missing_text(label)
+    }
+    if gone:
+        notes.append(
+            f"{quoted(gone)} {'is a class' if len(gone) == 1 else 'are classes'}: leave such rows "
+            "out if they have no label"
+        )
     alike: dict[Any, list[Label]] = {}
     for label in classes:
         alike.setdefault(_likeness(label), []).append(label)
@@ -159,6 +169,8 @@ def doubts(classes: Sequence[Label], codes: NDArray[np.int32]) -> list[str]:
 
 def _likeness(label: Label) -> Any:
     """Return what a label has in common with other spellings of it."""
+    if isinstance(label, bool | np.bool_):
+        return str(label).casefold()
     if not isinstance(label, str):
         return label
     if (number := texts.plain_number(label)) is not None:

@@ -37,12 +37,22 @@ __all__ = ["Reading", "Roles", "read_table"]
 _REMEMBERED = 100_000
 #: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
 _LATEST = 1e11
+#: Moments that are looked at for days.
+_LOOKED_AT = 1000
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
+_MONTH = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])").fullmatch
+_YEAR = re.compile(r"((?:19|20)\d\d)").fullmatch
+#: Day and month, or month and day, then the year: numbers that do not sort as days do.
+_YEAR_LAST = re.compile(r"(0?[1-9]|[12]\d|3[01])(0[1-9]|[12]\d|3[01])(19|20)\d\d").fullmatch
+#: What a spreadsheet calls the days of 1982 to 2064: their number, from this one.
+_SERIALS, _FIRST_SERIAL = (30_000, 60_000), np.datetime64("1899-12-30")
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
-_NAMELESS = {"", "Unnamed: 0", "__index_level_0__"}
+_NAMELESS = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_\d+__").fullmatch
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
+#: What is made of a time that calendar names.
+_CALENDAR = ("hour", "weekday")
 _UNTIMELY = "drop it if a model would not have it in time"
 _TIMES = (
     "has times, which are no numbers: order by it (time=, --time), or take its hour and weekday "
@@ -120,6 +130,11 @@ def _check_names(source: Source, roles: Roles) -> None:
     asked = [("target", roles.target), *roles.clocks.items()]
     asked += [("drop", name) for name in roles.drop]
     asked += [("calendar", name) for name in roles.calendar]
+    made = [f"{name} {what}" for name in roles.calendar for what in _CALENDAR]
+    if there := [name for name in made if name in source.names and name not in roles.drop]:
+        raise ParameterError(
+            f"{source.name} has a column {there[0]!r}, as calendar would make: rename or drop it"
+        )
     for role, name in asked:
         if name not in source.names:
             near = suggest(name, source.names)
@@ -148,7 +163,7 @@ class _Reader:
         """Read all."""
         if not self.features and not self.roles.calendar:
             self._refuse_no_feature()
-        writer = Writer(len(self.names) + 2 * len(self.roles.calendar))
+        writer = Writer(len(self.names) + len(_CALENDAR) * len(self.roles.calendar))
         try:
             if "time" in self.roles.clocks and self.rows is not None:
                 self._first_in_time()
@@ -200,6 +215,7 @@ class _Reader:
         _, read, _, notes = self._clock(time, tally, "" if self.source.commas else ".")
         moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
         self._refuse_missing(time, moments, notes)
+        self._refuse_days(time, moments)
         first = np.zeros(len(moments), dtype=np.bool_)
         first[np.argsort(moments, kind="stable")[:wanted]] = True
         start = 0
@@ -281,6 +297,15 @@ class _Reader:
                 "it"
             )
 
+    def _refuse_days(self, name: str, moments: NDArray[np.float64]) -> None:
+        """Refuse numbers such as 31012026, which look like days and do not sort as these do."""
+        some = [f"{one:.15g}" for one in np.unique(moments[:_LOOKED_AT])]
+        if len(some) > 1 and all(map(_YEAR_LAST, some)):
+            raise ParameterError(
+                f"{self.source.name}: numbers of {name} such as {some[0]} look like days, and do "
+                "not sort as these do: write days such as 2026-01-31"
+            )
+
     def _decide(self, writer: Writer) -> Reading:
         """Decide each column, and write those that need it."""
         roles, values = self.roles, writer.values()
@@ -296,6 +321,8 @@ class _Reader:
         for role, moments in clocks.items():
             name = roles.clocks[role]
             self._refuse_missing(name, moments, decisions[name].notes)
+            if role != "delay":
+                self._refuse_days(name, moments)
         codes, classes, merged = self.labels.classes()
         when = clocks.get("moment", clocks.get("time"))
         ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
@@ -305,6 +332,7 @@ class _Reader:
         columns += self._calendar(values, at_of, decisions)
         if not columns:
             self._refuse_no_feature()
+        self.notes += _clash(columns)
         if leaks.repeated and self._tells_rows_apart(decisions):
             self.notes.append(
                 f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
@@ -312,9 +340,9 @@ class _Reader:
             )
         table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
         moments_of = clocks.get("moment")
-        if moments_of is not None and (unit := _unit_of(moments_of[0])):
+        if moments_of is not None and (unit := _unit_of(moments_of)):
             self.notes.append(
-                f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.0f} looks "
+                f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.15g} looks "
                 f"like {unit}"
             )
         if "time" in clocks:
@@ -339,7 +367,7 @@ class _Reader:
         columns, empty = [], []
         for at, name in enumerate(self.names):
             decision, is_feature = decisions[name], at < len(self.features)
-            if is_feature and name in _NAMELESS and at in leaks.counting:
+            if is_feature and _NAMELESS(name) and (name[:2] == "__" or leaks.numbers_rows(at)):
                 decision = left_out(name, _NAMELESS_INDEX)
             elif is_feature and decision.kind == "time":
                 decision = left_out(name, _TIMES)
@@ -352,6 +380,8 @@ class _Reader:
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
             if categories is not None and name not in self.source.categories:
                 self.notes += many_texts(name, len(categories), int(leaks.present[at]))
+            if categories is None:
+                self.notes += leaks.fills(at, name)
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
@@ -393,7 +423,7 @@ class _Reader:
         for name in self.roles.calendar:
             seconds, tally = values[:, at_of[name]], self.tallies[name]
             if decisions[name].kind == "number" and not tally.is_empty:
-                self._note_seconds(name, float(seconds[~np.isnan(seconds)][0]))
+                self._note_seconds(name, seconds[~np.isnan(seconds)])
             elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
             if elsewhere:
                 self.notes.append(
@@ -401,15 +431,16 @@ class _Reader:
                 )
             values[:, at] = np.floor(seconds / 3600) % 24
             values[:, at + 1] = (np.floor(seconds / 86400) + 3) % 7  # 1970 began on a Thursday
-            columns += [Column(f"{name} hour", at), Column(f"{name} weekday", at + 1)]
-            at += 2
+            columns += [Column(f"{name} {what}", at + i) for i, what in enumerate(_CALENDAR)]
+            at += len(_CALENDAR)
         return columns
 
-    def _note_seconds(self, name: str, value: float) -> None:
+    def _note_seconds(self, name: str, values: NDArray[np.float64]) -> None:
         """Say which time a number is, or refuse it as none."""
-        if unit := _unit_of(value):
+        value = float(values[0])
+        if unit := _unit_of(values):
             raise ParameterError(
-                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.0f} "
+                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.15g} "
                 f"looks like {unit}: write times such as 2026-01-31 13:45"
             )
         time = str(np.datetime64(math.floor(value), "s")).replace("T", " ")
@@ -446,12 +477,31 @@ class _Reader:
         return delays
 
 
-def _unit_of(seconds: float) -> str:
-    """What a number looks like rather than seconds since 1970; empty: it may be these."""
-    if abs(seconds) > _LATEST:
+def _clash(columns: Sequence[Column]) -> list[str]:
+    """Say which columns would be one where categories are one-hot, as River names these."""
+    if sum(len(one.texts or ()) for one in columns) > _REMEMBERED:
+        return []
+    owners = {one.name: one.name for one in columns}
+    for one in columns:
+        for made in (f"{one.name}_{text}" for text in one.texts or ()):
+            if (owner := owners.setdefault(made, one.name)) != one.name:
+                both = f"{owner!r} and {one.name!r} both have a feature {made!r} where categories"
+                return [f"{both} are one-hot, and one of them is lost: rename a column"]
+    return []
+
+
+def _unit_of(numbers: NDArray[np.float64]) -> str:
+    """What numbers look like rather than seconds since 1970; empty: they may be these."""
+    first, bounds = f"{numbers[0]:.15g}", (float(numbers.min()), float(numbers.max()))
+    if abs(numbers[0]) > _LATEST:
         return "milliseconds since 1970"
-    day = _DAY(f"{seconds:.15g}")
-    return f"the day {'-'.join(day.groups())}" if day else ""
+    for what, written in (("day", _DAY), ("month", _MONTH), ("year", _YEAR)):
+        if all(written(f"{bound:.15g}") for bound in bounds):
+            found = written(first)
+            return f"the {what} {'-'.join(found.groups())}" if found else ""
+    if _SERIALS[0] <= bounds[0] and bounds[1] <= _SERIALS[1]:
+        return f"the day {_FIRST_SERIAL + int(numbers[0])}, as spreadsheets count them"
+    return ""
 
 
 def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:

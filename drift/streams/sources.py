@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.dependencies import is_pyarrow_table
 from narwhals.exceptions import DuplicateError
 
 from drift._checks import counted
@@ -65,6 +66,11 @@ _BYTES = 1 << 20
 _LONGEST = 1 << 24
 #: Rows that separators are looked for in.
 _SNIFFED = 50
+#: Encodings by their byte order marks; of UTF-32 one begins as one of UTF-16 does.
+_MARKED = {
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _SEPARATORS = (",", ";", "\t", "|")
 #: Fields of a message that the consumer reads; see `drift.consumers.JsonCodec`.
 _MESSAGE = {"features", "label", "id", "timestamp"}
@@ -156,7 +162,7 @@ def frame_source(given: Any) -> FrameSource | None:
             )
         given = given.reset_index()  # of pandas: an index with a name is a column
     try:
-        frame: nw.DataFrame[Any] = nw.from_native(given, eager_only=True)
+        frame: nw.DataFrame[Any] = nw.from_native(_with_periods(given), eager_only=True)
     except TypeError:
         return None
     except DuplicateError as error:
@@ -164,6 +170,11 @@ def frame_source(given: Any) -> FrameSource | None:
     source = FrameSource(frame, name)
     if index and type(given.index).__name__ != "RangeIndex":
         source.hint = "; its index has no name: with one it is a column (rename_axis('time'), say)"
+        if given.index.nlevels > 1 or given.index.dtype.kind not in "iu":
+            source.notes.append(
+                "left out: the index, which has no name: with one it is a column "
+                "(rename_axis('time'), say)"
+            )
     return source
 
 
@@ -183,6 +194,30 @@ class FrameSource(Source):
             block = self._frame[start : start + ROWS]
             columns = {name: block.get_column(self._column[name]) for name in names}
             yield [_cells(columns[name], spelled=name in spelled) for name in names]
+
+
+def _with_periods(table: Any) -> Any:
+    """Return a table of pyarrow with the texts of pandas' periods, which it keeps as numbers."""
+    if not is_pyarrow_table(table):
+        return table
+    for at, column in enumerate(table.schema):
+        about = column.metadata or {}
+        name = getattr(column.type, "extension_name", about.get(b"ARROW:extension:name"))
+        if name not in {"pandas.period", b"pandas.period"}:
+            continue
+        freq = getattr(column.type, "freq", None)
+        if freq is None:  # pandas was not there to read it
+            freq = json.loads(about[b"ARROW:extension:metadata"])["freq"]
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            raise MissingExtraError("pandas", "compare") from None
+        numbers = table.column(at).cast("int64")
+        texts = pandas.PeriodIndex.from_ordinals(numbers.fill_null(0).to_numpy(), freq=freq)
+        gone = numbers.is_null().to_pylist()
+        cells = [None if is_gone else str(one) for one, is_gone in zip(texts, gone, strict=True)]
+        table = table.set_column(at, column.name, [cells])
+    return table
 
 
 def _declared(frame: nw.DataFrame[Any]) -> set[str]:
@@ -266,7 +301,8 @@ class ParquetSource(Source):
         stored = list(dict.fromkeys(name for name in names if name not in self._ranges))
         with self._file() as file:
             for batch in file.iter_batches(ROWS, columns=stored or self._first):
-                frame = nw.from_native(arrow.Table.from_batches([batch]), eager_only=True)
+                read = _with_periods(arrow.Table.from_batches([batch]))
+                frame = nw.from_native(read, eager_only=True)
                 rows = start + np.arange(len(frame), dtype=np.float64)
                 start += len(frame)
                 yield [
@@ -285,9 +321,9 @@ def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
     with opened() as file:
         start = file.read(_BYTES)
         if encoding is None:
-            utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-            encoding = "utf-16" if utf16 else "utf-8-sig"
-            if b"\0" in start and not utf16:
+            marked = (name for name, marks in _MARKED.items() if start.startswith(marks))
+            encoding = next(marked, "utf-8-sig")
+            if b"\0" in start and encoding == "utf-8-sig":
                 problem = "has bytes of zero, as UTF-16 has: name its encoding"
                 raise DataError(path, None, f"{problem} (encoding=, --encoding), utf-16-le, say")
         try:
@@ -301,6 +337,9 @@ def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 line = lines + error.object[: error.start].count(b"\n")
                 raise DataError(path, line, _of_another_encoding(error)) from None
+            except UnicodeError as error:  # UTF-16 without its mark
+                problem = f"cannot be read ({error}): name its encoding, utf-16-le, say"
+                raise DataError(path, None, problem) from None
             yield text
             if not start:
                 return

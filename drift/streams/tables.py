@@ -78,6 +78,8 @@ _MARKS = {
     b"bzh91ay": "is compressed: let its name end in .bz2",
     b"\xfd7zxz": "is compressed: let its name end in .xz",
     b"(\xb5/\xfd": "is compressed by zstd: decompress it",
+    b"sqlite format 3": "is a database of SQLite: export the table as CSV",
+    b"arrow1\0\0": "is an Arrow or Feather file: read it as a data frame, or save it as Parquet",
     b"<!doctype html": "is HTML, a page of the web: fetch the file itself",
     b"<html": "is HTML, a page of the web: fetch the file itself",
 }
@@ -224,7 +226,7 @@ def has_columns(source: Any) -> bool:
 
 
 def _names(given: Collection[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(map(str, given))
+    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(map(str, given)))
 
 
 def _refuse(name: object, why: str, given: Mapping[str, Any]) -> None:
@@ -373,6 +375,9 @@ class _File:
         about = self.opened, self.path, self.name
         if self.kind == ".parquet":
             _refuse(self.path, _NO_TEXT, {"encoding": encoding, "separator": separator})
+            if self.path.suffix.lower() in COMPRESSED:
+                problem = "is a compressed Parquet file: decompress it, as Parquet is by itself"
+                raise DataError(self.path, None, problem)
             return sources.ParquetSource(*about)
         if self.kind == ".arff":
             _refuse(self.path, _NO_SEPARATOR, {"separator": separator})

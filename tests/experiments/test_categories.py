@@ -19,6 +19,8 @@ from drift.experiments.comparison.categories import MOST_ZEROS, MixedNB, taking_
 from drift.models import Tracker
 from drift.streams import Stream, read_stream
 
+# Here a column is meant to.
+pytestmark = pytest.mark.filterwarnings("ignore:.*alone tells each label:RuntimeWarning")
 N = 1_500
 TOWNS = random.Random(0).choices("abcdefgh", k=N)
 COLUMNS = {
@@ -204,6 +206,7 @@ def test_the_report_says_what_each_model_is_given_and_what_was_left_out(tmp_path
     assert [str(one.message) for one in output] == [f"DataFrame: {note}" for note in stream.notes]
     assert stream.notes == (
         "left out: 1 of 151 rows, without a label in 'sold'",
+        "'town' alone tells each label: drop it if a model would not have it in time",
         "'id' counts up or down, as an id does: drop it if a model would not have it in time",
         "'leak' equals the label, value by value: drop it if a model would not have it in time",
         "left out: 'prose' has 150 different texts in 150 rows, no categories",

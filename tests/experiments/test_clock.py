@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -48,6 +49,7 @@ def test_the_order_is_rivers(pairs):
         assert order_of(Stream(examples), whole).tolist() == rivers(examples, None, whole)
 
 
+@pytest.mark.filterwarnings("ignore:.*no label is late:RuntimeWarning")
 @given(rows)
 def test_names_functions_and_times_give_the_same_order(pairs):
     pairs.sort(key=lambda pair: pair[0])
@@ -79,16 +81,36 @@ def test_rows_whose_moments_fall_are_sorted_and_a_note_says_so(pairs):
     examples = examples_of(pairs)
     stream = Stream(examples)
     falls = any(b < a for (a, _), (b, _) in pairwise(pairs))
-    if falls:
-        with pytest.warns(RuntimeWarning, match="sorted by the moment"):
-            ordered = timed(stream, "at", "late")
-        assert "sorted by the moment" in ordered.notes[-1]
-    else:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         ordered = timed(stream, "at", "late")
-        assert ordered.notes == ()
+    assert [str(one.message) for one in warned] == [f"stream: {note}" for note in ordered.notes]
+    assert any("sorted by the moment" in note for note in ordered.notes) == falls
     expected = sorted(examples, key=lambda pair: pair[0]["at"])
     assert [(x["at"], y) for x, y in ordered] == [(x["at"], y) for x, y in expected]
     assert order_of(ordered, "late").tolist() == rivers(expected, "at", "late")
+
+
+@pytest.mark.parametrize(
+    ("moments", "delay", "soon"),
+    [
+        ([0, 10, 20], 3, True),
+        ([0, 10, 20], 10, True),  # a label comes before a row of its moment
+        ([0, 10, 20], 10.5, False),
+        ([0, 10, 13], 5, False),
+        ([0, 10, 20], 0, False),
+        ([0, 10, 20], "wait", True),
+        (None, 1, False),
+    ],
+)
+def test_a_delay_that_makes_no_label_late_is_noted(moments, delay, soon):
+    examples = [({"wait": float(i)}, i) for i in range(3)]
+    stream = Stream(examples, moments=moments)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        notes = timed(stream, None, delay).notes
+    assert [str(one.message) for one in warned] == [f"stream: {note}" for note in notes]
+    assert [note.partition(":")[0] for note in notes] == ["no label is late"] * soon
 
 
 def test_a_delay_is_no_feature():

@@ -584,6 +584,20 @@ def test_what_cannot_be_compared_is_refused(models, options, message):
 
 
 @pytest.mark.parametrize(
+    ("streams", "options", "message"),
+    [
+        ({1: PHISHING[:10], "1": PHISHING[10:20]}, {}, "2 streams are called '1', as text"),
+        ({"a": PHISHING[:10], "a, shuffled": PHISHING[10:20]}, {"shuffled": 5},
+         "2 streams are called 'a, shuffled', as text: give each a name of its own"),
+        ({}, {}, "there is no stream: give at least one"),
+    ],
+)  # fmt: skip
+def test_each_stream_has_a_name_of_its_own(streams, options, message):
+    with pytest.raises(ParameterError, match=message):
+        compare(LBP(), streams, jobs=1, **options)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"moment": "a"}, "has moments of its own: leave moment out"),

@@ -156,6 +156,22 @@ def test_lengths_that_differ(model):
         model.learn_many([{}, {}], np.array([[True], [False]]))
 
 
+def test_labels_and_weights_in_another_order_than_the_rows(model):
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=[7, 8, 9])
+    y, w = pd.Series([True, False, True]), pd.Series([1.0, 2.0, 3.0])
+    before = pickle.dumps(model)
+    for learn in (model.learn_many, model.predict_learn_many):
+        with pytest.raises(ParameterError, match=r"y has the index .* y.loc\[X.index\]"):
+            learn(X, y.set_axis([9, 8, 7]))
+        with pytest.raises(ParameterError, match=r"w has the index .* or w.to_numpy\(\)"):
+            learn(X, y.set_axis(X.index), w.set_axis([9, 8, 7]))
+    assert pickle.dumps(model) == before
+    # Rows of other names, or of names that repeat, are matched one by one.
+    for index in ([7, 8, 9], [0, 1, 2], [8, 9, 10], [7, 7, 8], list("pqr")):
+        model.learn_many(X, y.set_axis(index), w.set_axis(index))
+    model.learn_many(X, y.set_axis([9, 8, 7]).to_numpy())
+
+
 def test_a_kernel_that_would_overflow_is_refused_before_it_does():
     model = LBP(kernel=Polynomial(degree=30))
     model.learn_one({"a": 1.0}, True)

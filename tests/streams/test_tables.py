@@ -10,7 +10,7 @@ import pytest
 from river import datasets
 
 from drift.errors import DataError, DriftError, ParameterError
-from drift.streams import Documents, Stream, read_stream
+from drift.streams import Documents, Stream, read_stream, sources
 
 FRAME = pl.DataFrame(
     {"x": [1.5, 2, 3], "z": [7, 8, 9], "when": [2, 1, 3], "y": ["up", "down", "up"]}
@@ -225,6 +225,31 @@ def test_pairs_stay_as_they_are_and_what_models_cannot_learn_of_them_is_said():
     labels, values = stream.notes
     assert labels.startswith("1 and '1' are different classes, as 1 other pair: write them alike")
     assert values.startswith("2 of 4 rows have missing or infinite values, of 'a', 'b': leave thes")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+@pytest.mark.parametrize("size", range(100, 108))
+def test_letters_of_several_bytes_at_the_ends_of_blocks(encoding, size, tmp_path, monkeypatch):
+    """A block that ends within a letter is a byte shorter, and the next one longer."""
+    monkeypatch.setattr(sources, "_BYTES", size)
+    texts = ["ä" * (7 + i % 31) for i in range(200)]
+    path = tmp_path / "a.csv"
+    lines = "".join(f"{text},{'ab'[i % 2]}\n" for i, text in enumerate(texts))
+    path.write_bytes(f"x,y\n{lines}".encode(encoding))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream = read_stream(path, "y", encoding=None if encoding == "utf-16" else encoding)
+    assert [x["x"] for x, _ in stream] == texts
+
+
+def test_labels_of_pairs_that_say_that_there_is_none_are_named():
+    pairs = [({"a": 1.0}, ""), ({"a": 2.0}, "x"), ({"a": 3.0}, "NA"), ({"a": 4.0}, "")]
+    with pytest.warns(RuntimeWarning, match=r"'' \(2\), 'NA' \(1\) are classes: leave such rows"):
+        assert list(read_stream(pairs)) == pairs
+    with pytest.warns(RuntimeWarning, match=r"'nan' \(1\) is a class: leave such rows out if"):
+        read_stream([({"a": 1.0}, "nan"), ({"a": 2.0}, "x")])
+    with pytest.warns(RuntimeWarning, match="True and 'true' are different classes"):
+        read_stream([({"a": 1.0}, True), ({"a": 2.0}, "true")])
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
     Warns
     -----
     RuntimeWarning
-        Examples were sorted.
+        Examples were sorted, or no label is late for all the delay.
     """
     named = column_of(delay)
     for what, clock, known in (
@@ -108,9 +108,24 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
         delays = _numbers(stream, "delay", delay)
         stream = replace(stream, delays=delays)
     ordered = stream.by_moment()
-    if ordered is not stream:
-        warnings.warn(f"{stream.name}: {ordered.notes[-1]}", RuntimeWarning, stacklevel=4)
+    notes = list(ordered.notes[len(stream.notes) :])
+    if _is_soon(ordered, delay):
+        notes.append(
+            "no label is late: each comes before the next row does; numbers beside a moment are "
+            "seconds"
+        )
+        ordered = replace(ordered, notes=(*ordered.notes, notes[-1]))
+    for note in notes:
+        warnings.warn(f"{stream.name}: {note}", RuntimeWarning, stacklevel=4)
     return ordered
+
+
+def _is_soon(stream: Stream, delay: Any) -> bool:
+    """Whether labels are delayed, and each comes before the moment of the next row all the same."""
+    moments, delays = stream.moments, delays_of(stream, delay)
+    if moments is None or delays is None or not delays[:-1].any():
+        return False
+    return bool((moments[:-1] + delays[:-1] <= moments[1:]).all())
 
 
 def delays_of(stream: Stream, delay: Any) -> NDArray[np.float64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -266,6 +267,7 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     if shuffled is not None:
         check_integer("shuffled", shuffled)
         known += [stream.block_shuffled(shuffled) for stream in known]
+    _check_names(known)
     late = delay
     if delay is None and any(stream.delays is not None for stream in known):
         late = "as the stream has it"
@@ -334,6 +336,16 @@ def _streams(
         stream = read_stream(source, name=None if name is None else str(name), **named, **how)
         streams.append(stream if drifts is None else replace(stream, drifts=cast("Any", drifts)))
     return streams
+
+
+def _check_names(streams: Sequence[Stream]) -> None:
+    if not streams:
+        raise ParameterError("there is no stream: give at least one")
+    for name, times in Counter(stream.name for stream in streams).items():
+        if times > 1:
+            raise ParameterError(
+                f"{times} streams are called {name!r}, as text: give each a name of its own"
+            )
 
 
 def runs_of(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe, is_pandas_series
 
 from drift._checks import counted, weight_of
 from drift._csr import csr_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from drift.models._batch.column_kinds import Columns
     from drift.types import Features, Label
 
-__all__ = ["Batch", "labels_of", "rows_of", "weights_of"]
+__all__ = ["Batch", "labels_of", "refuse_another_order", "rows_of", "weights_of"]
 
 #: `Rows` numbers columns by int32. Those of a wider sparse matrix, such as hashes of 64 bits, get
 #: their numbers as names.
@@ -177,6 +178,26 @@ def _listed(values: Any, what: str) -> tuple[list[Any], Any]:
             f"{what} are a Series, a 1-d array or a list, not a {type(values).__name__}"
         ) from None
     return series.to_list(), series
+
+
+def refuse_another_order(X: Any, column: Any, name: str) -> None:
+    """Refuse a Series that has the rows of `X` in another order, as they are matched one by one.
+
+    Raises
+    ------
+    ParameterError
+        Both have the same index, in different orders: one was shuffled or sorted alone.
+    """
+    if not (is_pandas_series(column) and is_pandas_dataframe(X)):
+        return
+    rows, others = X.index, column.index
+    if rows is others or rows.equals(others) or len(rows) != len(others):
+        return
+    if rows[0] in others and rows.is_unique and others.is_unique and rows.isin(others).all():
+        raise ParameterError(
+            f"{name} has the index of X in another order: pass {name}.loc[X.index], or "
+            f"{name}.to_numpy() if its order is right"
+        )
 
 
 def weights_of(w: Any, rows: int) -> list[float] | None:

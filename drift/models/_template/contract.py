@@ -342,7 +342,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         Raises
         ------
         LabelError, FeatureError, FeatureTypeError, ParameterError
-            As by `learn_one`; the message names the row. ParameterError also if lengths differ.
+            As by `learn_one`; the message names the row. ParameterError also if lengths differ, or
+            if a Series of pandas has the index of `X` in another order.
         """
         self._learn_batch(X, y, w, self._learn)
 
@@ -429,6 +430,8 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
         """Learn a batch. Return the batch, the name of `y`, and what `learn` returned by row."""
         batches = _batch.batches
         batch, (labels, name) = batches.Batch(X), batches.labels_of(y)
+        batches.refuse_another_order(X, y, "y")
+        batches.refuse_another_order(X, w, "w")
         if len(labels) != len(batch):
             raise ParameterError(
                 f"X has {counted(len(batch), 'row')} and y {counted(len(labels), 'label')}"

@@ -1,6 +1,7 @@
 """Data frames of pandas, polars and pyarrow, and Parquet files."""
 
 import datetime as dt
+import gzip
 from decimal import Decimal
 
 import numpy as np
@@ -54,6 +55,21 @@ BY_T = [({"x": 2}, "b"), ({"x": 1}, "a")]
 DATES = [dt.date(2026, 1, 2), dt.date(2026, 1, 1)]
 NOON = dt.datetime(2026, 1, 1, 12)  # noqa: DTZ001
 ZONE = dt.timezone(dt.timedelta(hours=2))
+MONTHS = pd.PeriodIndex(["2026-02", None, "2026-01"], freq="M")
+#: What pyarrow has of a column of months where it does not know pandas' periods.
+UNKNOWN = pa.schema(
+    [
+        pa.field(
+            "x",
+            pa.int64(),
+            metadata={
+                "ARROW:extension:name": "pandas.period",
+                "ARROW:extension:metadata": '{"freq": "M"}',
+            },
+        ),
+        ("y", pa.string()),
+    ]
+)
 TWO = {"x": [1, 2], "y": ["a", "b"]}
 
 CASES = [
@@ -114,6 +130,13 @@ CASES = [
     pandas("dates in an index without a name",
            lambda: pd.DataFrame(TWO, index=pd.DatetimeIndex(["2026-01-02", "2026-01-01"])),
            refused="no column 't' ... its index has no name ... rename_axis", options=TIME),
+    pandas("texts in an index without a name", lambda: pd.DataFrame(TWO, index=["p", "q"]),
+           [({"x": 1}, "a"), ({"x": 2}, "b")],
+           notes=["left out: the index, which has no name: with one it is a column"]),
+    pandas("two indexes without names",
+           lambda: pd.DataFrame(TWO, index=pd.MultiIndex.from_tuples([(1, 2), (1, 3)])),
+           [({"x": 1}, "a"), ({"x": 2}, "b")],
+           notes=["left out: the index, which has no name: with one it is a column"]),
     pandas("an index that is called as a column is",
            lambda: pd.DataFrame(TWO, index=pd.Index([7.5, 8], name="x")),
            refused="DataFrame: its index and a column are called 'x': rename one"),
@@ -148,6 +171,8 @@ CASES = [
            options=TIME),
     pandas("periods", lambda: {"t": pd.PeriodIndex(["2026-02", "2026-01"], freq="M"), **TWO},
            refused="t orders by ... '2026-02'", options=TIME),
+    pandas("periods of years are numbers", lambda: {"t": pd.PeriodIndex(["2026", "2025"], freq="Y"),
+           "y": ["a", "b"]}, [({"t": 2026}, "a"), ({"t": 2025}, "b")]),
     pandas("a missing time", lambda: {"t": pd.to_datetime(["2026-01-02", None]), **TWO},
            refused="t is missing in row 2", options=TIME),
     pandas("labels of whole floats", lambda: {"x": [1.0, 2.0], "y": [1.0, 0.0]},
@@ -232,6 +257,10 @@ CASES = [
     arrow("plain", lambda: with_y(x=[1.5, None]), ab(1.5, None)),
     arrow("dictionaries", lambda: with_y(x=pa.array(["p", None]).dictionary_encode()),
           ab("p", None)),
+    arrow("periods", lambda: pa.Table.from_pandas(pd.DataFrame(with_y(x=MONTHS))),
+          ab("2026-02", None, "2026-01")),
+    arrow("periods, pandas not being there when they were read",
+          lambda: pa.table([[673, None], ["a", "b"]], schema=UNKNOWN), ab("2026-02", None)),
     arrow("Decimal", lambda: with_y(x=pa.array([Decimal("9.95"), None])), ab(9.95, None)),
     arrow("bools", lambda: with_y(x=pa.array([True, None])), ab(1, None)),
     arrow("hours of a zone are those of UTC",
@@ -266,6 +295,17 @@ CASES = [
     file("a nameless index that counts", of_pandas(with_y(x=[1, 2]), [5, 9]), ab(1, 2),
          notes=["left out: '__index_level_0__' has no name and counts"]),
     file("the usual index of pandas is no column", of_pandas(with_y(x=[1, 2])), ab(1, 2)),
+    file("a nameless index of two frames, one below the other",
+         of_pandas(with_y(x=[1, 2, 3]), [0, 1, 0]), ab(1, 2, 3),
+         notes=["left out: '__index_level_0__' has no name"]),
+    file("periods are their texts", of_pandas(with_y(x=MONTHS)), ab("2026-02", None, "2026-01")),
+    file("periods as labels", of_pandas({"x": [1, 2, 3], "y": MONTHS}),
+         [({"x": 1}, "2026-02"), ({"x": 3}, "2026-01")],
+         notes=["left out: 1 of 3 rows, without a label"]),
+    file("periods of days to order by", of_pandas({"t": pd.PeriodIndex(DATES, freq="D"), **TWO}),
+         BY_T, options=TIME),
+    file("hours of periods", of_pandas(with_y(t=pd.PeriodIndex(["2026-01-01 05:00"], freq="h"))),
+         [({"t hour": 5, "t weekday": 3}, "a")], options={"target": "y", "calendar": "t"}),
     file("categories", of_pandas(with_y(x=pd.Categorical(["p", None, "q"]))), ab("p", None, "q")),
     file("categories of numbers", of_pandas(with_y(x=pd.Categorical([3, 1, 3]))),
          ab("3", "1", "3")),
@@ -292,6 +332,8 @@ CASES = [
          ab(1.5, None, 2, 3), notes=["'x' ... 'n/a' (1)"]),
     file("spans of time", parquet(pa.table(with_y(x=pa.array([60_000, 1], pa.duration("ms"))))),
          ab(60, .001)),
+    file("compressed once more", gzip.compress(parquet(pa.table(TWO))), name="a.parquet.gz",
+         refused="a.parquet.gz: is a compressed Parquet file: decompress it"),
     file("no rows", parquet(pa.table(with_y(x=[1.5])).slice(0, 0)),
          refused="a has names of columns and no rows"),
     file("cut", parquet(pa.table(with_y(x=[1.5])))[:-9],
