@@ -227,7 +227,7 @@ def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
     assert "has no checkpoint of news: nothing was changed" in refused.output
     adopted = adopt(learnt, *more, input="t\n")
     assert adopted.exit_code == 0
-    says_what_is_left_out = "before t:0 at 10 is not learnt" in adopted.output.replace("\n", " ")
+    says_what_is_left_out = "before t:0 at 10 is not read" in adopted.output.replace("\n", " ")
     assert says_what_is_left_out == (offset is None)
     assert newest(learnt).offsets == {("t", 0): 10 if offset is None else 0}
     one = worker(broker.client_args, learnt, topic_id=OTHER)
