@@ -120,6 +120,12 @@ def test_with_late_labels_no_offset_is_proposed(tmp_path):
         check_identity(tmp_path, "t", before, before | {"labels_topic_id": "3"})
 
 
+def test_a_replica_of_a_recreated_topic_waits_for_its_workers(tmp_path):
+    before = {"topic_id": "1", "cluster_id": "c"}
+    with pytest.raises(CheckpointError, match=r"recreated: the workers .* once they learn$"):
+        check_identity(tmp_path, "t", before, before | {"topic_id": "3"}, follows=True)
+
+
 def test_without_topic_ids_clusters_are_distinguished(broker, learnt):
     one = worker(broker.client_args, learnt)
     one._consumer.consumer._cluster.topic_id = lambda topic: uuid.UUID(int=0)
