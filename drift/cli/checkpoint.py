@@ -184,7 +184,7 @@ class Adopt(_Signed):
             if not self.codec:
                 what = f"{topic} as it is now"
                 if self.offset is None:
-                    what += f"; what is there before {_offsets(headers[partition])} is not learnt"
+                    what += f"; what is there before {_offsets(headers[partition])} is not read"
             click.echo(f"{partition.path}: continues with {what}")
 
 

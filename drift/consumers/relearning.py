@@ -142,10 +142,9 @@ def relearn(  # noqa: PLR0913
             runs = _with_shadow(learner, runs.parts, shadow)
     sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
     if digest not in {None, learner.digest}:
-        raise CheckpointError(
-            "what was learnt is not what the worker has learnt: "
-            + (", ".join(_gone(begins)) or "give its model as it was, its codec and its options")
-        )
+        own = "give its model and shadow as they were, its codec and options"
+        why = ", ".join(_gone(begins)) or own
+        raise CheckpointError(f"what was learnt is not what the worker has learnt: {why}")
     return learner, sent
 
 

@@ -121,6 +121,12 @@ def test_with_late_labels_no_offset_is_proposed(tmp_path):
         check_identity(tmp_path, "t", before, before | {"labels_topic_id": "3"})
 
 
+def test_a_replica_of_a_recreated_topic_waits_for_its_workers(tmp_path):
+    before = {"topic_id": "1", "cluster_id": "c"}
+    with pytest.raises(CheckpointError, match=r"recreated: the workers .* once they learn$"):
+        check_identity(tmp_path, "t", before, before | {"topic_id": "3"}, follows=True)
+
+
 def test_without_topic_ids_clusters_are_distinguished(broker, learnt):
     one = worker(broker.client_args, learnt)
     one._consumer.consumer._cluster.topic_id = lambda topic: uuid.UUID(int=0)
@@ -228,7 +234,7 @@ def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
     assert "has no checkpoint of news: nothing was changed" in refused.output
     adopted = adopt(learnt, *more, input="t\n")
     assert adopted.exit_code == 0
-    says_what_is_left_out = "before t:0 at 10 is not learnt" in adopted.output.replace("\n", " ")
+    says_what_is_left_out = "before t:0 at 10 is not read" in adopted.output.replace("\n", " ")
     assert says_what_is_left_out == (offset is None)
     assert newest(learnt).offsets == {("t", 0): 10 if offset is None else 0}
     one = worker(broker.client_args, learnt, topic_id=OTHER)

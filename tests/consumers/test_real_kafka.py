@@ -15,9 +15,9 @@ from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.dead_letters import dead_letter
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.keyed_models import KeyedModels
-from drift.consumers.records import Message, Position
+from drift.consumers.records import Message, Outgoing, Position
 from drift.consumers.replay import Replay
-from drift.errors import ConsumerError
+from drift.errors import ConsumerError, UnavailableError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import consume, produce
@@ -395,6 +395,25 @@ def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_
     one = make(tmp_path, **{"cleanup.policy": "compact"})
     with pytest.raises(ConsumerError, match=rf"{topics[0]} is compacted"):
         run(one)
+
+
+def test_what_an_output_topic_refuses_is_named(kafka_address, two_logs, tmp_path, monkeypatch):
+    """A clock that is hours ahead; and a letter without a key, for a compacted topic."""
+    _, topics, make = two_logs
+    kill(make(tmp_path, **{"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}))
+    options = {"bootstrap_servers": kafka_address}
+    with Producer(options) as producer:
+        producer.send(Outgoing(topics[0], None, b"{}", []))
+        with pytest.raises(ConsumerError, match=rf"{topics[0]} refuses .* cleanup.policy=delete"):
+            producer.flush()
+    ahead = time.time_ns() + 7_200 * 10**9
+    monkeypatch.setattr("drift.consumers.client.batches.time.time_ns", lambda: ahead)
+    with Producer(options) as producer:
+        producer.send(Outgoing(topics[0], b"key", b"{}", []))
+        with pytest.raises(
+            UnavailableError, match=rf"{topics[0]} refuses .* clock of this machine"
+        ):
+            producer.flush()
 
 
 def test_who_is_in_a_group_is_known(kafka_address, kafka_topic, member):

@@ -554,8 +554,8 @@ def test_a_first_checkpoint_of_another_configuration_is_refused(tmp_path):
     ("identity", "configuration", "remedy"),
     [
         ({"group": "h"}, {}, "Give the group of the checkpoint"),
-        ({"topic_id": "8"}, {}, "give the broker of the workers"),
-        ({"topic_id": "8", "group": "h"}, {}, "give the broker of the workers"),
+        ({"topic_id": "8"}, {}, "once they learn. Or give the broker of the workers"),
+        ({"topic_id": "8", "group": "h"}, {}, "Or give the broker of the workers"),
         ({}, {"budget": 5}, "Use the checkpoint's, which the worker's file has"),
         ({}, {"codec": "Csv"}, "Use the checkpoint's, which the worker's file has"),
     ],

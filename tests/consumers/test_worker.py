@@ -627,7 +627,7 @@ def test_another_model_or_codec_is_not_relearnt(topics, tmp_path):
     finish(one)
     order = read_order(tmp_path / "t-all", newest(tmp_path).id)
     for model, codec in [(LBP(2), None), (LBP(9), JsonCodec(drop=["features.w1"]))]:
-        with pytest.raises(CheckpointError, match="give its model as it was, its codec and its"):
+        with pytest.raises(CheckpointError, match="give its model and shadow as they were"):
             relearn(model, LOGS, order, one.options, codec)
 
 

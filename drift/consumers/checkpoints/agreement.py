@@ -242,10 +242,9 @@ def check_identity(
         if not is_same_cluster:
             remedy += f". If its log goes on there at the old offsets, accept it by {adopt}"
         if follows:
-            remedy = (
-                f"{cause}: give the broker of the workers. If it is theirs, they stop likewise: "
-                "serve again once they learn"
-            )
+            remedy = f"{cause}: the workers stop likewise, so serve again once they learn"
+            if not is_same_cluster:
+                remedy += ". Or give the broker of the workers, if that is another one"
     raise CheckpointError("\n".join([f"{folder}: {what}", *lines, remedy]))
 
 
