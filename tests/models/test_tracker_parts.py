@@ -1,4 +1,4 @@
-"""Each part of the Tracker by hand, on the core that there is: what an example changes, how much.
+"""Each part of the Tracker by hand, on either core: what an example changes, and by how much.
 
 The tests of agreement would not see an error that both cores have.
 """
@@ -11,6 +11,8 @@ import pytest
 from drift.models import Tracker
 from drift.models._tracker import tables as c
 from tests.models.tracker_cores import NOTHING, arrays, changed
+
+pytestmark = pytest.mark.usefixtures("core")
 
 
 def tracker(

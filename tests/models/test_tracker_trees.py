@@ -355,14 +355,15 @@ def test_a_third_class_halves_leaves_and_the_rows_scores():
     assert after["tree_labels"][-1] == 2
 
 
+@CORES
 def test_a_third_class_brings_more_trees():
     """The next ones are new; before, the turn was the oldest's. Each 24th of the window has one."""
-    model = learnt(120)
+    model = learnt(100)
     assert counts(model)["n_trees"] == c.TREES
     model.learn_one({"a": 1.0}, "third", NOTHING)
     assert counts(model)["next"] == counts(model)["n_trees"] == c.TREES
     turns, late = [], []
-    for t in range(150):
+    for t in range(80):
         before, n = counts(model), len(arrays(model)["tree_labels"])
         model.learn_one({"a": float(t % 5)}, ("third", True, False)[t % 3])
         after = counts(model)
