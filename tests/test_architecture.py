@@ -1,6 +1,7 @@
 """The shape of the package: which module may import which, and what importing costs."""
 
 import ast
+import csv
 import importlib
 import os
 import pkgutil
@@ -324,6 +325,14 @@ def test_ci_fails_where_it_lacks_an_interpreter():
     code = "import nox, noxfile; assert nox.options.error_on_missing_interpreters"
     env = {**os.environ, "CI": "true"}
     subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, env=env, check=True)
+
+
+def test_code_of_judged_mutants_stands_where_the_list_says():
+    with (PACKAGE.parent / "tools/mutants.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            old = row["change"].split(" + ")[0].removeprefix("- ")
+            text = (PACKAGE.parent / row["module"]).read_text(encoding="utf-8")
+            assert " ".join(old.split()) in " ".join(text.split()), row
 
 
 def test_scripts_beside_a_clone_find_the_package_and_not_the_folder(tmp_path):

@@ -35,6 +35,8 @@ RATES = (10, 100, 1_000, 10_000)
 SECONDS = 20
 #: Messages that are learnt before the clock starts.
 WARM = 5_000
+#: Seconds after which a prediction does not come any more.
+PATIENCE = 120
 
 
 def work(address: str, core: int, linger: int, folder: str) -> None:
@@ -53,7 +55,7 @@ def used(process: BaseProcess) -> float:
 
 
 class Pipe:
-    """Messages that go in, and predictions that come out in the same order."""
+    """Messages that go in, and predictions that come out in the same order, or TimeoutError."""
 
     def __init__(self, address: str) -> None:
         client = {"bootstrap.servers": address}
@@ -66,16 +68,19 @@ class Pipe:
     def arrivals(self, messages: Sequence[bytes], rate: float) -> np.ndarray:
         """Send messages at a rate, and return for each the seconds until its prediction came."""
         sent, came, started = [], [], time.perf_counter()
+        patience = len(messages) / rate + PATIENCE
         while len(came) < len(messages):
+            if time.perf_counter() > started + patience:
+                raise TimeoutError(f"{len(came)} of {len(messages)} predictions came")
             while len(sent) < len(messages) and time.perf_counter() >= started + len(sent) / rate:
                 sent.append(time.perf_counter())
                 self._producer.produce("in", messages[len(sent) - 1])
             self._producer.poll(0)
             due = started + len(sent) / rate if len(sent) < len(messages) else float("inf")
             wait = min(max(due - time.perf_counter(), 0), 0.1)
-            if self._consumer.poll(wait) is not None:
-                now = time.perf_counter()
-                came += [now] * (1 + len(self._consumer.consume(500, 0)))
+            if (first := self._consumer.poll(wait)) is not None:
+                now, found = time.perf_counter(), [first, *self._consumer.consume(500, 0)]
+                came += [now for message in found if not message.error()]
         return np.subtract(came, sent)
 
     def close(self) -> None:
@@ -91,6 +96,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of a rate")
     parser.add_argument("--linger", type=int, default=20, help="linger_ms of the worker's producer")
     given = parser.parse_args(arguments)
+    if given.seconds < 2:
+        parser.error("--seconds must be at least 2: the first does not count")
     core, *others = sorted(os.sched_getaffinity(0))
     table = []
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:

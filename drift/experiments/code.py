@@ -6,7 +6,7 @@ import ast
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import drift
 
@@ -22,7 +22,8 @@ _SOURCES = {".py", ".pyx", ".pxi", ".h"}
 def code_fingerprint(*modules: str, without: str | None = None) -> str:
     """Return a fingerprint of modules of drift and of all of drift that these import.
 
-    It is of what the code does: comments, docstrings and the texts of errors may be reworded.
+    It is of what code of Python does: comments, docstrings and the texts of errors may be reworded,
+    and each version of Python gives the same. Of packages above a module nothing counts.
 
     Parameters
     ----------
@@ -57,7 +58,17 @@ def code_fingerprint(*modules: str, without: str | None = None) -> str:
 def _parsed(source: bytes) -> tuple[bytes, frozenset[str]]:
     """Return what a file of Python does, and the names of all that it imports."""
     tree = _Unworded().visit(ast.parse(source))
-    return hashlib.sha256(ast.dump(tree).encode()).digest(), frozenset(_imports(tree))
+    return hashlib.sha256(repr(_told(tree)).encode()).digest(), frozenset(_imports(tree))
+
+
+def _told(value: Any) -> Any:
+    """Return a tree without empty fields, of which later versions of Python have more."""
+    if isinstance(value, list):
+        return [_told(one) for one in value]
+    if not isinstance(value, ast.AST):
+        return value
+    filled = [(name, _told(one)) for name, one in ast.iter_fields(value) if one not in (None, [])]
+    return type(value).__name__, filled
 
 
 def _place(root: Path, name: str) -> Path:
@@ -89,11 +100,13 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 
 class _Unworded(ast.NodeTransformer):
-    """Leaves out docstrings, what is for types alone, and of errors all but their class."""
+    """Leaves out docstrings, imports for types alone, and texts where an error is raised."""
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+    _raising = False
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return ast.Pass() if is_text else self.generic_visit(node)
+        return None if is_text else self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> ast.AST:
         if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
@@ -101,4 +114,15 @@ class _Unworded(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        return ast.Raise(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+        self._raising = True
+        try:
+            return self.generic_visit(node)
+        finally:
+            self._raising = False
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        is_text = self._raising and isinstance(node.value, str)
+        return ast.Constant("") if is_text else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return ast.Constant("") if self._raising else self.generic_visit(node)

@@ -96,9 +96,11 @@ class Stream:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "drifts", _drifts(self.drifts))
-        if not isinstance(self.examples, Table | _Checked):
-            object.__setattr__(self, "examples", _Checked(self.examples))
-            self._check_pairs()
+        if not isinstance(self.examples, Table):
+            checked = isinstance(self.examples, _Checked)
+            object.__setattr__(self, "examples", _Checked(self.examples))  # a list of its own
+            if not checked:
+                self._check_pairs()
         if not len(self):
             raise ParameterError(f"{self.name} has no examples")
         for drift in self.drifts:
