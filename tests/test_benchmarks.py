@@ -45,6 +45,7 @@ def test_a_bar_that_the_median_misses_ends_with_1(tmp_path, monkeypatch, least, 
     one = report.bar("ratio", {"median": 1.0, "min": 0.0, "max": 9.0}, least=least)
     module = SimpleNamespace(dicts=lambda *, quick: {"table": [{"a": quick}], "bars": [one]})
     monkeypatch.setattr(benchmarks, "import_module", lambda _: module)
+    monkeypatch.setattr(report, "code_fingerprint", lambda: "0f")
     assert benchmarks.run("dicts", tmp_path, quick=False) == missed
     assert benchmarks.run("dicts", tmp_path, quick=True) == 0
     assert json.loads((tmp_path / "dicts.json").read_text())["bars"][0]["reached"] == (not missed)

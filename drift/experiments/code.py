@@ -58,17 +58,16 @@ def code_fingerprint(*modules: str, without: str | None = None) -> str:
 def _parsed(source: bytes) -> tuple[bytes, frozenset[str]]:
     """Return what a file of Python does, and the names of all that it imports."""
     tree = _Unworded().visit(ast.parse(source))
-    return hashlib.sha256(repr(_told(tree)).encode()).digest(), frozenset(_imports(tree))
+    return hashlib.sha256(_told(tree).encode()).digest(), frozenset(_imports(tree))
 
 
-def _told(value: Any) -> Any:
-    """Return a tree without empty fields, of which later versions of Python have more."""
-    if isinstance(value, list):
-        return [_told(one) for one in value]
-    if not isinstance(value, ast.AST):
-        return value
-    filled = [(name, _told(one)) for name, one in ast.iter_fields(value) if one not in (None, [])]
-    return type(value).__name__, filled
+def _told(value: Any) -> str:
+    """Return a tree as a text, without empty fields: later versions of Python have more."""
+    if isinstance(value, ast.AST):
+        pairs = ((name, getattr(value, name, None)) for name in value._fields)
+        filled = [f"{name}={_told(one)}" for name, one in pairs if one is not None and one != []]
+        return f"{type(value).__name__}({','.join(filled)})"
+    return f"[{','.join(map(_told, value))}]" if isinstance(value, list) else repr(value)
 
 
 def _place(root: Path, name: str) -> Path:

@@ -32,6 +32,8 @@ def report(kills, lost=0, blunt=()):
 def call(tmp_path, monkeypatch):
     """Call the command; its runs are those that are given, of the seeds that are returned."""
 
+    monkeypatch.setattr(totals, "code_fingerprint", lambda: "these")
+
     def run(*options, reports=()):
         seeds, waiting = [], list(reports)
 
