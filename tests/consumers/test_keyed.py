@@ -1,6 +1,7 @@
 """Models of keys: in memory and in the file they are those of a plain dict, whatever happens."""
 
 import json
+import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -424,6 +425,41 @@ def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
         two.learn("a", 7)
         two.prepare()()
     two.check()
+
+
+def test_a_rollback_heals_a_key_whose_newer_row_is_damaged(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n in range(2):
+        one.learn("a", n)
+        one.prepare()()
+    one.store.close()
+    execute(folder.folder(KEY), "update models set state = x'00' where version = 2")
+    one.expected[plan(files.files_in(folder.folder(KEY)), "1-1").write(None)] = one.expected["1-1"]
+    two = Claimed(folder, 9, one.expected)
+    assert two.twin == {"a": (0,)}
+    two.check()
+
+
+def test_a_row_whose_entry_is_of_another_version_is_not_passed_over(tmp_path):
+    """Else the key would go on from an older model, or anew, without a word."""
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n in range(2):
+        one.learn("a-key", n)
+        one.prepare()()
+    one.store.close()
+    path = folder.folder(KEY) / "models.sqlite"
+    whole = path.read_bytes()
+    row = b"a-key\x02\x02"  # version and examples
+    places = [found.start() + 5 for found in re.finditer(row, whole)]
+    assert len(places) == 2  # in the table and in the index
+    for place in places:
+        path.write_bytes(whole[:place] + b"\x07" + whole[place + 1 :])
+        two = Claimed(folder, 9, one.expected)
+        with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
+            two.models.get("a-key")
+        two.store.close()
 
 
 def test_many_models_that_leave_are_written_in_parts(tmp_path, monkeypatch):

@@ -129,14 +129,20 @@ def load_row(db: sqlite3.Connection, key: str, ranges: Lineage, secret: bytes) -
     CheckpointError
         If it is not what was written.
     """
-    rows = f"select {CONTENT} from models where key = ? order by version desc"  # noqa: S608
-    with closing(db.execute(rows, [key])) as found:
-        for version, *row in found:
-            # Of all of them, as a damaged version may be one that the ranges do not have.
-            if not is_whole(secret, key, version, row):
+    rows = (
+        f"select found, {CONTENT} from (select id as number, version as found from models "  # noqa: S608
+        "indexed by newest where key = ?) left join models as t on t.id = number "
+        "order by found desc"
+    )
+    with closing(db.execute(rows, [key])) as entries:
+        for found, version, *row in entries:
+            # Only where index and table agree is it sure that it is a row of another checkpoint.
+            is_known = isinstance(version, int) and version == found
+            if is_known and newest_of([version], ranges) is None:
+                continue
+            if not is_known or not is_whole(secret, key, version, row):
                 raise CheckpointError("it is damaged, or not signed with this key")
-            if newest_of([version], ranges) is not None:
-                return Row(*row[1:])
+            return Row(*row[1:])
     return None
 
 
