@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sqlite3
 from contextlib import closing, suppress
 from copy import deepcopy
@@ -61,6 +62,15 @@ def stored(folder, warn=pytest.fail):
     """The models of the only partition, as the command finds them."""
     [(partition, header)] = newest(folder.path)
     return StoredKeys(partition, header["models"], warn)
+
+
+def listed(folder, warn):
+    """What the command lists, and says of it; it ends."""
+    one = stored(folder, warn)
+    found = [*islice(one, 9)]
+    with suppress(CheckpointError):
+        one.check()
+    return found
 
 
 def message(offset, key, time, *, label=True, headers=(), **features):
@@ -164,7 +174,7 @@ def test_no_bit_of_a_row_is_flipped_without_a_word(tmp_path, monkeypatch, size):
     for _ in flips(path, range(-8 * 8, 20 * 8)):
         lines = []
         try:
-            found = [*islice(stored(folder, lines.append), 9)]
+            found = listed(folder, lines.append)
         except ConsumerError as error:
             refused.append(str(error))
             continue
@@ -196,7 +206,7 @@ def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
             if found is None:
                 lines = []
                 with suppress(ConsumerError):
-                    [*stored(folder, lines.append)]
+                    listed(folder, lines.append)
                     assert lines
                 lost += 1
     assert min(refused, lost) > 100
@@ -211,14 +221,14 @@ def test_a_key_that_is_no_text_any_more_keeps_no_other_from_being_deleted(tmp_pa
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(f"update models set key = {damage} where key = 'key-b'")  # noqa: S608
     lines = []
-    assert [facts.key for facts in stored(folder, lines.append)] == ["key-a", "key-c", "key-d"]
+    assert [facts.key for facts in listed(folder, lines.append)] == ["key-a", "key-c", "key-d"]
     assert len(lines) == 1
     assert re.search(r"models\.sqlite: row \d, of ", lines[0])
     assert stored(folder).delete("key-a") == 1
     one = Keyed(folder)
     one.take(at(4, "key-c", 4))
     one.save()
-    found = stored(folder, lines.append)
+    found = listed(folder, lines.append)
     assert [(facts.key, facts.examples) for facts in found] == [("key-c", 2), ("key-d", 1)]
 
 
@@ -600,17 +610,51 @@ def test_a_pickled_model_is_exported_as_it_is_and_not_loaded(tmp_path, monkeypat
     assert (tmp_path / "m").read_bytes() == one.store.load("c7").state
 
 
-def test_the_command_names_rows_that_no_search_finds(drift):
+LOST = r"warning: c/t-0/models\.sqlite: row \d, of 'c7': it is damaged, or its entry in the index"
+
+
+def lose_c7():
+    """Damage what finds a row in the index, which is behind the table."""
     path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
     data = path.read_bytes()
-    last = data.rindex(b"c7")  # in the index, which is behind the table
+    last = data.rindex(b"c7")
     path.write_bytes(data[:last] + b"c6" + data[last + 2 :])
-    line = (
-        r"warning: c/t-0/models\.sqlite: row \d, of 'c7': it is damaged, or its entry in the index"
-    )
+    return path
+
+
+def test_the_command_names_rows_that_no_search_finds(drift):
+    path = lose_c7()
     for words in ((), ("show", "c7"), ("delete", "c7", "--yes")):
-        assert re.match(line, drift(*words).stderr), words
+        answer = drift(*words)
+        assert re.match(LOST, answer.stderr), words
+        assert answer.stderr.endswith("error: c/t-0/models.sqlite: 1 row that no search finds\n"), (
+            words
+        )
+        assert answer.exit_code == 2
     assert b"c7" in path.read_bytes()
+    assert "of 'c7'" not in drift("show", "c9").stderr  # what is of another key
+    assert drift("delete", "c8", "--yes").exit_code == 0
+
+
+def test_what_is_sound_is_listed_before_the_command_fails(drift):
+    lose_c7()
+    shutil.copytree("c/t-0", "c/t-1")
+    answer = drift("--json")
+    assert answer.exit_code == 2
+    listed = [(one["folder"], one["key"]) for one in map(json.loads, answer.stdout.splitlines())]
+    assert ("c/t-0", "c8") in listed
+    assert ("c/t-1", "c8") in listed
+    assert "t-0/models.sqlite: 1 row that no search finds; c/t-1/" in answer.stderr
+
+
+def test_a_key_is_deleted_in_all_partitions_whatever_is_found_in_one(drift):
+    shutil.copytree("c/t-0", "c/t-1")
+    lose_c7()
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 2
+    assert "c/t-0: 0 versions deleted" in answer.output
+    assert "c/t-1: 1 version deleted" in answer.output
+    assert b"c7" not in (CheckpointFolder("c").path / "t-1" / "models.sqlite").read_bytes()
 
 
 @pytest.mark.usefixtures("drift")

@@ -151,15 +151,18 @@ def is_whole(secret: bytes, key: str, version: int, row: Sequence[Any]) -> bool:
     return hmac.compare_digest(row[0], digest(secret, key, version, Row(*row[1:])))
 
 
-def rows_after(db: sqlite3.Connection, last: int, most: int, columns: str) -> list[Any]:
-    """Return the id and some columns of the next rows after one, in the table `t`.
+def rows_after(
+    db: sqlite3.Connection, last: int, most: int, columns: str, *values: object
+) -> list[Any]:
+    """Return the id and some columns, with these values in them, of the next rows after one.
 
-    A walk through the whole table takes no more at once, as whoever reads keeps others from
-    writing. It ends, also through a damaged file: rows that are out of order are a DatabaseError.
+    The table is `t` there. A walk through the whole table takes no more at once, as whoever reads
+    keeps others from writing. It ends, also through a damaged file: rows that are out of order are
+    a DatabaseError.
     """
     rows = db.execute(
         f"select id, {columns} from models as t not indexed where id > ? order by id limit ?",  # noqa: S608
-        [last, most],
+        [*values, last, most],
     ).fetchall()
     refuse_disorder([last, *(row[0] for row in rows)])
     return rows
