@@ -13,6 +13,7 @@ import sys
 import textwrap
 import warnings
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
@@ -21,12 +22,12 @@ from drift._options import KINDS, declared
 from drift.errors import CheckpointError, DriftError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from drift._options import Option
 
-__all__ = ["Command", "as_click", "fail", "raise_all", "say", "warn"]
+__all__ = ["Command", "as_click", "fail", "noting", "raise_all", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
@@ -99,6 +100,15 @@ def raise_all(problems: Sequence[DriftError]) -> None:
         may_pass = all(isinstance(problem, UnavailableError) for problem in problems)
         kind = UnavailableError if may_pass else CheckpointError
         raise kind("; ".join(map(str, problems)))
+
+
+@contextmanager
+def noting(problems: list[DriftError]) -> Iterator[None]:
+    """Note an error instead of raising it, so that others are found: see `raise_all`."""
+    try:
+        yield
+    except DriftError as problem:
+        problems.append(problem)
 
 
 def say(line: str, *, err: bool = False) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,14 +13,14 @@ from drift._checks import counted
 from drift._durations import shown_moment
 from drift._options import option
 from drift.cli._client import read_secret
-from drift.cli._command import Command, raise_all, warn
+from drift.cli._command import Command, noting, raise_all, warn
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.stored_keys import StoredKeys
 from drift.errors import CheckpointError, DriftError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from drift.consumers.checkpoints.keyed_file import Row
@@ -83,7 +82,7 @@ class Keys(Command):
     def _list(self, partitions: Sequence[_Partition]) -> None:
         problems: list[DriftError] = []
         for partition in partitions:
-            with _noting(problems):
+            with noting(problems):
                 for facts in partition.stored:
                     click.echo(self._line(partition, facts))
                 partition.stored.check()
@@ -103,7 +102,7 @@ class Keys(Command):
         if not found:
             problems: list[DriftError] = []
             for partition in partitions:
-                with _noting(problems):
+                with noting(problems):
                     partition.stored.check(key)  # it may be there, and no search finds it
             raise_all(problems)
             raise ParameterError(f"{self.folder} has no model of {key!r}")
@@ -146,24 +145,15 @@ class Keys(Command):
         problems: list[DriftError] = []
         deleted = []
         for partition in partitions:
-            with _noting(problems):
+            with noting(problems):
                 versions = partition.stored.delete(key)
                 deleted.append(partition)
                 facts = found.get(partition.path)
                 _tell_deleted(partition, versions, 0 if facts is None else facts.examples)
         for partition in deleted:
-            with _noting(problems):
+            with noting(problems):
                 partition.stored.check(key)  # a row that no search finds is still there
         raise_all(problems)
-
-
-@contextmanager
-def _noting(problems: list[DriftError]) -> Iterator[None]:
-    """Note an error of one partition, so that the others come, too."""
-    try:
-        yield
-    except DriftError as problem:
-        problems.append(problem)
 
 
 def _tell_deleted(partition: _Partition, versions: int, examples: int) -> None:

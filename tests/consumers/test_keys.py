@@ -1,12 +1,15 @@
 """`drift keys`: what is stored of a key, and that a deleted one does not come back."""
 
+import errno
 import json
+import os
 import re
 import shutil
 import sqlite3
 from contextlib import closing, suppress
 from copy import deepcopy
 from itertools import islice, product
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -16,7 +19,7 @@ from river import naive_bayes
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints import stored_keys
+from drift.consumers.checkpoints import keyed_file, stored_keys
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.keyed_file import Row
 from drift.consumers.checkpoints.keyed_store import ModelStore
@@ -657,28 +660,74 @@ def test_a_key_is_deleted_in_all_partitions_whatever_is_found_in_one(drift):
     assert b"c7" not in (CheckpointFolder("c").path / "t-1" / "models.sqlite").read_bytes()
 
 
+def verified(*words):
+    return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+
+
+def test_a_backup_that_is_read_only_is_listed_and_verified(drift, monkeypatch):
+    def read_only(path, flags, *more, **others):
+        if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return opens(path, flags, *more, **others)
+
+    def connect(path, *more, **others):
+        modes.add(path.partition("?")[2])
+        return connects(path, *more, **others)
+
+    opens, connects, modes = os.open, sqlite3.connect, set()
+    monkeypatch.setattr(os, "open", read_only)
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    assert "2 models, sound" in verified().output
+    assert len(drift().output.splitlines()) == 2
+    assert "budget=3" in drift("show", "c7").output
+    assert modes == {"mode=ro"}
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith("error: c/t-0/models.sqlite: [Errno 30] Read-only file system")
+
+
+def test_what_is_locked_in_one_partition_keeps_no_other_from_its_turn(drift, monkeypatch):
+    monkeypatch.setattr(keyed_file, "_PATIENCE", 0)
+    shutil.copytree("c/t-0", "c/t-1")
+    with closing(sqlite3.connect("c/t-0/models.sqlite", isolation_level=None)) as db:
+        db.execute("begin immediate")  # as a worker that froze while it was writing
+        assert len(drift().output.splitlines()) == 4
+        answer = drift("delete", "c7", "--yes")
+        assert answer.exit_code == 1
+        assert answer.stderr == "error: c/t-0/models.sqlite: database is locked\n"
+        assert "c/t-1: 1 version deleted" in answer.output
+        db.execute("commit")
+        db.execute("begin exclusive")
+        for answer in (verified(), drift()):
+            assert answer.exit_code == 1
+            assert answer.stderr == "error: c/t-0/models.sqlite: database is locked\n"
+            assert "c/t-1" in answer.stdout
+        Path("c/t-1/models.sqlite").write_bytes(b"no database" * 1000)
+        answer = verified()
+        assert answer.exit_code == 2  # this one does not pass
+        assert "is locked; c/t-1/models.sqlite: file is not a database" in answer.stderr
+
+
 @pytest.mark.usefixtures("drift")
 def test_verify_names_each_model_that_is_not_what_was_written(tmp_path):
-    def verify(*words):
-        return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
-
-    sound = verify()
+    sound = verified()
     assert sound.exit_code == 0
     assert "c/t-0/models.sqlite: 2 models, sound" in sound.output
     (tmp_path / "secret").write_text("hunter2")
-    answer = verify("--key-file", "secret")
+    answer = verified("--key-file", "secret")
     assert "c/t-0/models.sqlite: 2 of 2 models cannot be used" in answer.stderr
     path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("update models set state = x'00' where key = 'c8'")
-    answer = verify()
+    answer = verified()
     assert answer.exit_code == 2
     assert re.search(
         r"warning: c/t-0/models\.sqlite: row \d, of 'c8': it is damaged", answer.stderr
     )
     assert answer.stderr.endswith("c/t-0/models.sqlite: 1 of 2 models cannot be used\n")
     path.write_bytes(b"no database" * 1000)
-    assert "models.sqlite: file is not a database" in verify().stderr
+    assert "models.sqlite: file is not a database" in verified().stderr
 
 
 def test_models_that_are_signed_are_not_called_sound_without_the_key(tmp_path, monkeypatch):
@@ -691,6 +740,6 @@ def test_models_that_are_signed_are_not_called_sound_without_the_key(tmp_path, m
         ((), "models.sqlite: signed, and not verified without --key-file"),
         (("--key-file", "secret"), "models.sqlite: 1 model, sound, signed with this key"),
     ):
-        answer = CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+        answer = verified(*words)
         assert answer.exit_code == 0, answer.output
         assert line in answer.output

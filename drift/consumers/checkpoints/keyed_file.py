@@ -38,6 +38,7 @@ __all__ = [
     "load_row",
     "newest_of",
     "opened",
+    "opened_to_read",
     "refuse_disorder",
     "rows_after",
 ]
@@ -102,9 +103,7 @@ def hashed(key: str) -> bytes:
 def opened(path: Path) -> sqlite3.Connection:
     """Open the file, a new one where there is none."""
     os.close(private(str(path), os.O_CREAT | os.O_RDWR))
-    db = sqlite3.connect(path, _PATIENCE, isolation_level=None, check_same_thread=False)
-    # What a disk has damaged is no text; the digest tells.
-    db.text_factory = lambda text: text.decode(errors="replace")
+    db = _connected(path, "rw")
     try:
         # Of a new file: a model of some kilobytes takes one page or few.
         db.execute("pragma page_size = 16384")
@@ -118,6 +117,26 @@ def opened(path: Path) -> sqlite3.Connection:
     except BaseException:
         db.close()
         raise
+    return db
+
+
+def opened_to_read(path: Path) -> sqlite3.Connection:
+    """Open the file where nothing is to be written, also one on a file system that is read-only."""
+    # Else what a worker left that was killed amid a write could not be rolled back.
+    db = _connected(path, "rw" if os.access(path, os.W_OK) else "ro")
+    try:
+        db.execute("pragma query_only = on")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, _PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    # What a disk has damaged is no text; the digest tells.
+    db.text_factory = lambda text: text.decode(errors="replace")
     return db
 
 

@@ -20,6 +20,7 @@ from drift.consumers.checkpoints.keyed_file import (
     load_row,
     newest_of,
     opened,
+    opened_to_read,
     refuse_disorder,
     rows_after,
 )
@@ -220,7 +221,7 @@ class StoredKeys:
         Its hash and the time stay. The worker drops its model at its next checkpoint, and learns
         none of its messages that were sent up to now.
         """
-        with self._db() as db:
+        with database_errors(self.path), closing(opened(self.path)) as db:
             db.execute("begin immediate")
             deleted = db.execute("delete from models where key = ?", [key]).rowcount
             now = int(1000 * time.time())
@@ -248,5 +249,5 @@ class StoredKeys:
 
     @contextmanager
     def _db(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path), closing(opened(self.path)) as db:
+        with database_errors(self.path), closing(opened_to_read(self.path)) as db:
             yield db
