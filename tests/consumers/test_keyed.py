@@ -670,6 +670,18 @@ def test_a_model_that_cannot_be_read_stops_its_key_alone(tmp_path):
     assert prediction.topic == "out"
 
 
+def test_no_message_of_a_worker_that_was_fenced_is_a_dead_letter(tmp_path, monkeypatch):
+    one = learner(tmp_path, LBP(budget=4), dead_letters="dead")
+
+    def load(_):
+        raise FencedError("claimed again since")
+
+    monkeypatch.setattr(one.models._store, "load", load)
+    with pytest.raises(FencedError):
+        one.take(message(0, "a"))
+    assert one.metrics.dead_letters == 0
+
+
 #: As of Linux: id, parent, device, root, where it is mounted, options, and what is mounted.
 MOUNTS = """\
 22 1 0:1 / / rw - ext4 /dev/sda1 rw
