@@ -182,6 +182,23 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
     two.check()
 
 
+def test_a_version_that_ends_while_checkpoints_are_looked_for_is_kept(tmp_path, monkeypatch):
+    store = ModelStore(tmp_path, 1)
+    store.write(1, {"a": Row(b"1", "drift")})
+    listing = files.PartitionFolder.listing
+
+    def listed(folder):
+        store.advance()
+        return listing(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.PartitionFolder, "listing", listed)
+        store.refresh()
+    store.write(2, {"a": Row(b"2", "drift")})
+    assert execute(tmp_path, "select version from models order by version") == [(1,), (2,)]
+    store.close()
+
+
 def test_behind_a_damaged_checkpoint_models_are_those_of_the_one_before(tmp_path):
     folder = CheckpointFolder(tmp_path, keep=2, keep_ten_minutes=0, keep_hourly=0, keep_daily=0)
     one = Claimed(folder, 1, {})
