@@ -13,19 +13,21 @@ import sys
 import textwrap
 import warnings
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
 from drift._options import KINDS, declared
-from drift.errors import DriftError, ParameterError, UnavailableError
+from drift.errors import CheckpointError, DriftError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from drift._options import Option
 
-__all__ = ["Command", "as_click", "fail", "say", "warn"]
+__all__ = ["Command", "as_click", "fail", "noting", "raise_all", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
@@ -90,6 +92,23 @@ def fail(message: str, code: int) -> NoReturn:
     """End with a line and an exit code: 2 for the user to fix, 1 for what may pass."""
     say(f"error: {message}", err=True)
     raise click.exceptions.Exit(code) from None
+
+
+def raise_all(problems: Sequence[DriftError]) -> None:
+    """Raise several errors as one; its exit code is 1 only if each of them may pass."""
+    if problems:
+        may_pass = all(isinstance(problem, UnavailableError) for problem in problems)
+        kind = UnavailableError if may_pass else CheckpointError
+        raise kind("; ".join(map(str, problems)))
+
+
+@contextmanager
+def noting(problems: list[DriftError]) -> Iterator[None]:
+    """Note an error instead of raising it, so that others are found: see `raise_all`."""
+    try:
+        yield
+    except DriftError as problem:
+        problems.append(problem)
 
 
 def say(line: str, *, err: bool = False) -> None:

@@ -15,7 +15,7 @@ from drift._checks import counted
 from drift._options import option
 from drift.cli import _named
 from drift.cli._client import Client, read_secret
-from drift.cli._command import Command, warn
+from drift.cli._command import Command, noting, raise_all, warn
 from drift.cli._learning import Learning
 from drift.cli._settings import TABLES
 from drift.cli._settings import load as load_tables
@@ -28,7 +28,7 @@ from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan, when
 from drift.consumers.checkpoints.stored_keys import StoredKeys
 from drift.consumers.records import Position, written_offsets
-from drift.errors import CheckpointError, ConsumerError, ParameterError
+from drift.errors import CheckpointError, ConsumerError, DriftError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -101,7 +101,7 @@ class Verify(_Signed):
             click.echo(_verified(path, secret))
             return
         bad = count = 0
-        damaged = []
+        problems: list[DriftError] = []
         for partition in partitions(path):
             for which in partition.listing().checkpoints:
                 count += 1
@@ -113,14 +113,12 @@ class Verify(_Signed):
                     bad += 1
             header = next((one.header for one in stored(partition)), {"models": None})
             if header["models"] is not None:
-                try:
+                with noting(problems):
                     click.echo(_verified_models(partition, header, secret))
-                except (CheckpointError, ConsumerError) as problem:
-                    damaged.append(str(problem))
         if bad:
-            damaged.insert(0, f"{bad} of {counted(count, 'checkpoint')} cannot be used")
-        if damaged:
-            raise CheckpointError("; ".join(damaged))
+            unusable = f"{bad} of {counted(count, 'checkpoint')} cannot be used"
+            problems.insert(0, CheckpointError(unusable))
+        raise_all(problems)
 
 
 def _verified_models(

@@ -13,11 +13,11 @@ from drift._checks import counted
 from drift._durations import shown_moment
 from drift._options import option
 from drift.cli._client import read_secret
-from drift.cli._command import Command, warn
+from drift.cli._command import Command, noting, raise_all, warn
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.stored_keys import StoredKeys
-from drift.errors import CheckpointError, ParameterError
+from drift.errors import CheckpointError, DriftError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,15 +71,22 @@ class Keys(Command):
             for files, header in newest(as_path(self.folder), warn)
         ]
         if self.action == "list":
-            for partition in partitions:
-                for facts in partition.stored:
-                    click.echo(self._line(partition, facts))
+            self._list(partitions)
         elif self.key is None:
             raise ParameterError(f"which key? drift keys {self.folder} {self.action} KEY")
         elif self.action == "delete":
             self._delete(self.key, partitions)
         else:
             self._show_or_export(self.key, partitions)
+
+    def _list(self, partitions: Sequence[_Partition]) -> None:
+        problems: list[DriftError] = []
+        for partition in partitions:
+            with noting(problems):
+                for facts in partition.stored:
+                    click.echo(self._line(partition, facts))
+                partition.stored.check()
+        raise_all(problems)
 
     def _line(self, partition: _Partition, facts: KeyFacts) -> str:
         time = shown_moment(facts.time)
@@ -93,8 +100,11 @@ class Keys(Command):
     def _show_or_export(self, key: str, partitions: Sequence[_Partition]) -> None:
         found = [(one, facts) for one in partitions if (facts := one.stored.facts(key)) is not None]
         if not found:
+            problems: list[DriftError] = []
             for partition in partitions:
-                partition.stored.check()  # it may be there, and no search finds it
+                with noting(problems):
+                    partition.stored.check(key)  # it may be there, and no search finds it
+            raise_all(problems)
             raise ParameterError(f"{self.folder} has no model of {key!r}")
         if self.action == "export" and len(found) > 1:
             names = ", ".join(str(partition.path) for partition, _ in found)
@@ -132,21 +142,34 @@ class Keys(Command):
         if not self.yes and not click.confirm(f"Delete {key}?"):
             click.echo("nothing was changed")
             return
-        for path, stored, header in partitions:
-            versions = stored.delete(key)
-            stored.check()  # a row that no search finds is still there
-            click.echo(
-                f"{path}: {counted(versions, 'version')} deleted; what was sent of it up to now is "
-                "not learnt again"
-            )
-            if header["configuration"].get("keyed.prior"):
-                examples = found[path].examples if path in found else 0
-                click.echo(
-                    f"{path}: the prior has learnt its messages, too"
-                    + (f", these {counted(examples, 'example')} and any before" if examples else "")
-                    + ", and keys that began later began as copies of it: the page of keyed models "
-                    "says how to go on without them"
-                )
+        problems: list[DriftError] = []
+        deleted = []
+        for partition in partitions:
+            with noting(problems):
+                versions = partition.stored.delete(key)
+                deleted.append(partition)
+                facts = found.get(partition.path)
+                _tell_deleted(partition, versions, 0 if facts is None else facts.examples)
+        for partition in deleted:
+            with noting(problems):
+                partition.stored.check(key)  # a row that no search finds is still there
+        raise_all(problems)
+
+
+def _tell_deleted(partition: _Partition, versions: int, examples: int) -> None:
+    """Print what was deleted of a key that had learnt so many examples, and what was not."""
+    path = partition.path
+    click.echo(
+        f"{path}: {counted(versions, 'version')} deleted; what was sent of it up to now is not "
+        "learnt again"
+    )
+    if partition.header["configuration"].get("keyed.prior"):
+        click.echo(
+            f"{path}: the prior has learnt its messages, too"
+            + (f", these {counted(examples, 'example')} and any before" if examples else "")
+            + ", and keys that began later began as copies of it: the page of keyed models says "
+            "how to go on without them"
+        )
 
 
 def _described(kind: str, row: Row) -> list[str]:

@@ -28,7 +28,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.records import CutValue, Message, Outgoing, Position
-from drift.errors import ConsumerError, MessageError, MissingExtraError, UnavailableError, one_line
+from drift.errors import (
+    ConsumerError,
+    FencedError,
+    MessageError,
+    MissingExtraError,
+    UnavailableError,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_FAULT_OF_IT", "caught", "dead_letter", "original", "shortened", "text"]
 
 #: Errors that no message is given up for.
-NO_FAULT_OF_IT = MemoryError, ConsumerError, MissingExtraError, UnavailableError
+NO_FAULT_OF_IT = MemoryError, ConsumerError, FencedError, MissingExtraError, UnavailableError
 
 _NAMES = ("error", "error.class", "topic", "partition", "offset", "timestamp", "time")
 _HEADERS = tuple(f"drift.{name}" for name in _NAMES)

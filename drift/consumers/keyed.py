@@ -21,6 +21,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from drift.consumers.dead_letters import NO_FAULT_OF_IT
 from drift.consumers.learner import Learner
 from drift.consumers.replay import sent_first
 from drift.errors import CheckpointError, MessageError
@@ -106,6 +107,8 @@ class KeyedLearner(Learner):
         self._model_key = key_of(self.codec, example)
         try:
             self._own = self.models.get(self._model_key, self._time)
+        except NO_FAULT_OF_IT:
+            raise
         except CheckpointError as problem:
             raise MessageError(
                 f"{self.codec.key} {self._model_key!r:.60}",

@@ -382,8 +382,10 @@ class Replica:
             refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
         learner.read_again(self._consumer, self.folder.path)
         course = Course(learner, self._consumer)
-        if self._course is not None:
-            course.went_back = course.begins_before(self._course)
+        before = self._course
+        if before is not None:
+            is_unserved = before.went_back and before is not self._serving
+            course.went_back = is_unserved or course.begins_before(before)
         self._consumer.assign(learner.offsets)
         for place in learner.offsets:
             course.start(place)

@@ -1,6 +1,7 @@
 """Models of keys: in memory and in the file they are those of a plain dict, whatever happens."""
 
 import json
+import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -179,6 +180,23 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
         two.prepare()()
     assert [row for row in rows(folder) if row[0] != "busy"] == [("idle", 1)]
     two.check()
+
+
+def test_a_version_that_ends_while_checkpoints_are_looked_for_is_kept(tmp_path, monkeypatch):
+    store = ModelStore(tmp_path, 1)
+    store.write(1, {"a": Row(b"1", "drift")})
+    listing = files.PartitionFolder.listing
+
+    def listed(folder):
+        store.advance()
+        return listing(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.PartitionFolder, "listing", listed)
+        store.refresh()
+    store.write(2, {"a": Row(b"2", "drift")})
+    assert execute(tmp_path, "select version from models order by version") == [(1,), (2,)]
+    store.close()
 
 
 def test_behind_a_damaged_checkpoint_models_are_those_of_the_one_before(tmp_path):
@@ -426,6 +444,41 @@ def test_a_damaged_row_costs_its_key_alone(tmp_path, damage):
     two.check()
 
 
+def test_a_rollback_heals_a_key_whose_newer_row_is_damaged(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n in range(2):
+        one.learn("a", n)
+        one.prepare()()
+    one.store.close()
+    execute(folder.folder(KEY), "update models set state = x'00' where version = 2")
+    one.expected[plan(files.files_in(folder.folder(KEY)), "1-1").write(None)] = one.expected["1-1"]
+    two = Claimed(folder, 9, one.expected)
+    assert two.twin == {"a": (0,)}
+    two.check()
+
+
+def test_a_row_whose_entry_is_of_another_version_is_not_passed_over(tmp_path):
+    """Else the key would go on from an older model, or anew, without a word."""
+    folder = CheckpointFolder(tmp_path)
+    one = Claimed(folder, 9, {})
+    for n in range(2):
+        one.learn("a-key", n)
+        one.prepare()()
+    one.store.close()
+    path = folder.folder(KEY) / "models.sqlite"
+    whole = path.read_bytes()
+    row = b"a-key\x02\x02"  # version and examples
+    places = [found.start() + 5 for found in re.finditer(row, whole)]
+    assert len(places) == 2  # in the table and in the index
+    for place in places:
+        path.write_bytes(whole[:place] + b"\x07" + whole[place + 1 :])
+        two = Claimed(folder, 9, one.expected)
+        with pytest.raises(CheckpointError, match="damaged, or not signed with this key"):
+            two.models.get("a-key")
+        two.store.close()
+
+
 def test_many_models_that_leave_are_written_in_parts(tmp_path, monkeypatch):
     one = Claimed(CheckpointFolder(tmp_path), 9, {})
     for n, key in enumerate("abcdefg"):
@@ -632,6 +685,18 @@ def test_a_model_that_cannot_be_read_stops_its_key_alone(tmp_path):
     execute("delete from models where key = 'b'")
     [prediction] = one.take(message(21, "b"))
     assert prediction.topic == "out"
+
+
+def test_no_message_of_a_worker_that_was_fenced_is_a_dead_letter(tmp_path, monkeypatch):
+    one = learner(tmp_path, LBP(budget=4), dead_letters="dead")
+
+    def load(_):
+        raise FencedError("claimed again since")
+
+    monkeypatch.setattr(one.models._store, "load", load)
+    with pytest.raises(FencedError):
+        one.take(message(0, "a"))
+    assert one.metrics.dead_letters == 0
 
 
 #: As of Linux: id, parent, device, root, where it is mounted, options, and what is mounted.

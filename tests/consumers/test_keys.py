@@ -1,11 +1,15 @@
 """`drift keys`: what is stored of a key, and that a deleted one does not come back."""
 
+import errno
 import json
+import os
 import re
+import shutil
 import sqlite3
 from contextlib import closing, suppress
 from copy import deepcopy
 from itertools import islice, product
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +19,7 @@ from river import naive_bayes
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints import stored_keys
+from drift.consumers.checkpoints import keyed_file, stored_keys
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.keyed_file import Row
 from drift.consumers.checkpoints.keyed_store import ModelStore
@@ -61,6 +65,15 @@ def stored(folder, warn=pytest.fail):
     """The models of the only partition, as the command finds them."""
     [(partition, header)] = newest(folder.path)
     return StoredKeys(partition, header["models"], warn)
+
+
+def listed(folder, warn):
+    """What the command lists, and says of it; it ends."""
+    one = stored(folder, warn)
+    found = [*islice(one, 9)]
+    with suppress(CheckpointError):
+        one.check()
+    return found
 
 
 def message(offset, key, time, *, label=True, headers=(), **features):
@@ -164,7 +177,7 @@ def test_no_bit_of_a_row_is_flipped_without_a_word(tmp_path, monkeypatch, size):
     for _ in flips(path, range(-8 * 8, 20 * 8)):
         lines = []
         try:
-            found = [*islice(stored(folder, lines.append), 9)]
+            found = listed(folder, lines.append)
         except ConsumerError as error:
             refused.append(str(error))
             continue
@@ -196,7 +209,7 @@ def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
             if found is None:
                 lines = []
                 with suppress(ConsumerError):
-                    [*stored(folder, lines.append)]
+                    listed(folder, lines.append)
                     assert lines
                 lost += 1
     assert min(refused, lost) > 100
@@ -211,14 +224,14 @@ def test_a_key_that_is_no_text_any_more_keeps_no_other_from_being_deleted(tmp_pa
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(f"update models set key = {damage} where key = 'key-b'")  # noqa: S608
     lines = []
-    assert [facts.key for facts in stored(folder, lines.append)] == ["key-a", "key-c", "key-d"]
+    assert [facts.key for facts in listed(folder, lines.append)] == ["key-a", "key-c", "key-d"]
     assert len(lines) == 1
     assert re.search(r"models\.sqlite: row \d, of ", lines[0])
     assert stored(folder).delete("key-a") == 1
     one = Keyed(folder)
     one.take(at(4, "key-c", 4))
     one.save()
-    found = stored(folder, lines.append)
+    found = listed(folder, lines.append)
     assert [(facts.key, facts.examples) for facts in found] == [("key-c", 2), ("key-d", 1)]
 
 
@@ -600,41 +613,121 @@ def test_a_pickled_model_is_exported_as_it_is_and_not_loaded(tmp_path, monkeypat
     assert (tmp_path / "m").read_bytes() == one.store.load("c7").state
 
 
-def test_the_command_names_rows_that_no_search_finds(drift):
+LOST = r"warning: c/t-0/models\.sqlite: row \d, of 'c7': it is damaged, or its entry in the index"
+
+
+def lose_c7():
+    """Damage what finds a row in the index, which is behind the table."""
     path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
     data = path.read_bytes()
-    last = data.rindex(b"c7")  # in the index, which is behind the table
+    last = data.rindex(b"c7")
     path.write_bytes(data[:last] + b"c6" + data[last + 2 :])
-    line = (
-        r"warning: c/t-0/models\.sqlite: row \d, of 'c7': it is damaged, or its entry in the index"
-    )
+    return path
+
+
+def test_the_command_names_rows_that_no_search_finds(drift):
+    path = lose_c7()
     for words in ((), ("show", "c7"), ("delete", "c7", "--yes")):
-        assert re.match(line, drift(*words).stderr), words
+        answer = drift(*words)
+        assert re.match(LOST, answer.stderr), words
+        assert answer.stderr.endswith("error: c/t-0/models.sqlite: 1 row that no search finds\n"), (
+            words
+        )
+        assert answer.exit_code == 2
     assert b"c7" in path.read_bytes()
+    assert "of 'c7'" not in drift("show", "c9").stderr  # what is of another key
+    assert drift("delete", "c8", "--yes").exit_code == 0
+
+
+def test_what_is_sound_is_listed_before_the_command_fails(drift):
+    lose_c7()
+    shutil.copytree("c/t-0", "c/t-1")
+    answer = drift("--json")
+    assert answer.exit_code == 2
+    listed = [(one["folder"], one["key"]) for one in map(json.loads, answer.stdout.splitlines())]
+    assert ("c/t-0", "c8") in listed
+    assert ("c/t-1", "c8") in listed
+    assert "t-0/models.sqlite: 1 row that no search finds; c/t-1/" in answer.stderr
+
+
+def test_a_key_is_deleted_in_all_partitions_whatever_is_found_in_one(drift):
+    shutil.copytree("c/t-0", "c/t-1")
+    lose_c7()
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 2
+    assert "c/t-0: 0 versions deleted" in answer.output
+    assert "c/t-1: 1 version deleted" in answer.output
+    assert b"c7" not in (CheckpointFolder("c").path / "t-1" / "models.sqlite").read_bytes()
+
+
+def verified(*words):
+    return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+
+
+def test_a_backup_that_is_read_only_is_listed_and_verified(drift, monkeypatch):
+    def read_only(path, flags, *more, **others):
+        if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return opens(path, flags, *more, **others)
+
+    def connect(path, *more, **others):
+        modes.add(path.partition("?")[2])
+        return connects(path, *more, **others)
+
+    opens, connects, modes = os.open, sqlite3.connect, set()
+    monkeypatch.setattr(os, "open", read_only)
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    assert "2 models, sound" in verified().output
+    assert len(drift().output.splitlines()) == 2
+    assert "budget=3" in drift("show", "c7").output
+    assert modes == {"mode=ro"}
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith("error: c/t-0/models.sqlite: [Errno 30] Read-only file system")
+
+
+def test_what_is_locked_in_one_partition_keeps_no_other_from_its_turn(drift, monkeypatch):
+    monkeypatch.setattr(keyed_file, "_PATIENCE", 0)
+    shutil.copytree("c/t-0", "c/t-1")
+    with closing(sqlite3.connect("c/t-0/models.sqlite", isolation_level=None)) as db:
+        db.execute("begin immediate")  # as a worker that froze while it was writing
+        assert len(drift().output.splitlines()) == 4
+        answer = drift("delete", "c7", "--yes")
+        assert answer.exit_code == 1
+        assert answer.stderr == "error: c/t-0/models.sqlite: database is locked\n"
+        assert "c/t-1: 1 version deleted" in answer.output
+        db.execute("commit")
+        db.execute("begin exclusive")
+        for answer in (verified(), drift()):
+            assert answer.exit_code == 1
+            assert answer.stderr == "error: c/t-0/models.sqlite: database is locked\n"
+            assert "c/t-1" in answer.stdout
+        Path("c/t-1/models.sqlite").write_bytes(b"no database" * 1000)
+        answer = verified()
+        assert answer.exit_code == 2  # this one does not pass
+        assert "is locked; c/t-1/models.sqlite: file is not a database" in answer.stderr
 
 
 @pytest.mark.usefixtures("drift")
 def test_verify_names_each_model_that_is_not_what_was_written(tmp_path):
-    def verify(*words):
-        return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
-
-    sound = verify()
+    sound = verified()
     assert sound.exit_code == 0
     assert "c/t-0/models.sqlite: 2 models, sound" in sound.output
     (tmp_path / "secret").write_text("hunter2")
-    answer = verify("--key-file", "secret")
+    answer = verified("--key-file", "secret")
     assert "c/t-0/models.sqlite: 2 of 2 models cannot be used" in answer.stderr
     path = CheckpointFolder("c").folder(KEY) / "models.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("update models set state = x'00' where key = 'c8'")
-    answer = verify()
+    answer = verified()
     assert answer.exit_code == 2
     assert re.search(
         r"warning: c/t-0/models\.sqlite: row \d, of 'c8': it is damaged", answer.stderr
     )
     assert answer.stderr.endswith("c/t-0/models.sqlite: 1 of 2 models cannot be used\n")
     path.write_bytes(b"no database" * 1000)
-    assert "models.sqlite: file is not a database" in verify().stderr
+    assert "models.sqlite: file is not a database" in verified().stderr
 
 
 def test_models_that_are_signed_are_not_called_sound_without_the_key(tmp_path, monkeypatch):
@@ -647,6 +740,6 @@ def test_models_that_are_signed_are_not_called_sound_without_the_key(tmp_path, m
         ((), "models.sqlite: signed, and not verified without --key-file"),
         (("--key-file", "secret"), "models.sqlite: 1 model, sound, signed with this key"),
     ):
-        answer = CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
+        answer = verified(*words)
         assert answer.exit_code == 0, answer.output
         assert line in answer.output

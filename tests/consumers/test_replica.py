@@ -426,6 +426,31 @@ def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
     assert same(one, again)
 
 
+def test_what_somebody_went_back_to_answers_also_behind_two_looks(tmp_path):
+    """The second checkpoint comes before anything was learnt of the first."""
+    worker, source, one = start_replica(tmp_path)
+    taken = in_time(plain_logs())
+    worker.take(taken[:40])
+    worker.save()
+    old = worker.folder.newest(KEY)
+    worker.take(taken[40:])
+    worker.save()
+    settle(one)
+    again = Worker(worker.folder, LBP(9), worker.options)
+    again.learner.restore(old)
+    again.save()
+    source.few = lambda: 0
+    one.fetch(0)
+    again.take(taken[40:50])
+    again.save()
+    for file in worker.folder.folder(KEY).glob("order-*"):
+        file.unlink()
+    one.fetch(0)
+    one.learn()
+    assert one.version == {"checkpoint": "2-2", "offsets": {"f": {"0": 25, "1": 25}}}
+    assert same(one, again)
+
+
 def test_a_damaged_checkpoint_is_skipped(tmp_path):
     worker, _, one = start_replica(tmp_path)
     taken = in_time(plain_logs())

@@ -38,6 +38,7 @@ __all__ = [
     "load_row",
     "newest_of",
     "opened",
+    "opened_to_read",
     "refuse_disorder",
     "rows_after",
 ]
@@ -102,9 +103,7 @@ def hashed(key: str) -> bytes:
 def opened(path: Path) -> sqlite3.Connection:
     """Open the file, a new one where there is none."""
     os.close(private(str(path), os.O_CREAT | os.O_RDWR))
-    db = sqlite3.connect(path, _PATIENCE, isolation_level=None, check_same_thread=False)
-    # What a disk has damaged is no text; the digest tells.
-    db.text_factory = lambda text: text.decode(errors="replace")
+    db = _connected(path, "rw")
     try:
         # Of a new file: a model of some kilobytes takes one page or few.
         db.execute("pragma page_size = 16384")
@@ -121,6 +120,26 @@ def opened(path: Path) -> sqlite3.Connection:
     return db
 
 
+def opened_to_read(path: Path) -> sqlite3.Connection:
+    """Open the file where nothing is to be written, also one on a file system that is read-only."""
+    # Else what a worker left that was killed amid a write could not be rolled back.
+    db = _connected(path, "rw" if os.access(path, os.W_OK) else "ro")
+    try:
+        db.execute("pragma query_only = on")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, _PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    # What a disk has damaged is no text; the digest tells.
+    db.text_factory = lambda text: text.decode(errors="replace")
+    return db
+
+
 def load_row(db: sqlite3.Connection, key: str, ranges: Lineage, secret: bytes) -> Row | None:
     """Return the newest model of a key in some ranges; None where there is none.
 
@@ -129,14 +148,20 @@ def load_row(db: sqlite3.Connection, key: str, ranges: Lineage, secret: bytes) -
     CheckpointError
         If it is not what was written.
     """
-    rows = f"select {CONTENT} from models where key = ? order by version desc"  # noqa: S608
-    with closing(db.execute(rows, [key])) as found:
-        for version, *row in found:
-            # Of all of them, as a damaged version may be one that the ranges do not have.
-            if not is_whole(secret, key, version, row):
+    rows = (
+        f"select found, {CONTENT} from (select id as number, version as found from models "  # noqa: S608
+        "indexed by newest where key = ?) left join models as t on t.id = number "
+        "order by found desc"
+    )
+    with closing(db.execute(rows, [key])) as entries:
+        for found, version, *row in entries:
+            # Only where index and table agree is it sure that it is a row of another checkpoint.
+            is_known = isinstance(version, int) and version == found
+            if is_known and newest_of([version], ranges) is None:
+                continue
+            if not is_known or not is_whole(secret, key, version, row):
                 raise CheckpointError("it is damaged, or not signed with this key")
-            if newest_of([version], ranges) is not None:
-                return Row(*row[1:])
+            return Row(*row[1:])
     return None
 
 
@@ -145,15 +170,18 @@ def is_whole(secret: bytes, key: str, version: int, row: Sequence[Any]) -> bool:
     return hmac.compare_digest(row[0], digest(secret, key, version, Row(*row[1:])))
 
 
-def rows_after(db: sqlite3.Connection, last: int, most: int, columns: str) -> list[Any]:
-    """Return the id and some columns of the next rows after one, in the table `t`.
+def rows_after(
+    db: sqlite3.Connection, last: int, most: int, columns: str, *values: object
+) -> list[Any]:
+    """Return the id and some columns, with these values in them, of the next rows after one.
 
-    A walk through the whole table takes no more at once, as whoever reads keeps others from
-    writing. It ends, also through a damaged file: rows that are out of order are a DatabaseError.
+    The table is `t` there. A walk through the whole table takes no more at once, as whoever reads
+    keeps others from writing. It ends, also through a damaged file: rows that are out of order are
+    a DatabaseError.
     """
     rows = db.execute(
         f"select id, {columns} from models as t not indexed where id > ? order by id limit ?",  # noqa: S608
-        [last, most],
+        [*values, last, most],
     ).fetchall()
     refuse_disorder([last, *(row[0] for row in rows)])
     return rows

@@ -9,7 +9,7 @@ from drift.consumers.checkpoints.keyed_file import newest_of
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from drift.consumers.checkpoints.files import PartitionFolder
     from drift.consumers.checkpoints.keyed_file import Lineage
@@ -43,8 +43,8 @@ class KeptLineages:
         self._read: dict[tuple[int, int], Lineage] = {}  # by checkpoint
         self._seen: _Seen | None = None  # None where any version may be needed
 
-    def refresh(self, own: Lineage) -> None:
-        """Look which checkpoints there are; `own` is the lineage of the next one, so far."""
+    def refresh(self, own: Callable[[], Lineage]) -> None:
+        """Look which checkpoints there are; `own` returns the lineage of the next one, so far."""
         read: dict[tuple[int, int], Lineage] = {}
         try:
             for which in self._files.listing().checkpoints:
@@ -58,7 +58,8 @@ class KeptLineages:
             self._seen = None
             return
         self._read = read
-        self._seen = _Seen((*read.values(), own), any(epoch == self._epoch for epoch, _ in read))
+        # Only now, as lineages may have been added while the files were read.
+        self._seen = _Seen((*read.values(), own()), any(epoch == self._epoch for epoch, _ in read))
 
     def add(self, lineage: Lineage) -> None:
         """Note the lineage of a checkpoint that is to be written."""

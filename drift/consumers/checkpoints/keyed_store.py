@@ -254,7 +254,7 @@ class ModelStore:
 
     def refresh(self) -> None:
         """Look which checkpoints there are, which tells what is needed."""
-        self._kept.refresh(self._upto(self.version - 1))
+        self._kept.refresh(lambda: self._upto(self.version - 1))
 
     def sweep(self) -> None:
         """Remove what no checkpoint needs of all keys, once in a claim, as soon as that is sure."""

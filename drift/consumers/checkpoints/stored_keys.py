@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drift._checks import counted
 from drift.consumers.checkpoints.keyed_file import (
     BEFORE_ALL,
     CONTENT,
@@ -19,6 +20,7 @@ from drift.consumers.checkpoints.keyed_file import (
     load_row,
     newest_of,
     opened,
+    opened_to_read,
     refuse_disorder,
     rows_after,
 )
@@ -53,13 +55,19 @@ _DELETED = (
     "insert into deleted values (?, ?, 0) on conflict (name) do update "
     "set time = max(time, excluded.time), obeyed = 0"
 )
-# The key of a row, and whether a search finds the row in the index, as it is in the table.
-_CHECKED = """
-cast(key as blob), typeof(key) = 'text' and exists (
+# Whether a search finds a row in the index, as it is in the table.
+_IS_FOUND = """
+typeof(key) = 'text' and exists (
     select 1 from models as i indexed by newest where i.key = t.key and i.version = t.version
     and i.examples = t.examples and i.time = t.time and i.size = t.size and i.id = t.id
 )
 """
+# The key of a row, and that; of one key, the rows of others pass, which saves most of the time.
+_CHECKED = f"cast(key as blob), {_IS_FOUND}"
+_CHECKED_OF_KEY = (
+    "cast(key as blob), "
+    f"case when cast(key as blob) is not cast(? as blob) then 1 else {_IS_FOUND} end"
+)
 
 
 class KeyFacts(NamedTuple):
@@ -107,7 +115,7 @@ class StoredKeys:
         self._lineage = lineage
 
     def __iter__(self) -> Iterator[KeyFacts]:
-        """Yield what the index has of each key, in their order; then `check`.
+        """Yield what the index has of each key, in their order; `check` says if these are all.
 
         Raises
         ------
@@ -121,29 +129,45 @@ class StoredKeys:
                 refuse_disorder([*seen, *keys])
             yield from self._facts(rows)
             seen = keys[-1:]
-        self.check()
 
-    def check(self) -> None:
+    def check(self, key: str | None = None) -> None:
         """Warn of each row that is not as the index has it: one of the two is damaged.
 
-        The models themselves are not read: see `verify`.
+        All rows are looked at, as no search finds these. The models themselves are not read: see
+        `verify`.
+
+        Parameters
+        ----------
+        key
+            The key whose rows are checked; None for all.
+
+        Raises
+        ------
+        CheckpointError
+            If there are such rows.
+        ConsumerError
+            If the file is damaged so that rows are not in their order.
+        """
+        rows = (
+            self._walk(_CHECKED, _AT_ONCE)
+            if key is None
+            else self._walk(_CHECKED_OF_KEY, _AT_ONCE, key)
+        )
+        damaged = 0
+        for number, name, is_found in rows:
+            if not is_found:
+                damaged += 1
+                self._warn_of(number, name)
+        if damaged:
+            raise CheckpointError(f"{self.path}: {counted(damaged, 'row')} that no search finds")
+
+    def verify(self, secret: bytes | None) -> tuple[int, int]:
+        """Warn of each row whose model is not what was written, too; count all and the damaged.
 
         Raises
         ------
         ConsumerError
             If the file is damaged so that rows are not in their order.
-        """
-        for number, key, is_found in self._walk(_CHECKED, _AT_ONCE):
-            if not is_found:
-                self._warn_of(number, key)
-
-    def verify(self, secret: bytes | None) -> tuple[int, int]:
-        """Do so of each row whose model is not what was written, too; count all and the damaged.
-
-        Raises
-        ------
-        ConsumerError
-            As of `check`.
         """
         count = damaged = 0
         for number, key, is_found, version, *row in self._walk(f"{_CHECKED}, {CONTENT}", _MODELS):
@@ -155,12 +179,12 @@ class StoredKeys:
                 self._warn_of(number, key)
         return count, damaged
 
-    def _walk(self, columns: str, most: int) -> Iterator[Any]:
-        """Yield id and columns of all rows, of which so many are read at once."""
+    def _walk(self, columns: str, most: int, *values: object) -> Iterator[Any]:
+        """Yield id and columns, with these values in them, of all rows, so many read at once."""
         rows: list[Any] = [(BEFORE_ALL,)]
         while rows:
             with self._db() as db:
-                rows = rows_after(db, rows[-1][0], most, columns)
+                rows = rows_after(db, rows[-1][0], most, columns, *values)
             yield from rows
 
     def _warn_of(self, number: int, key: bytes | None) -> None:
@@ -197,7 +221,7 @@ class StoredKeys:
         Its hash and the time stay. The worker drops its model at its next checkpoint, and learns
         none of its messages that were sent up to now.
         """
-        with self._db() as db:
+        with database_errors(self.path), closing(opened(self.path)) as db:
             db.execute("begin immediate")
             deleted = db.execute("delete from models where key = ?", [key]).rowcount
             now = int(1000 * time.time())
@@ -225,5 +249,5 @@ class StoredKeys:
 
     @contextmanager
     def _db(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path), closing(opened(self.path)) as db:
+        with database_errors(self.path), closing(opened_to_read(self.path)) as db:
             yield db
