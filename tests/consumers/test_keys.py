@@ -215,6 +215,26 @@ def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
     assert min(refused, lost) > 100
 
 
+def test_rows_out_of_order_end_a_worker_with_the_file_and_the_remedy(tmp_path):
+    folder, path = four_keys(tmp_path)
+    refused = r"t-0/models\.sqlite: its rows are out of order: bring the checkpoints' folder back"
+    for _ in flips(path, range(-12 * 8, 0)):
+        damaged = path.read_bytes()
+        with suppress(CheckpointError):
+            try:
+                stored(folder, lambda _: None).check()
+            except ConsumerError as error:
+                if re.search(refused, str(error)):
+                    break
+    path.write_bytes(damaged)
+    one = Keyed(folder)
+    one.take(at(4, "key-a", 4))
+    one.save()
+    one.take(at(5, "key-a", 5))
+    with pytest.raises(ConsumerError, match=refused):
+        one.save()
+
+
 @pytest.mark.parametrize("damage", ["x'62'", "null", "7"])
 def test_a_key_that_is_no_text_any_more_keeps_no_other_from_being_deleted(tmp_path, damage):
     folder, path = four_keys(tmp_path)
