@@ -680,6 +680,19 @@ def test_a_key_is_deleted_in_all_partitions_whatever_is_found_in_one(drift):
     assert b"c7" not in (CheckpointFolder("c").path / "t-1" / "models.sqlite").read_bytes()
 
 
+def test_a_key_is_deleted_beside_a_partition_that_cannot_be_read(drift):
+    shutil.copytree("c/t-0", "c/t-1")
+    Path("c/t-0/models.sqlite").write_bytes(b"no database" * 1000)
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 2
+    assert "c/t-1: 1 version deleted" in answer.output
+    assert answer.stderr.startswith("error: c/t-0/models.sqlite: file is not a database")
+    assert "no checkpoint has" not in drift("delete", "c7", "--yes").output
+    shutil.rmtree("c/t-1")
+    answer = drift("delete", "c7", "--yes")
+    assert answer.output.startswith("error: c/t-0/models.sqlite: file is not a database")
+
+
 def verified(*words):
     return CliRunner().invoke(app, ["checkpoint", "verify", "c", *words])
 
