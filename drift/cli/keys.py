@@ -133,22 +133,26 @@ class Keys(Command):
         click.echo(f"{self.to}: the model of {key}, for {reader}")
 
     def _delete(self, key: str, partitions: Sequence[_Partition]) -> None:
-        found = {one.path: facts for one in partitions if (facts := one.stored.facts(key))}
+        problems: list[DriftError] = []
+        found: list[tuple[_Partition, KeyFacts | None]] = []
         for partition in partitions:
-            if partition.path in found:
-                click.echo(self._line(partition, found[partition.path]))
+            with noting(problems):
+                found.append((partition, partition.stored.facts(key)))
         if not found:
+            raise_all(problems)
+        for partition, facts in found:
+            if facts is not None:
+                click.echo(self._line(partition, facts))
+        if not problems and not any(facts for _, facts in found):
             click.echo(f"no checkpoint has a model of {key}; a worker may have a new one")
         if not self.yes and not click.confirm(f"Delete {key}?"):
             click.echo("nothing was changed")
             return
-        problems: list[DriftError] = []
         deleted = []
-        for partition in partitions:
+        for partition, facts in found:
             with noting(problems):
                 versions = partition.stored.delete(key)
                 deleted.append(partition)
-                facts = found.get(partition.path)
                 _tell_deleted(partition, versions, 0 if facts is None else facts.examples)
         for partition in deleted:
             with noting(problems):

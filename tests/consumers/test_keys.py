@@ -215,6 +215,26 @@ def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
     assert min(refused, lost) > 100
 
 
+def test_rows_out_of_order_end_a_worker_with_the_file_and_the_remedy(tmp_path):
+    folder, path = four_keys(tmp_path)
+    refused = r"t-0/models\.sqlite: its rows are out of order: bring the checkpoints' folder back"
+    for _ in flips(path, range(-12 * 8, 0)):
+        damaged = path.read_bytes()
+        with suppress(CheckpointError):
+            try:
+                stored(folder, lambda _: None).check()
+            except ConsumerError as error:
+                if re.search(refused, str(error)):
+                    break
+    path.write_bytes(damaged)
+    one = Keyed(folder)
+    one.take(at(4, "key-a", 4))
+    one.save()
+    one.take(at(5, "key-a", 5))
+    with pytest.raises(ConsumerError, match=refused):
+        one.save()
+
+
 @pytest.mark.parametrize("damage", ["x'62'", "null", "7"])
 def test_a_key_that_is_no_text_any_more_keeps_no_other_from_being_deleted(tmp_path, damage):
     folder, path = four_keys(tmp_path)
@@ -658,6 +678,19 @@ def test_a_key_is_deleted_in_all_partitions_whatever_is_found_in_one(drift):
     assert "c/t-0: 0 versions deleted" in answer.output
     assert "c/t-1: 1 version deleted" in answer.output
     assert b"c7" not in (CheckpointFolder("c").path / "t-1" / "models.sqlite").read_bytes()
+
+
+def test_a_key_is_deleted_beside_a_partition_that_cannot_be_read(drift):
+    shutil.copytree("c/t-0", "c/t-1")
+    Path("c/t-0/models.sqlite").write_bytes(b"no database" * 1000)
+    answer = drift("delete", "c7", "--yes")
+    assert answer.exit_code == 2
+    assert "c/t-1: 1 version deleted" in answer.output
+    assert answer.stderr.startswith("error: c/t-0/models.sqlite: file is not a database")
+    assert "no checkpoint has" not in drift("delete", "c7", "--yes").output
+    shutil.rmtree("c/t-1")
+    answer = drift("delete", "c7", "--yes")
+    assert answer.output.startswith("error: c/t-0/models.sqlite: file is not a database")
 
 
 def verified(*words):
