@@ -67,13 +67,13 @@ TABLES = {
     "keyed": "[A model for each key](keyed.md).",
     "decision": "One of these: [a threshold](explain.md#decide-by-cost) that is learnt.",
     "answers": "[Explanations](explain.md) in predictions.",
-    "promote": "When a [second model](checkpoints.md#try-another-model) replaces the first.",
+    "promote": "When a [second model](shadow.md) replaces the first.",
     "serve": "[Predictions over HTTP](serving.md), by `drift serve` alone.",
     "codec": "Where [messages](kafka_messages.md) have their parts; a path is as `order.id` or "
     "`header:id`. `[codec.labels]` has [an example](kafka_labels.md#settings). `registry` and "
     "`schema_id` are for a [schema registry](kafka_messages.md#avro-and-json-schema).",
     "model": "`class` is `--model`. Each parameter of the class is a key, too: see [all "
-    "models](models.md). [`[models.shadow]`](checkpoints.md#try-another-model) has the same keys, "
+    "models](models.md). [`[models.shadow]`](shadow.md) has the same keys, "
     "for the second model.",
 }
 #: The key of `[codec]` that no dataclass declares, as it names one.

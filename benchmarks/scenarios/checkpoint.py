@@ -3,7 +3,8 @@
 A learner, a Tracker(300), has so many features that wait for their label, and as many ids that had
 theirs; between checkpoints it learns on. No broker takes part: what is timed is what the worker
 does before it continues, and what it leaves to the thread that writes. Bytes are those of a message
-of 304 bytes and of an id of 16 characters, beside the same without; of a ticket by the model.
+of 304 bytes, of a label of 60 and of an id of 16 characters, beside the same without; of a ticket
+by the model.
 """
 
 from __future__ import annotations
@@ -110,9 +111,23 @@ def sizes(count: int) -> list[dict[str, Any]]:
     sizes.append((traced(), stored(learner)))
     tracemalloc.stop()
     empty, waiting, learnt = np.array(sizes) / count
-    rows = {"a message that waits": waiting - empty, "a learnt id": learnt - empty}
+    rows = {"a message that waits": waiting - empty, "a label that waits": early(count)}
+    rows |= {"a learnt id": learnt - empty}
     rows |= {f"a ticket, {features} features": ticket(features) for features in (8, 60)}
     return [{"": name, "memory": each[0], "checkpoint": each[1]} for name, each in rows.items()]
+
+
+def early(count: int) -> np.ndarray:
+    """Return the bytes of a label that comes before its features."""
+    learner = learner_of(LBP(9), pending=count, pending_bytes=1 << 40)
+    tracemalloc.start()
+    before = traced(), stored(learner)
+    for number in range(count):
+        value = (b'{"id": "%016d", "label": true}' % number).ljust(60)
+        learner.take(Message(Position("labels", 0, number), None, value, timestamp=NOW + number))
+    after = traced(), stored(learner)
+    tracemalloc.stop()
+    return np.subtract(after, before) / count
 
 
 def traced() -> int:

@@ -1,4 +1,4 @@
-"""OAuth as the page of operations has it: its settings and its class get tokens and log in."""
+"""OAuth as its page has it: its settings and its class get tokens and log in."""
 
 import json
 import re
@@ -22,7 +22,7 @@ pytest.importorskip("kafka")
 
 from kafka.net.sasl.oauth import SaslMechanismOAuth  # after the check that there is a client
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "oauth.md"
 
 
 def block(language, word):

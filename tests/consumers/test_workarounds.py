@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import logging
 import random
 import time
 from collections import deque
@@ -367,6 +368,36 @@ def test_kafka_python_has_topics_made_by_producers(broker):
     workarounds.make_no_topics(plain)
     with pytest.raises(KafkaTimeoutError):
         plain._wait_on_metadata("nowhere", 300)
+    plain.close(timeout=5)
+
+
+@pytest.fixture
+def kafka_log():
+    """The messages that kafka-python logs on clusters, from any thread."""
+    messages, logger = [], logging.getLogger("kafka.cluster")
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logger.addHandler(handler)
+    yield messages
+    logger.removeHandler(handler)
+
+
+def test_kafka_python_logs_an_error_for_a_topic_that_is_about_to_be_created(broker, kafka_log):
+    plain = KafkaProducer(**broker.client_args)
+    workarounds.make_no_topics(plain)
+    missing, other = "Topic nowhere not found in cluster metadata", "Topic elsewhere is not here"
+
+    def ask():
+        with pytest.raises(KafkaTimeoutError):
+            plain._wait_on_metadata("nowhere", 300)
+
+    with workarounds.not_logged("nowhere"):
+        ask()
+        logging.getLogger("kafka.cluster").error("Topic %s is not here", "elsewhere")
+        assert missing not in kafka_log
+        assert other in kafka_log
+    ask()
+    assert missing in kafka_log
     plain.close(timeout=5)
 
 

@@ -36,6 +36,7 @@ workaround        fault in kafka-python
                   fetched in between. And the public seek takes no leader epoch.
 `SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
 `make_no_topics`  As for consumers: a deleted topic is recreated.
+`not_logged`      It logs an error for each topic that the broker is about to create.
 `RECONNECT`       After an outage of minutes it waits for up to 30 s before it tries to connect.
 `force_close`     If a batch of an idempotent producer expires on its second try, others are lost
                   silently, each flush waits for them, and nothing more is sent to their partitions.
@@ -47,7 +48,8 @@ from __future__ import annotations
 
 import gzip
 import io
-from contextlib import suppress
+import logging
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -75,6 +77,7 @@ __all__ = [
     "force_close",
     "join_again",
     "make_no_topics",
+    "not_logged",
     "patch",
     "seek",
 ]
@@ -82,6 +85,8 @@ __all__ = [
 CONSUMER = {"retry_backoff_ms": 20, "max_partition_fetch_bytes": 4 << 20, "fetch_max_wait_ms": 100}
 RECONNECT = {"reconnect_backoff_max_ms": 5_000}
 SPLIT = UnknownError
+
+_CLUSTER, _NOT_FOUND = logging.getLogger("kafka.cluster"), "Topic %s not found in cluster metadata"
 
 #: Bytes of the largest record that is read out of a compressed batch, by default.
 LARGEST = 64 << 20
@@ -425,6 +430,20 @@ class _Buffer(bytearray):
 def make_no_topics(producer: Any) -> None:
     """Keep the broker from creating topics that a producer sends to."""
     producer._metadata.config["allow_auto_create_topics"] = False  # noqa: SLF001
+
+
+@contextmanager
+def not_logged(topic: str) -> Iterator[None]:
+    """Keep kafka-python from logging that a topic is not there, while drift asks and says it."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return (record.msg, record.args) != (_NOT_FOUND, (topic,))
+
+    _CLUSTER.addFilter(is_other)
+    try:
+        yield
+    finally:
+        _CLUSTER.removeFilter(is_other)
 
 
 def force_close(producer: Any, seconds: float = 0.0) -> None:
