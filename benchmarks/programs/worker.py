@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kafka import KafkaAdminClient
 
+from benchmarks import output_option
 from benchmarks.programs.worker_clock import Clock
-from benchmarks.report import show_table
+from benchmarks.report import show_table, write_result
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example
 from drift.consumers.json_codec import JsonCodec
@@ -98,6 +99,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks worker")
     parser.add_argument("--examples", type=int, default=100_000, help="of a round")
     parser.add_argument("--repeats", type=int, default=7)
+    output_option(parser)
     given = parser.parse_args(arguments)
     core, *others = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, others or {core})
@@ -122,3 +124,5 @@ def main(arguments: list[str]) -> None:
     show_table(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", table)
     shown = [{"step": step, "CPU, %": 100 * share} for step, share in shares.items()]
     show_table("where the time goes, predictions published", shown)
+    tables = {"worker": table, "where the time goes": shown}
+    write_result(given.output, "worker", {"tables": tables, "rounds": rounds})
