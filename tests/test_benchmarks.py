@@ -79,6 +79,12 @@ def test_every_program_has_the_option_of_where_it_writes(name, capsys):
     assert "--output FOLDER" in capsys.readouterr().out
 
 
+def test_too_few_examples_for_the_soak_are_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        benchmarks.main(["soak", "--examples", "99999"])
+    assert "--examples: at least 100,000" in capsys.readouterr().err
+
+
 def test_a_result_is_written_with_its_machine_and_load(tmp_path):
     report.write_result(tmp_path / "new", "dicts", {"table": [{"a": 1}], "load": 3})
     written = json.loads((tmp_path / "new" / "dicts.json").read_text())

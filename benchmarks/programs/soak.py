@@ -263,6 +263,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
     output_option(parser)
     given = parser.parse_args(arguments)
+    if given.examples < 10 * EVERY:  # a tenth, which is compared, has a sample
+        parser.error(f"--examples: at least {10 * EVERY:,}, as a sample is of {EVERY:,}")
     name = "soak_late" if given.late else "soak"
     folder = given.output / name
     topics = [TOPIC, *([LABELS] if given.late else [])]
