@@ -6,8 +6,13 @@ import argparse
 import sys
 import time
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import output_option
+from drift.errors import DriftError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Files of `benchmarks.programs`, with options of their own: `--help` shows them.
 PROGRAMS = {
@@ -39,13 +44,20 @@ SCENARIOS = {
     "threshold": "thresholds learnt online beside the best in hindsight",
     "threshold_sweep": "the constants of thresholds",
 }
+#: Collections of datasets/README.md that a name cannot do without.
+DATA = {
+    "ablation": "all that the arena develops on",
+    **dict.fromkeys(("alternatives", "dicts"), "rcv1 and elec"),
+    **dict.fromkeys(("arrays", "error_time", "float32", "growth", "start_up", "supports"), "rcv1"),
+    "threshold": "ijcnn1, letter, rialto, usps and reuters21578",
+    "threshold_sweep": "that of threshold, outdoor, mnist, a9a and spam",
+}
 
 
 def main(arguments: list[str]) -> int:
     """Run what is named."""
     if arguments and arguments[0] in PROGRAMS:
-        module = import_module(f"benchmarks.programs.{arguments[0]}")
-        return int(module.main(arguments[1:]) or 0)
+        return program(arguments[0], arguments[1:])
     listed = "\n".join(f"  {name:16} {about}" for name, about in (PROGRAMS | SCENARIOS).items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -54,7 +66,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("name", choices=PROGRAMS | SCENARIOS, metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
-    parser.add_argument("--output", type=Path, default=Path("results"), help="folder: results")
+    output_option(parser)
     if not arguments:
         parser.print_help()
         return 2
@@ -62,19 +74,43 @@ def main(arguments: list[str]) -> int:
     return run(given.name, given.output, quick=given.quick)
 
 
+def program(name: str, arguments: list[str]) -> int:
+    """Run a program with its options; 2 if it lacks something."""
+    module = import_module(f"benchmarks.programs.{name}")
+    try:
+        return int(module.main(arguments) or 0)
+    except DriftError as error:
+        return lacks(name, error)
+
+
+def lacks(name: str, error: DriftError) -> int:
+    """Say what is missing, and how to get it."""
+    print(f"{name}: {error}", file=sys.stderr)
+    if name in DATA:
+        get = "datasets/README.md says how to get it, and DRIFT_DATA names its folder"
+        print(f"{name} needs downloaded data, {DATA[name]}: {get}", file=sys.stderr)
+    return 2
+
+
 def run(name: str, output: Path, *, quick: bool) -> int:
-    """Run a scenario, print its tables and write what it measured; 1 if it misses a bar."""
+    """Run a scenario, print its tables and write what it measured.
+
+    Returns 1 if it misses a bar, and 2 if it lacks data.
+    """
     # Not in the process of a program that measures its own memory.
-    from benchmarks.report import load_average, machine, show_scenario, write_json  # noqa: PLC0415
+    from benchmarks.report import load_average, show_scenario, write_result  # noqa: PLC0415
 
     module = import_module(f"benchmarks.scenarios.{name}")
     started, load = time.perf_counter(), load_average()
-    result: dict[str, Any] = getattr(module, name)(quick=quick)
+    try:
+        result: dict[str, Any] = getattr(module, name)(quick=quick)
+    except DriftError as error:
+        return lacks(name, error)
     draw = result.pop("draw", None)
     seconds = round(time.perf_counter() - started, 1)
     about = {"quick": quick, "seconds": seconds, "load": [load, load_average()]}
     show_scenario(name, result | about)
-    write_json(output / f"{name}.json", result | about | {"machine": machine()})
+    write_result(output, name, result | about)
     if draw is not None:
         draw(output / f"{name}.svg")
     return int(not quick and any(not bar["reached"] for bar in result.get("bars", ())))

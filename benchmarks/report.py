@@ -108,6 +108,11 @@ def version(package: str) -> str | None:
         return None
 
 
+def write_result(output: Path, name: str, result: dict[str, Any]) -> None:
+    """Write what was measured, with what it depends on, to the file of a name."""
+    write_json(output / f"{name}.json", {"load": load_average()} | result | {"machine": machine()})
+
+
 def load_average() -> list[float]:
     """Processes that wanted a core in the last 1, 5 and 15 minutes."""
     return [round(load, 2) for load in psutil.getloadavg()]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river.datasets import synth
 from scipy.sparse import csr_array
 
-from drift.experiments.arena.streams import ROWS
+from drift.experiments.arena.streams import ROWS, _path
 from drift.experiments.arena.streams import STREAMS as ARENA
 from drift.streams import ShiftingStream, Stream, load, read_stream, tracking_groups
 
@@ -54,7 +52,7 @@ def _with(rows: Any, labels: Sequence[Any]) -> Stream:
 
 
 def _insects() -> Stream:
-    return read_stream(Path(os.environ["DRIFT_DATA"], "streams", "insects-gradual.csv.xz"), "class")
+    return read_stream(_path("streams", "insects-gradual.csv.xz"), "class")
 
 
 def _ijcnn1() -> Stream:

@@ -1,6 +1,7 @@
 """Names, bars, streams, corruptions and the ablation's edits are what they say."""
 
 import json
+import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,11 +11,12 @@ import pytest
 
 from benchmarks import __main__ as benchmarks
 from benchmarks import report
-from benchmarks.__main__ import PROGRAMS, SCENARIOS
+from benchmarks.__main__ import DATA, PROGRAMS, SCENARIOS
 from benchmarks.programs import ablation, corruption
 from benchmarks.programs.ablation_changes import CHANGES
 from benchmarks.scenarios import supports, threshold, threshold_sweep
 from benchmarks.streams import _OTHERS, STREAMS, matrix_of
+from drift.errors import ParameterError
 from drift.experiments.arena.streams import STREAMS as ARENA
 from drift.models.registry import Entry
 from drift.streams import Stream
@@ -50,6 +52,45 @@ def test_a_bar_that_the_median_misses_ends_with_1(tmp_path, monkeypatch, least, 
     assert benchmarks.run("dicts", tmp_path, quick=True) == 0
     assert json.loads((tmp_path / "dicts.json").read_text())["bars"][0]["reached"] == (not missed)
     assert report.bar("ratio", one["measured"], most=least)["reached"] == (least >= 1)
+
+
+@pytest.mark.parametrize("name", ["start_up", "ablation"])
+def test_without_its_data_a_benchmark_ends_with_what_it_needs(name, tmp_path, monkeypatch, capsys):
+    def missing(*_, **__):
+        raise ParameterError("rcv1: no data folder is given")
+
+    module = SimpleNamespace(**{name: missing, "main": missing})
+    monkeypatch.setattr(benchmarks, "import_module", lambda _: module)
+    assert benchmarks.main([name, "--output", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"{name}: rcv1: no data folder is given\n")
+    assert DATA[name] in said
+    assert "datasets/README.md" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_name_that_needs_data_exists():
+    assert PROGRAMS.keys() | SCENARIOS.keys() >= DATA.keys()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_has_the_option_of_where_it_writes(name, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        benchmarks.main([name, "--help"])
+    assert "--output FOLDER" in capsys.readouterr().out
+
+
+def test_too_few_examples_for_the_soak_are_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        benchmarks.main(["soak", "--examples", "99999"])
+    assert "--examples: at least 100,000" in capsys.readouterr().err
+
+
+def test_a_result_is_written_with_its_machine_and_load(tmp_path):
+    report.write_result(tmp_path / "new", "dicts", {"table": [{"a": 1}], "load": 3})
+    written = json.loads((tmp_path / "new" / "dicts.json").read_text())
+    assert (written["table"], written["load"]) == ([{"a": 1}], 3)
+    assert written["machine"]["cores"] == os.cpu_count()
 
 
 def test_a_matrix_has_a_column_for_each_name_and_zeros_where_there_is_none():

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import output_option
 from benchmarks.programs.ablation_changes import CHANGES, PARTS
 from benchmarks.report import markdown
 from benchmarks.streams import stream
@@ -268,27 +269,26 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--edit", nargs=3, action="append", metavar=("FILE", "OLD", "NEW"))
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--output", type=Path, default=Path("results", "ablation.jsonl"))
+    output_option(parser)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.work:
         work(chosen.streams, chosen.seeds, chosen.work)
         return
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    made = chosen.output / "ablation.jsonl"
     changes: dict[str, list[Edit]] = {name: CHANGES[name] for name in chosen.changes}
     if chosen.edit:
         changes = {YOURS: chosen.edit}
     everything: dict[str, list[Edit]] = {"": [], **changes}
-    drop_old(
-        chosen.output, {fingerprint(edits) for edits in [*everything.values(), *CHANGES.values()]}
-    )
+    drop_old(made, {fingerprint(edits) for edits in [*everything.values(), *CHANGES.values()]})
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         examples = {name: kept(name, Path(folder)) for name in chosen.streams}
         wanted = {(name, seed): examples[name] for name in examples for seed in chosen.seeds}
         for k, (name, edits) in enumerate(everything.items()):
             print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)
-            results[name] = list(runs_of(name, edits, wanted, chosen.output, Path(folder)))
+            results[name] = list(runs_of(name, edits, wanted, made, Path(folder)))
     text = table(results)
-    chosen.output.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+    made.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
     print(text)

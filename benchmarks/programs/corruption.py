@@ -16,14 +16,14 @@ import argparse
 import math
 import random
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river import base, linear_model, multiclass, optim, preprocessing, tree
 from river.compose import FuncTransformer
 
-from benchmarks.report import markdown
+from benchmarks import output_option
+from benchmarks.report import markdown, write_result
 from drift.errors import DriftError
 from drift.experiments import compare
 from drift.experiments.arena.streams import STREAMS as ARENA
@@ -283,7 +283,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=list(STREAMS))
     parser.add_argument("--corruptions", nargs="+", choices=CORRUPTIONS, default=list(CORRUPTIONS))
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one for each core")
-    parser.add_argument("--output", type=Path, default=Path("results", "corruption"))
+    output_option(parser)
     chosen = parser.parse_args(arguments)
     cells = []
     for name in chosen.streams:
@@ -294,9 +294,8 @@ def main(arguments: list[str]) -> int:
             continue
         streams = [corrupted(stream, one) for one in chosen.corruptions]
         named = {one.name: one for one in streams}
-        result = compare(
-            models(), named, jobs=chosen.jobs, output=chosen.output / name, progress=True
-        )
+        kept = chosen.output / "corruption" / name
+        result = compare(models(), named, jobs=chosen.jobs, output=kept, progress=True)
         for one in named:
             rows = [row for row in result.rows("runs") if row["stream"] == one]
             errors = {
@@ -308,4 +307,5 @@ def main(arguments: list[str]) -> int:
     print(markdown(row | {"lost": "lost" * row["lost"]} for row in cells))
     lost = sum(row["lost"] for row in cells)
     print(f"{lost} of {len(cells)} cells lost")
+    write_result(chosen.output, "corruption", {"table": cells})
     return int(lost > 0)

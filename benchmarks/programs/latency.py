@@ -19,8 +19,9 @@ import psutil
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaAdminClient
 
+from benchmarks import output_option
 from benchmarks.programs.worker import examples
-from benchmarks.report import show_table
+from benchmarks.report import show_table, write_result
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.worker import Worker
 from drift.models import Tracker
@@ -95,6 +96,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--rates", type=int, nargs="+", default=RATES, help="messages a second")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of a rate")
     parser.add_argument("--linger", type=int, default=20, help="linger_ms of the worker's producer")
+    output_option(parser)
     given = parser.parse_args(arguments)
     if given.seconds < 2:
         parser.error("--seconds must be at least 2: the first does not count")
@@ -125,3 +127,4 @@ def main(arguments: list[str]) -> None:
             worker.terminate()
             worker.join(60)
     show_table(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", table)
+    write_result(given.output, "latency", {"linger_ms": given.linger, "table": table})

@@ -4,7 +4,7 @@ A producer writes examples at a rate; a worker learns them and writes checkpoint
 follows it and learns them, too. A generator in its own process asks at fixed times, whether
 or not the answers before have come: a time counts from when a request was due.
 
-    python -m benchmarks serve --output results/serve.json
+    python -m benchmarks serve
     python -m benchmarks serve --hostile 10000
 
 `--late` has labels on a separate topic, which come 5 s later. With `--hostile` the requests are
@@ -26,7 +26,6 @@ import tempfile
 import time
 import uuid
 from collections import Counter, deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
@@ -35,8 +34,9 @@ import psutil
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
+from benchmarks import output_option
 from benchmarks.memory import resident
-from benchmarks.report import load_average, machine, show_table, write_json
+from benchmarks.report import load_average, show_table, write_result
 from tools.kafka.broker import Broker, free_ports
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--late", action="store_true", help="labels have a topic of their own")
     parser.add_argument("--hostile", type=int, help="send so many bad requests instead")
-    parser.add_argument("--output", type=Path)
+    output_option(parser)
     options = parser.parse_args(arguments)
     address = os.environ.get("DRIFT_KAFKA")
     with contextlib.ExitStack() as stack:
@@ -343,5 +343,5 @@ def main(arguments: list[str]) -> None:
         else:
             rows = [measure(options, address, broker) for _ in range(options.rounds)]
     show_table("serve", rows)
-    if options.output:
-        write_json(options.output, {"machine": machine(), "rows": rows})
+    name = "serve_hostile" if options.hostile else "serve_late" if options.late else "serve"
+    write_result(options.output, name, {"table": rows})

@@ -5,7 +5,7 @@ checkpoints, while another process fills the topic. Every example brings a name 
 the words beside it come from a pool that grows, and the target shifts, so that supports come and go
 to the end. Memory is the resident set of the worker's process.
 
-    python -m benchmarks soak --folder results/soak --figure results/soak.svg
+    python -m benchmarks soak
 
 The same command again continues where it was interrupted, and draws the figure anew. With `--late`
 labels are on a separate topic, in another order, one to two thousand messages after. At the
@@ -22,11 +22,11 @@ import random
 import statistics
 import time
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient
 
+from benchmarks import output_option
 from benchmarks.memory import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
@@ -41,6 +41,7 @@ from tools.kafka.broker import Broker
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
+    from pathlib import Path
 
 TOPIC, LABELS, GROUP = "soak", "soak.labels", "soak"
 BUDGET = 500
@@ -260,10 +261,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks soak")
     parser.add_argument("--examples", type=int, default=2_000_000)
     parser.add_argument("--late", action="store_true", help="labels on a topic of their own")
-    parser.add_argument("--folder", type=Path, default=Path("results/soak"))
-    parser.add_argument("--figure", type=Path, help="draw the curve to this file")
+    output_option(parser)
     given = parser.parse_args(arguments)
-    folder = given.folder
+    if given.examples < 10 * EVERY:  # a tenth, which is compared, has a sample
+        parser.error(f"--examples: at least {10 * EVERY:,}, as a sample is of {EVERY:,}")
+    name = "soak_late" if given.late else "soak"
+    folder = given.output / name
     topics = [TOPIC, *([LABELS] if given.late else [])]
     with Broker(folder / "kafka") as broker:
         make(topics, broker.address)
@@ -277,11 +280,14 @@ def main(arguments: list[str]) -> int:
     rows = read(folder / "soak.csv")
     full = 2 if given.late else 1
     before, after, each = growth(rows, full)
-    if given.figure:
-        draw(rows, given.figure)
+    draw(rows, given.output / f"{name}.svg")
     print(
         f"{before:.1f} MB behind {full} tenths, {after:.1f} MB at the end: {each:+.2f} bytes each"
     )
     sound = is_sound(folder, late=given.late)
     print(f"the model is {'' if sound else 'NOT '}that of a plain loop")
+    from benchmarks.report import write_result  # noqa: PLC0415 - not while memory is measured
+
+    measured = {"before, MB": before, "after, MB": after, "bytes an example": each}
+    write_result(given.output, name, {"table": [measured], "sound": sound, "samples": rows})
     return 0 if each <= FLAT and sound else 1

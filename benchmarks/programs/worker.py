@@ -1,9 +1,9 @@
 """Examples a second of a worker on a real broker, end to end, and where its time goes.
 
-A topic has examples of 8 features as JSON. A worker with a Tracker(300), a process on a core of its
-own, reads, predicts, learns, publishes predictions or none, and writes checkpoints at the default
-interval; the broker has the other cores. The two take turns. One more round has clocks around the
-steps. Time of the processor is counted, too: others may use these cores.
+A topic has examples of 8 features as JSON, or of more. A worker with a Tracker(300), a process on a
+core of its own, reads, predicts, learns, publishes predictions or none, and writes checkpoints at
+the default interval; the broker has the other cores. The two take turns. One more round has clocks
+around the steps. Time of the processor is counted, too: others may use these cores.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from kafka import KafkaAdminClient
 
+from benchmarks import output_option
 from benchmarks.programs.worker_clock import Clock
-from benchmarks.report import show_table
+from benchmarks.report import show_table, write_result
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.codec import Example
 from drift.consumers.json_codec import JsonCodec
@@ -41,11 +42,15 @@ WARM = 5_000
 PATIENCE = 600
 
 
-def examples(count: int) -> Iterator[bytes]:
-    """Yield messages of 8 features and their label."""
+def examples(count: int, features: int = 8, classes: int = 2) -> Iterator[bytes]:
+    """Yield messages of normal numbers and their label, which depends on the sum."""
     rng, codec = np.random.default_rng(0), JsonCodec()
-    for row in rng.normal(size=(count, 8)).round(6).tolist():
-        yield codec.encode(Example(dict(zip("abcdefgh", row, strict=True)), sum(row) > 0))
+    names = [*"abcdefgh", *(f"f{j}" for j in range(8, features))][:features]
+    spread = statistics.NormalDist(0, features**0.5)
+    for row in rng.normal(size=(count, features)).round(6).tolist():
+        x, place = dict(zip(names, row, strict=True)), sum(row)
+        y = place > 0 if classes == 2 else int(spread.cdf(place) * classes)
+        yield codec.encode(Example(x, y))
 
 
 def work(where: tuple[str, int], task: str, count: int, results: Any, *, profiled: bool) -> None:
@@ -98,7 +103,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks worker")
     parser.add_argument("--examples", type=int, default=100_000, help="of a round")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--classes", type=int, default=2)
+    output_option(parser)
     given = parser.parse_args(arguments)
+    messages = list(examples(given.examples, given.features, given.classes))
     core, *others = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, others or {core})
     rounds: dict[str, list[list[float]]] = {task: [] for task in TASKS}
@@ -107,7 +116,7 @@ def main(arguments: list[str]) -> None:
         wanted = {"num_partitions": 1, "replication_factor": 1}
         admin.create_topics({"in": wanted, "out": wanted}, wait_for_metadata=True)
         admin.close()
-        produce(broker.address, "in", list(examples(given.examples)), 0)
+        produce(broker.address, "in", messages, 0)
         where, count = (broker.address, core), given.examples
         for number in range(given.repeats + 1):  # the first warms the broker up
             for task, results in rounds.items():
@@ -122,3 +131,5 @@ def main(arguments: list[str]) -> None:
     show_table(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", table)
     shown = [{"step": step, "CPU, %": 100 * share} for step, share in shares.items()]
     show_table("where the time goes, predictions published", shown)
+    tables = {"worker": table, "where the time goes": shown}
+    write_result(given.output, "worker", {"tables": tables, "rounds": rounds, "given": str(given)})
