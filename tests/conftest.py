@@ -48,8 +48,9 @@ def pytest_cmdline_main(config):
     if chosen or option.usepdb or hasattr(config, "workerinput"):
         return
     if all(map(os.path.isdir, config.args)):
-        # Two more than cores: tests of consumers wait for brokers and for processes.
-        option.numprocesses = min((os.cpu_count() or 1) + 2, 8)
+        # One more than cores: tests of consumers wait for brokers and for processes. Each further
+        # one takes five seconds to collect all tests.
+        option.numprocesses = min((os.cpu_count() or 1) + 1, 8)
         if option.dist == "no":
             option.dist = "worksteal"  # whose workers start with a part each, in order
 

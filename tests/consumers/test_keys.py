@@ -174,7 +174,7 @@ def test_no_bit_of_a_row_is_flipped_without_a_word(tmp_path, monkeypatch, size):
     monkeypatch.setattr(stored_keys, "_AT_ONCE", size)
     folder, path = four_keys(tmp_path)
     whole, warned, refused = [*stored(folder)], 0, []
-    for _ in flips(path, range(-8 * 8, 20 * 8)):
+    for _ in flips(path, range(-8 * 8, 20 * 8, 3)):
         lines = []
         try:
             found = listed(folder, lines.append)
@@ -189,7 +189,7 @@ def test_no_bit_of_a_row_is_flipped_without_a_word(tmp_path, monkeypatch, size):
         )
     assert all("bring the checkpoints' folder back as a whole" in error for error in refused)
     assert all("t-0/models.sqlite: " in error for error in refused)
-    assert min(warned, len(refused)) > 50
+    assert min(warned, len(refused)) > 16
 
 
 def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
@@ -198,7 +198,7 @@ def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
     keys = ["key-a", "key-b", "key-c", "key-d"]
     whole = {key: stored(folder).load(key, None) for key in keys}
     refused, lost = 0, 0
-    for _ in flips(path, range(-12 * 8, 30 * 8)):
+    for _ in flips(path, range(-12 * 8, 30 * 8, 3)):
         for key in keys:
             try:
                 found = stored(folder).load(key, None)
@@ -212,21 +212,22 @@ def test_whichever_bit_of_a_row_is_flipped_no_other_model_is_read(tmp_path):
                     listed(folder, lines.append)
                     assert lines
                 lost += 1
-    assert min(refused, lost) > 100
+    assert min(refused, lost) > 33
 
 
 def test_rows_out_of_order_end_a_worker_with_the_file_and_the_remedy(tmp_path):
     folder, path = four_keys(tmp_path)
     refused = r"t-0/models\.sqlite: its rows are out of order: bring the checkpoints' folder back"
-    for _ in flips(path, range(-12 * 8, 0)):
-        damaged = path.read_bytes()
-        with suppress(CheckpointError):
-            try:
-                stored(folder, lambda _: None).check()
-            except ConsumerError as error:
-                if re.search(refused, str(error)):
-                    break
-    path.write_bytes(damaged)
+    data = bytearray(path.read_bytes())
+    size = int.from_bytes(data[16:18], "big")  # of a page, by SQLite's file format
+    for page in range(size, len(data), size):
+        if data[page] == 13 and b"key-b" in data[page : page + size]:  # a leaf of a table
+            first, second = slice(page + 8, page + 10), slice(page + 10, page + 12)
+            data[first], data[second] = data[second], data[first]
+            break
+    path.write_bytes(data)
+    with pytest.raises(ConsumerError, match=refused):
+        stored(folder, lambda _: None).check()
     one = Keyed(folder)
     one.take(at(4, "key-a", 4))
     one.save()
