@@ -11,14 +11,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyximport
 from river import linear_model, optim
 
 from benchmarks.timing import Timed
 from drift.models import MODELS
-
-pyximport.install(language_level=3, inplace=False)
-from benchmarks.floor import walk  # type: ignore[import-not-found]  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,6 +48,8 @@ def logistic_regression(rate: float) -> Any:
 
 def floor(model: Any, examples: Sequence[Example]) -> Timed:
     """Look up the names that a model's supports hold: no learner of dicts can do without."""
+    importlib.import_module("pyximport").install(language_level=3, inplace=False)
+    walk = importlib.import_module("benchmarks.floor").walk
     words = dict.fromkeys(word for x, _ in model.supports for word in x)
     vocabulary = {word: number for number, word in enumerate(words)}
 
