@@ -404,7 +404,8 @@ def test_a_replica_that_is_behind_for_a_moment_continues_as_it_is(tmp_path):
     assert same(one, worker)
 
 
-def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
+def gone_back(tmp_path):
+    """A replica, and a worker that went back to the checkpoint before, which is to be seen."""
     worker, source, one = start_replica(tmp_path)
     taken = in_time(plain_logs())
     worker.take(taken[:40])
@@ -417,6 +418,11 @@ def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
     again.learner.restore(old)
     again.save()
     source.few = lambda: 0
+    return one, again, taken
+
+
+def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
+    one, again, _ = gone_back(tmp_path)
     before = one.version
     one.fetch(0)  # on another thread, while requests are answered
     assert one.version == before
@@ -428,22 +434,11 @@ def test_a_checkpoint_that_somebody_went_back_to_answers_at_once(tmp_path):
 
 def test_what_somebody_went_back_to_answers_also_behind_two_looks(tmp_path):
     """The second checkpoint comes before anything was learnt of the first."""
-    worker, source, one = start_replica(tmp_path)
-    taken = in_time(plain_logs())
-    worker.take(taken[:40])
-    worker.save()
-    old = worker.folder.newest(KEY)
-    worker.take(taken[40:])
-    worker.save()
-    settle(one)
-    again = Worker(worker.folder, LBP(9), worker.options)
-    again.learner.restore(old)
-    again.save()
-    source.few = lambda: 0
+    one, again, taken = gone_back(tmp_path)
     one.fetch(0)
     again.take(taken[40:50])
     again.save()
-    for file in worker.folder.folder(KEY).glob("order-*"):
+    for file in again.folder.folder(KEY).glob("order-*"):
         file.unlink()
     one.fetch(0)
     one.learn()
