@@ -7,6 +7,8 @@ import json
 import math
 import os
 import platform
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -18,7 +20,6 @@ from drift.models import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     Row = Mapping[str, Any]
 
@@ -93,11 +94,21 @@ def machine() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "compiled": compiled,
         "code": code_fingerprint(),
         "versions": {package: version(package) for package in _PACKAGES},
     }
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
 
 
 def version(package: str) -> str | None:

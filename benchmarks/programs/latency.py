@@ -60,7 +60,8 @@ class Pipe:
     """Messages that go in, and predictions that come out in the same order, or TimeoutError."""
 
     def __init__(self, address: str) -> None:
-        client = {"bootstrap.servers": address}
+        # Of the log only what is critical: the broker ends before the last connection.
+        client = {"bootstrap.servers": address, "log_level": 2}
         self._producer = Producer(client | {"linger.ms": 5})
         self._consumer = Consumer(
             client | {"group.id": "reader", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 5}
