@@ -158,7 +158,7 @@ def test_it_says_what_is_learnt_again(tmp_path):
 def test_a_rewritten_one_has_its_own_time_and_goes_back_by_time(tmp_path):
     folder = CheckpointFolder(tmp_path)
     folder.claim(TP)
-    write(folder, 10)
+    write(folder, 10, identity={"topic_id": "a", "group": "g"})
     adopt(files(folder), 30, None)
     back = plan(files(folder), "2026-11-20T12:00")
     assert id_of(back.target.header) == "1-1"
@@ -168,6 +168,33 @@ def test_a_rewritten_one_has_its_own_time_and_goes_back_by_time(tmp_path):
     assert said in plan(files(folder), "1-1").lines()
     said = "  news:0 continues at 4: 6 messages are learnt again"
     assert said in plan(files(folder), "1-1", keep_offsets=True).lines()
+
+
+def test_it_is_undone_by_going_to_what_was_the_newest(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    folder.claim(TP)
+    for n in (1785, 2000):
+        write(folder, n, identity={"topic_id": "a", "group": "g"})
+    plan(files(folder), "1-178").write(None)
+    undo = plan(files(folder), "1-200")
+    why = "215 messages are not learnt again, as it is past them"
+    assert undo.lines()[1:] == [f"  news:0 goes on from 1785 to 2000: {why}"]
+    undo.write(None)
+    assert state(folder)[:2] == (2000, 2000)
+
+
+def test_adopt_is_undone_until_a_worker_has_run(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    folder.claim(TP)
+    write(folder, 10, identity={"topic_id": "a", "group": "g"})
+    adopt(files(folder), 0, None)
+    plan(files(folder), "1-1").write(None)
+    assert state(folder)[:2] == (10, 10)
+    assert folder.newest(TP).identity == {"topic_id": "a", "group": "g"}
+    epoch, _ = folder.claim(TP)
+    write(folder, 20, epoch=epoch, identity={"topic_id": "b", "group": "g"})
+    with pytest.raises(CheckpointError, match=r"1-1 was learnt from another .* \(topic_id\), so"):
+        plan(files(folder), "1-1").write(None)
 
 
 def test_a_damaged_one_is_passed_over(folder):

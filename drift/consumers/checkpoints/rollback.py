@@ -151,7 +151,10 @@ class Rollback:
         if before is None:
             return "starts at its first offset"
         if now < before:
-            return f"goes on from {now} to {before}: {before - now:,} messages are not learnt"
+            said = f"goes on from {now} to {before}: {before - now:,} messages are not learnt"
+            # Right after `adopt` the offsets may be of another log.
+            known = self.newest.header["identity"] or not self.target.header["identity"]
+            return f"{said} again, as it is past them" if known else said
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
 
     def check(self, secret: bytes | None) -> None:
