@@ -66,7 +66,7 @@ class _Unwritten:
     version: int
     models: dict[str, _Live]  # as they were, until they change
     rows: dict[str, Row]
-    outdated: set[str]  # of which there is a later row
+    outdated: set[str]  # keys that have a later row
 
     def encode(self, key: str, encode: Callable[[Any], tuple[bytes, str]]) -> None:
         """Make a row of a model."""

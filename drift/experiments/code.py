@@ -23,7 +23,7 @@ def code_fingerprint(*modules: str, without: str | None = None) -> str:
     """Return a fingerprint of modules of drift and of all of drift that these import.
 
     It is of what code of Python does: comments, docstrings and the texts of errors may be reworded,
-    and each version of Python gives the same. Of packages above a module nothing counts.
+    and each version of Python gives the same. The packages above a module do not count.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def code_fingerprint(*modules: str, without: str | None = None) -> str:
         Their names. A package stands for all of its files, those of C and Cython, too. None: all
         of drift.
     without
-        A package of which nothing counts.
+        A package that does not count.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def _file_of(root: Path, name: str) -> list[Path]:
 
 
 def _files_of(root: Path, name: str) -> list[Path]:
-    """Return the files of a package, or the one of a module, of which there is one."""
+    """Return the files of a package, or the one file of a module, which has to exist."""
     inside = [path for path in _place(root, name).rglob("*") if path.suffix in _SOURCES]
     return inside or [_file_of(root, name)[0]]
 

@@ -169,7 +169,7 @@ class Blocks(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # All that fits: pyarrow refuses a row of which a short read has a part.
+        # Fill the buffer: pyarrow refuses a row that a short read cuts.
         room = memoryview(buffer)
         while room:
             if not self._rest:

@@ -62,7 +62,7 @@ typeof(key) = 'text' and exists (
     and i.examples = t.examples and i.time = t.time and i.size = t.size and i.id = t.id
 )
 """
-# The key of a row, and that; of one key, the rows of others pass, which saves most of the time.
+# The key of a row, and that. For one key the rows of others pass: their damage is not its own.
 _CHECKED = f"cast(key as blob), {_IS_FOUND}"
 _CHECKED_OF_KEY = (
     "cast(key as blob), "

@@ -36,7 +36,7 @@ workaround        fault in kafka-python
                   fetched in between. And the public seek takes no leader epoch.
 `SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
 `make_no_topics`  As for consumers: a deleted topic is recreated.
-`not_logged`      It logs an error for each topic that the broker is about to create.
+`not_logged`      It logs an error if a topic is missing, also when the broker creates it then.
 `RECONNECT`       After an outage of minutes it waits for up to 30 s before it tries to connect.
 `force_close`     If a batch of an idempotent producer expires on its second try, others are lost
                   silently, each flush waits for them, and nothing more is sent to their partitions.
