@@ -22,7 +22,14 @@ from drift.cli._settings import load as load_tables
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import verify
-from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
+from drift.consumers.checkpoints.file_format import (
+    Description,
+    describe,
+    id_of,
+    load,
+    naming,
+    next_offsets,
+)
 from drift.consumers.checkpoints.files import newest, partitions, stored
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan, when
@@ -398,7 +405,7 @@ def _listed(header: Mapping[str, Any]) -> str:
 
 
 def _offsets(header: Mapping[str, Any]) -> str:
-    return written_offsets({(topic, n): at for topic, n, at in header["offsets"]})
+    return written_offsets(next_offsets(header))
 
 
 def _counted(header: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.agreement import without
+from drift.consumers.checkpoints.file_format import next_offsets
 from drift.consumers.checkpoints.rewriting import rewrite
 from drift.errors import CheckpointError
 
@@ -68,8 +69,7 @@ def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -
     """
 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
-        offsets = {(topic, number): at for topic, number, at in old.header["offsets"]}
-        at = offsets[position[:2]]
+        at = next_offsets(old.header)[position[:2]]
         if position.offset < at:
             raise CheckpointError(
                 f"{position} has been learnt, the next offset is {at}: roll back to a checkpoint "

@@ -38,6 +38,7 @@ __all__ = [
     "id_of",
     "load",
     "naming",
+    "next_offsets",
     "seal",
     "written_id",
 ]
@@ -197,6 +198,11 @@ def written_id(epoch: int, sequence: int) -> str:
 def id_of(header: Mapping[str, Any]) -> str:
     """Return the identifier of the checkpoint with a header."""
     return written_id(header["epoch"], header["sequence"])
+
+
+def next_offsets(header: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """Return the next offsets of the checkpoint with a header, by topic and partition."""
+    return _numbers(header["offsets"])
 
 
 def check_signature(description: Description | _format.Frame, secret: bytes | None) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.agreement import swapped
 from drift.consumers.checkpoints.checkpoint import split
+from drift.consumers.checkpoints.file_format import next_offsets
 from drift.consumers.checkpoints.rewriting import rewrite
 from drift.consumers.shadow import Shadow, promotion
 from drift.errors import CheckpointError
@@ -35,7 +36,6 @@ def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:
     if len(models) < 2:
         raise CheckpointError("it has no shadow to be promoted")
     (_, model), (shadow, second) = models
-    since = {(topic, number): offset for topic, number, offset in header["offsets"]}
     given = header["promotions"], header["configuration"], shadow["state"], header["metrics"]
     new = {
         "model": shadow["model"],
@@ -46,7 +46,7 @@ def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:
             "model": header["model"],
             "payload": header["payload"],
             "size": len(model),
-            "state": Shadow(None, since).state(),
+            "state": Shadow(None, next_offsets(header)).state(),
         },
     }
     return header | new, [second, model, old.payload[len(model) + len(second) :]]

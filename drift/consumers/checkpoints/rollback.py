@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from drift._durations import moment
-from drift.consumers.checkpoints.file_format import Description, id_of
+from drift.consumers.checkpoints.file_format import Description, id_of, next_offsets
 from drift.consumers.checkpoints.files import stored
 from drift.consumers.checkpoints.rewriting import check_secret, publish
 from drift.consumers.crash_points import reached
@@ -123,8 +123,8 @@ class Rollback:
 
     def offsets(self) -> dict[TopicPartition, tuple[int | None, int]]:
         """Return the next offsets of target and newest, by partition."""
-        before = {(topic, n): at for topic, n, at in self.target.header["offsets"]}
-        return {(t, n): (before.get((t, n)), at) for t, n, at in self.newest.header["offsets"]}
+        before, now = next_offsets(self.target.header), next_offsets(self.newest.header)
+        return {place: (before.get(place), offset) for place, offset in now.items()}
 
     def lines(self) -> list[str]:
         """Describe what will be learnt again, and what will not."""
