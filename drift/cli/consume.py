@@ -101,7 +101,7 @@ class Consume(Learning):
             check_codec(settings.codec, options.silence)
         messages: list[Message] = []
         with logging_to_stderr(self.secrets):
-            for topic in filter(None, (options.topic, options.labels)):
+            for topic in options.topics:
                 with Reader(topic, settings.kafka | settings.consumer) as reader:
                     reader.require(options.partition)
                     messages += reader.sample(count, options.start, options.partition)

@@ -242,7 +242,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         """Refuse what cannot work."""
         super().__post_init__()
         _ = self.goal  # refuses what cannot be
-        topics = [topic for topic in (self.topic, self.labels, *self.outputs) if topic]
+        topics = [*self.topics, *filter(None, self.outputs)]
         for topic in topics:
             if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
                 raise ParameterError(
@@ -254,6 +254,11 @@ class WorkerOptions(JoinOptions, _TopicOptions):
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
                 "each, or what is sent is learnt again"
             )
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are learnt from: that of the labels comes last, where they have one."""
+        return [self.topic, *filter(None, [self.labels])]
 
     @property
     def outputs(self) -> tuple[str | None, ...]:

@@ -90,24 +90,23 @@ def read_topic(
     settings = WorkerOptions(topic=topic, **given)
     if settings.labels:
         check_codec(codec, settings.silence)
-    topics = [*filter(None, (topic, settings.labels))]
-    consumer = LoneConsumer(topics, kafka, largest=largest_record(codec))
+    consumer = LoneConsumer(settings.topics, kafka, largest=largest_record(codec))
     try:
-        yield from _read(consumer, topics, codec, settings)
+        yield from _read(consumer, codec, settings)
     finally:
         consumer.close()
 
 
 def _read(
-    consumer: LoneConsumer, topics: list[str], codec: Codec, options: WorkerOptions
+    consumer: LoneConsumer, codec: Codec, options: WorkerOptions
 ) -> Iterator[tuple[Features, Label]]:
-    for name in topics:
+    for name in options.topics:
         if not consumer.partitions(name):
             raise ConsumerError(missing(name))
         check_partition(name, options.partition, range(consumer.partitions(name)))
     places = [
         (name, number)
-        for name in topics
+        for name in options.topics
         for number in range(consumer.partitions(name))
         if options.partition in {None, number}
     ]

@@ -172,7 +172,7 @@ class Replica:
         self._following = _Following()
         self._looked = -math.inf
         self._consumer = LoneConsumer(
-            [*filter(None, (options.topic, options.labels))],
+            options.topics,
             {**kafka, **(consumer or {})},
             largest=largest_record(self.codec),
         )

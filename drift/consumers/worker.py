@@ -150,8 +150,9 @@ class Worker:
         self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
             self._consumer = GroupConsumer(
-                [*filter(None, (options.topic, options.labels))],
-                *(receiving, self.assignment),
+                options.topics,
+                receiving,
+                self.assignment,
                 leave=self._leave,
                 lose=self._lose,
                 largest=largest_record(self.codec),
@@ -205,7 +206,7 @@ class Worker:
                     "dead_letters in [worker] names one"
                 )
             if options.labels:
-                refuse_compacted((options.topic, options.labels), self._receiving)
+                refuse_compacted(options.topics, self._receiving)
             while not self._stopping.is_set():
                 self.step()
             self._consumer.refresh()
