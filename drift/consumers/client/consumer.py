@@ -102,23 +102,21 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[TopicPartition, list[M
             yield tuple(place), messages
 
 
-def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
+def identity(consumer: Any, topic: str | None, labels: str | None = None) -> dict[str, str]:
     """Return the identity of topics, as far as the broker has it.
 
     Parameters
     ----------
     consumer
         One of kafka-python.
-    topics
-        The topic to learn, and that of the labels where they have their own.
+    topic, labels
+        The topic to learn, and that of the labels; None for one that is not asked for.
     """
     cluster = consumer._cluster  # noqa: SLF001
-    ids = [cluster.topic_id(topic) for topic in topics]
-    known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
-    known_ids = {
-        name: str(topic_id) for name, topic_id in known.items() if topic_id and topic_id.int
-    }  # 0: none
-    return known_ids | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
+    topics = {"topic_id": topic, "labels_topic_id": labels}
+    ids = {name: cluster.topic_id(one) for name, one in topics.items() if one is not None}
+    known = {name: str(one) for name, one in ids.items() if one and one.int}  # 0: none
+    return known | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
 
 
 class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
@@ -332,7 +330,7 @@ class LogConsumer:
 
     def identity(self) -> dict[str, str]:
         """Return the identity of the topics, as far as the broker has it."""
-        return identity(self.consumer, self.topics)
+        return identity(self.consumer, *self.topics)
 
     def read_at(self, place: TopicPartition) -> float:
         """Return the time of the last fetch of a partition; -inf before one."""
