@@ -82,18 +82,19 @@ class FedLearner:
         self.order.start(place, self.learner.clocks.get(place, Clock()))
         self._read_on(place)
 
-    def add(self, batches: Iterable[tuple[TopicPartition, list[Message]]]) -> None:
-        """Have records wait for their turn."""
+    def read(self, batches: Iterable[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
+        """Have records wait for their turn; `seconds` is how long they were polled for."""
         for place, messages in batches:
             self.learner.check(messages)
             self.order.add(place, messages, self._consumer.read_at(place))
             if self.order.is_ahead(place):
                 self._consumer.pause(place)
                 self.paused.add(place)
-
-    def idle(self, seconds: float) -> None:
-        """Note that records were polled for so long, and say once if others hold them back."""
         self.order.idle(seconds)
+        self._note_wait()
+
+    def _note_wait(self) -> None:
+        """Say once if partitions without records hold the others back."""
         if self.order.held < _LONG:
             self.trouble = None
         elif self.trouble is None:

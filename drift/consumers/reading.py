@@ -131,11 +131,11 @@ def _read(
         except Gap as gap:  # deleted meanwhile
             for place in gap.offsets:
                 fed.skip(place, consumer.bound(place, "earliest"))
-        fed.add(
+        wanted = (
             (place, [message for message in messages if message.position.offset < ends[place]])
             for place, messages in batches
         )
-        fed.idle(time.monotonic() - started)
+        fed.read(wanted, time.monotonic() - started)
         for message in fed.order.take(ended_at):
             learner.take(message)
             yield from listener.heard

@@ -266,8 +266,7 @@ class Replica:
             self._following.hurry()
             time.sleep(seconds)
             return
-        course.add(batches)
-        course.idle(time.monotonic() - started)
+        course.read(batches, time.monotonic() - started)
 
     def learn(self, seconds: float = math.inf) -> bool:
         """Learn what has come, for about so many seconds; return whether there is more."""

@@ -317,8 +317,7 @@ class Worker:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
         # Their partitions may have gone while records were on their way.
         for claim in self._claims.values():
-            claim.add([batch for batch in batches if batch[0] in claim.order])
-            claim.idle(seconds)
+            claim.read([batch for batch in batches if batch[0] in claim.order], seconds)
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""

@@ -195,8 +195,7 @@ class Simulation:
         self._patch.undo()
 
     def step(self):
-        self.fed.add(self.broker.poll())
-        self.fed.idle(POLL)
+        self.fed.read(self.broker.poll(), POLL)
         for message in self.fed.in_turn():
             self.learner.take(message)
         self.fed.resume()
