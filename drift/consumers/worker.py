@@ -46,11 +46,13 @@ __all__ = ["Worker"]
 
 log = logging.getLogger("drift.consumers")
 
-#: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
-#: for which folder or broker may be out of reach as a partition is taken over.
-_PATIENCE = 30.0
-#: Log a rebalance that left no partition for longer, in seconds.
-_LONG = 10.0
+#: Seconds of learning after which a worker polls again, so that slow models stay in the group.
+_SLICE = 30.0
+#: Seconds for which folder or broker may be out of reach as a partition is taken over.
+_OUTAGE = 30.0
+#: Seconds without a partition: of a rebalance that is logged once it is over, and of a wait that is
+#: logged while it lasts.
+_LONG, _TOO_LONG = 10.0, 30.0
 #: A new group stops if it can learn none of its first messages, this many.
 _TRIAL = 100
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
@@ -165,7 +167,7 @@ class Worker:
         # A worker that is silent for longer is out of the group.
         self.metrics.silence = self._consumer.longest_silence
         self.metrics.connections = self._consumer.connections
-        self._patience = min(_PATIENCE, self.metrics.silence / 4, self._consumer.session / 4)
+        self._slice = min(_SLICE, self.metrics.silence / 4, self._consumer.session / 4)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -304,14 +306,14 @@ class Worker:
             self._empty, self._complained = None, False
         elif waited is None:
             self._empty = started
-        elif waited > _PATIENCE and not self._complained:
+        elif waited > _TOO_LONG and not self._complained:
             self._complained = True
             why = (
                 f"the others of {self.options.group} have them all, or it is still agreeing on them"
             )
             if gone := self._consumer.gone():
                 why = f"{missing(gone[0])}. If it was deleted, create it again, or stop the workers"
-            log.warning("no partition of %s for %d s: %s", self.options.topic, _PATIENCE, why)
+            log.warning("no partition of %s for %d s: %s", self.options.topic, _TOO_LONG, why)
 
     def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
@@ -326,7 +328,7 @@ class Worker:
 
     def _take_of(self, claim: ClaimedModel) -> int:
         learner, learnt = claim.learner, 0
-        until = time.monotonic() + self._patience / len(self._claims)
+        until = time.monotonic() + self._slice / len(self._claims)
         try:
             with self._whole(claim):
                 if claim.order:
@@ -503,9 +505,9 @@ class Worker:
         now = time.monotonic()
         self._note_trouble(claim_id, str(error))
         if claim_id not in self._refused:
-            log.warning("%s; tried again for %d s", error, _PATIENCE)
+            log.warning("%s; tried again for %d s", error, _OUTAGE)
             self._refused[claim_id] = now
-        elif now > self._refused[claim_id] + _PATIENCE:
+        elif now > self._refused[claim_id] + _OUTAGE:
             if isinstance(error.__cause__, PermissionError):
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error

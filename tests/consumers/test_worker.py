@@ -813,7 +813,7 @@ def test_a_checkpoint_that_fails_is_a_trouble_until_there_is_one(topics, tmp_pat
 
 
 def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, monkeypatch):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+    monkeypatch.setattr("drift.consumers.worker._OUTAGE", 0.0)
 
     def claim(*_):
         raise CheckpointError("t-0: cannot be written") from PermissionError("403")
@@ -827,7 +827,7 @@ def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, mo
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog, is_there):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+    monkeypatch.setattr("drift.consumers.worker._TOO_LONG", -1.0)
     one = worker(topics, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(one._consumer, "poll", lambda seconds: [])
@@ -896,15 +896,15 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     assert idle.metrics.problems() == []  # though there is nothing to save
     close(idle)
     claims.clear()
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+    monkeypatch.setattr("drift.consumers.worker._OUTAGE", 0.0)
     impatient = worker(topics, tmp_path, "later still")
     with pytest.raises(UnavailableError, match="cannot be written"):
         work(impatient, 1)
     impatient._close()
 
 
-def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, monkeypatch):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+def test_what_comes_after_the_slice_comes_at_the_next_step(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.consumers.worker._SLICE", -1.0)
     broker.create_topic("t")
     messages = log(0, 15)
     send(broker, messages)
@@ -918,7 +918,7 @@ def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, 
     assert_exact(tmp_path, {("t", 0): messages})
 
 
-def test_a_slow_model_polls_within_its_patience(topics, tmp_path, monkeypatch):
+def test_a_slow_model_polls_within_its_slice(topics, tmp_path, monkeypatch):
     one, now = worker(topics, tmp_path, session=120_000), [0.0]
     take = Learner.take
 
@@ -938,12 +938,12 @@ def test_a_slow_model_polls_within_its_patience(topics, tmp_path, monkeypatch):
     kill(one)
 
 
-def test_the_patience_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
+def test_the_slice_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
     """Also while the group rebalances, and a member sends no heartbeat between two polls."""
     silence = {"max_poll_interval_ms": 20_000}
-    for session, given, patience in ((120, {}, 30.0), (120, silence, 5.0), (10, silence, 2.5)):
+    for session, given, seconds in ((120, {}, 30.0), (120, silence, 5.0), (10, silence, 2.5)):
         one = worker(topics, tmp_path, session=1000 * session, consumer=given)
-        assert one._patience == patience
+        assert one._slice == seconds
         one._close()
 
 

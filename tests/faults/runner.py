@@ -64,7 +64,7 @@ SILENCE = 5.0
 #: Seconds after which an output that the broker has not taken is given up.
 _DELIVERY = 4.0
 #: Seconds of learning after which a worker polls again, and what a message takes of a slow model.
-_PATIENCE, _SLOW = 0.2, 0.02
+_SLICE, _SLOW = 0.2, 0.02
 #: Messages that come again wherever a partition is started, as Kafka may have it.
 _AGAIN = 7
 #: Where a disk is full.
@@ -273,7 +273,7 @@ def main(text: str) -> None:
             "delivery_timeout_ms": int(1000 * _DELIVERY),
         },
     )
-    worker._patience = _PATIENCE
+    worker._slice = _SLICE
     try:
         worker.run()
     except DriftError as error:  # as the command line ends
