@@ -201,7 +201,7 @@ class Learner:
         self.configuration = dict(checkpoint.configuration)
         if "codec" not in self.configuration:
             self.configuration |= codec_settings(self.codec)
-            self.since_checkpoint = 1  # so that the next one names it
+            self.save_soon()  # as that one names it
             log.warning(
                 "%s: checkpoint %s names no codec: it continues with this one, [codec] %s",
                 *(self.claim_id, checkpoint.id, written(self.configuration, "codec")),
@@ -217,6 +217,10 @@ class Learner:
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
             self.answering.restore(checkpoint.answering)
+
+    def save_soon(self) -> None:
+        """Have a checkpoint be due at its time, though nothing may be learnt until then."""
+        self.since_checkpoint += 1
 
     def snapshot(self) -> Checkpoint:
         """Return what a checkpoint has of it now, except late labels and models of keys.

@@ -189,7 +189,7 @@ class Loader(NamedTuple):
                 "%s: checkpoint %s names no topic and group, they are %s now",
                 *(learner.claim_id, checkpoint.id, learner.identity),
             )
-            learner.since_checkpoint = 1  # so that the next one names it
+            learner.save_soon()  # as that one names them
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""
