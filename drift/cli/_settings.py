@@ -63,18 +63,10 @@ class ConsumeOptions(Retention, WorkerOptions):
     allow_pickle: bool = option("Allow pickle, for models that are not drift's.", default=False)
     log_json: bool = option("Log JSON objects.", default=False)
 
-    def __post_init__(self) -> None:
-        """Check these, too."""
-        WorkerOptions.__post_init__(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions(ServiceOptions, ConsumeOptions):
     """Settings of `drift serve`: those of `drift consume`, and ``[serve]``."""
-
-    def __post_init__(self) -> None:
-        """Check these, too."""
-        ConsumeOptions.__post_init__(self)
 
 
 class Settings(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._late import final_step, keeps_tickets, with_late_labels
-from drift._options import check_options, option
+from drift._options import Checked, option
 from drift.consumers.checkpoints.files import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import Codec
@@ -282,7 +282,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceOptions:
+class ServiceOptions(Checked):
     """How predictions are served over HTTP, and what is refused: see `drift.consumers.service`.
 
     Parameters
@@ -337,10 +337,6 @@ class ServiceOptions:
         duration=True,
         table="serve",
     )
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be."""
-        check_options(self)
 
 
 def check_model(model: Any, codec: Codec) -> None:
