@@ -38,12 +38,6 @@ __all__ = [
     "read",
 ]
 
-TABLES = (
-    *("model", "models", "worker", "keyed", "labels", "promote", "serve"),
-    *("answers", "decision"),
-    *("codec", "kafka", "consumer", "producer"),
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumeOptions(Retention, WorkerOptions):
@@ -67,6 +61,14 @@ class ConsumeOptions(Retention, WorkerOptions):
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions(ServiceOptions, ConsumeOptions):
     """Settings of `drift serve`: those of `drift consume`, and ``[serve]``."""
+
+
+#: The tables of a file.
+TABLES = (
+    *("model", "models", "worker"),
+    *dict.fromkeys(one.table for one in declared(ServeOptions) if one.table),
+    *("codec", "kafka", "consumer", "producer"),
+)
 
 
 class Settings(NamedTuple):
