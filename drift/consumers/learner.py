@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Logs, Position, TopicPartition
     from drift.types import Features, Label
 
-__all__ = ["Learner", "decoded"]
+__all__ = ["ONE_KIND", "Learner", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -48,6 +48,9 @@ log = logging.getLogger("drift.consumers")
 _MARSHAL = 2
 #: One example in so many goes into the digest, which takes as long as a tenth of an example.
 _DIGESTED = 8
+
+#: What to do about labels of two kinds.
+ONE_KIND = "send one kind; classes = [true, false] in [codec] refuses the other"
 
 _START = Clock()
 
@@ -388,9 +391,10 @@ class Learner:
         if str in self._kinds and len(self._kinds) > 1 and not was_mixed:
             log.warning(
                 '%s: some labels are strings and others are not, as %r. "true" and true are two '
-                'classes, and so are "1" and 1: send one kind; classes = [true, false] in [codec] '
-                "refuses the other",
-                *(self.claim_id, label),
+                'classes, and so are "1" and 1: %s',
+                self.claim_id,
+                label,
+                ONE_KIND,
             )
 
     def _note_learnt(self, *what: Any) -> None:
