@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift._late import final_step, keeps_tickets, with_late_labels
 from drift._options import Checked, option
-from drift.consumers.checkpoints.files import network_file_system
+from drift.consumers.checkpoints.mounts import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import Codec
 from drift.consumers.join import JoinOptions

@@ -46,7 +46,6 @@ __all__ = [
     "PartitionFolder",
     "PartitionObjects",
     "files_in",
-    "network_file_system",
     "newest",
     "partitions",
     "private",
@@ -62,35 +61,10 @@ _ORDER_BYTES, _ORDER_ALL, _ORDER_FILES = 8 << 20, 256 << 20, 4_000
 #: Races with other processes that are lost before something must be wrong.
 ATTEMPTS = 100
 
-#: Types of file systems on other machines, as Linux names them; "fuse." may come before.
-_NETWORK = {
-    *("afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4"),
-    *("s3fs", "smb3", "sshfs"),
-}
-#: Where Linux lists them.
-_MOUNTS = Path("/proc/self/mountinfo")
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _FILE = re.compile(r"checkpoint-(\d{8,})-(\d{10,})\.drift")
 _ORDER = re.compile(r"order-(\d{8,})-(\d{10,})\.jsonl")
 _TEMPORARY = re.compile(r"\.tmp-(\d{8,})(-\w+)?")
-
-
-def network_file_system(path: Path) -> str | None:
-    """Return the type of the file system that a path is on, if it is another machine's.
-
-    None for one of this machine, and where it cannot be told: Linux alone lists them.
-    """
-    try:
-        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    here, kind, longest = path.resolve(), "", -1
-    for line in lines:  # of several at one place the last is seen
-        fields, _, source = line.partition(" - ")
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields.split()[4])
-        if here.is_relative_to(point) and len(point) >= longest:
-            kind, longest = source.split()[0], len(point)
-    return kind if kind.removeprefix("fuse.") in _NETWORK else None
 
 
 class Listing(NamedTuple):
