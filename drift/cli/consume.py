@@ -73,8 +73,7 @@ class Consume(Learning):
             try:
                 exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
             except BaseException:
-                worker.stop()
-                worker.run(signals=False)  # leaves the group
+                worker.close()
                 raise
             with exporter:
                 try:

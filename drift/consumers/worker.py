@@ -221,9 +221,7 @@ class Worker:
                 raise
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
-            # Or closing, which gives the partitions up, saves the models.
-            self._lose([*self.assignment.places])
-            self._close()
+            self.close()
 
     def _save_what_is_left(self) -> None:
         """Save the model where an error has left it whole."""
@@ -233,7 +231,10 @@ class Worker:
         except Exception as problem:  # noqa: BLE001 - the one that ends the worker counts
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Leave the group and close the clients; `run` does so at its end, and saves before."""
+        # Or the group's client, which gives the partitions up as it closes, saves the models.
+        self._lose([*self.assignment.places])
         self._ended.set()
         self._taker.shutdown()
         self._writer.shutdown()

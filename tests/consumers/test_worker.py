@@ -269,7 +269,7 @@ def test_a_first_start_has_to_say_where(topics, tmp_path):
     one = worker(topics, tmp_path, start=None)
     with pytest.raises(ConsumerError, match="or --from latest, in Python start='earliest' or"):
         work(one, 1)
-    one._close()
+    one.close()
 
 
 def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path, caplog):
@@ -291,7 +291,7 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     other = follower(topics, tmp_path / "b")
     with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
         work(other, 1)
-    other._close()
+    other.close()
 
 
 @pytest.mark.parametrize("start", ["latest", None])
@@ -558,7 +558,7 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
     if on_gap == "stop":
         with pytest.raises(ConsumerError, match=r"t:1 starts at 250, after 200.*: 50 messages"):
             work(other, 10**6)
-        other._close()
+        other.close()
         return
     finish(other, 400)
     assert "t:1: 50 messages are gone, continuing at 250" in caplog.text
@@ -822,7 +822,7 @@ def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, mo
     one = worker(topics, tmp_path)
     with pytest.raises(CheckpointError, match="cannot be written"):
         work(one, 1)
-    one._close()
+    one.close()
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -900,7 +900,7 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     impatient = worker(topics, tmp_path, "later still")
     with pytest.raises(UnavailableError, match="cannot be written"):
         work(impatient, 1)
-    impatient._close()
+    impatient.close()
 
 
 def test_what_comes_after_the_slice_comes_at_the_next_step(broker, tmp_path, monkeypatch):
@@ -944,7 +944,7 @@ def test_the_slice_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_pa
     for session, given, seconds in ((120, {}, 30.0), (120, silence, 5.0), (10, silence, 2.5)):
         one = worker(topics, tmp_path, session=1000 * session, consumer=given)
         assert one._slice == seconds
-        one._close()
+        one.close()
 
 
 def test_a_broker_that_is_silent_while_partitions_are_taken_over_is_waited_for(
