@@ -52,7 +52,7 @@ __all__ = ["CheckpointFolder", "Claim"]
 #: worker's is a `ClaimName`; any tuple will do.
 ClaimId: TypeAlias = tuple[str, int | None]
 
-_LOG = logging.getLogger("drift.consumers")
+log = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
 
 
@@ -209,7 +209,7 @@ class CheckpointFolder:
     def _told(self, found: _Found) -> Checkpoint | None:
         """Say which checkpoints are damaged; return the one that is not."""
         for damage in found.damages:
-            _LOG.error(damage)
+            log.error(damage)
             if self.warn is not None:
                 self.warn(damage)
         return found.checkpoint
