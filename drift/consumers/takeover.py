@@ -59,11 +59,11 @@ class TakeOver:
 
     Attributes
     ----------
-    learner : Future
-        The learner, once it is taken over.
+    loading : Future
+        Has the learner, once it is taken over.
     """
 
-    learner: Future[Learner]
+    loading: Future[Learner]
 
     def __init__(self, claim_id: ClaimName, source: Logs, metrics: WorkerMetrics) -> None:
         self.claim_id = claim_id
@@ -83,7 +83,7 @@ class TakeOver:
 
     def begin(self, executor: Executor, load: Callable[[Logs], Learner]) -> None:
         """Have another thread do it."""
-        self.learner = executor.submit(load, self)
+        self.loading = executor.submit(load, self)
 
     def say(self) -> None:
         """Log how far it is, now and then."""
@@ -94,8 +94,8 @@ class TakeOver:
     def abandon(self) -> None:
         """Have it end soon, as the partitions have gone."""
         self._gone.set()
-        if not self.learner.cancel():
-            self.learner.add_done_callback(_close)
+        if not self.loading.cancel():
+            self.loading.add_done_callback(_close)
 
     # --- as `drift.consumers.records.Logs` -----------------------------------------------------
 

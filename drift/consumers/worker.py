@@ -531,12 +531,12 @@ class Worker:
             taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
             load = partial(self._loader.load, claim_id, self._identity())
             taking.begin(self._taker, load)
-        wait([taking.learner], max(0.0, until - time.monotonic()))
-        if not taking.learner.done():
+        wait([taking.loading], max(0.0, until - time.monotonic()))
+        if not taking.loading.done():
             taking.say()
             return False
         del self._taking[claim_id]
-        learner = taking.learner.result()
+        learner = taking.loading.result()
         since = "a new model"
         if learner.checkpoint is not None:
             since = f"from checkpoint {learner.checkpoint}, {written_offsets(learner.offsets)}"

@@ -56,7 +56,7 @@ def test_what_reads_again_ends_as_it_is_abandoned(one, thread):
     assert begun.wait(10)
     one.abandon()
     with pytest.raises(takeover._AbandonedError):
-        one.learner.result(10)
+        one.loading.result(10)
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -73,7 +73,7 @@ def test_a_learner_that_nobody_takes_is_closed(one, thread, is_done):
     assert begun.wait(10)
     if is_done:
         go.set()
-        assert one.learner.result(10) is learner
+        assert one.loading.result(10) is learner
     one.abandon()
     go.set()
     assert closed.wait(10)
@@ -87,4 +87,4 @@ def test_one_that_has_not_begun_never_does(one, thread):
     go.set()
     thread.shutdown()
     other.assert_not_called()
-    assert one.learner.cancelled()
+    assert one.loading.cancelled()
