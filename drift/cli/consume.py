@@ -17,7 +17,7 @@ from drift.cli import _named
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
-from drift.consumers.options import check_codec
+from drift.consumers.options import check_reads_labels
 from drift.errors import ConsumerError, NothingLearntError, UnavailableError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Consume(Learning):
         settings = self.settings()
         options = settings.worker
         if options.labels:
-            check_codec(settings.codec, options.silence)
+            check_reads_labels(settings.codec, options.silence)
         messages: list[Message] = []
         with logging_to_stderr(self.secrets):
             for topic in options.topics:

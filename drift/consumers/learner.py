@@ -18,7 +18,7 @@ from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
 from drift.consumers.options import codec_settings, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
-from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
+from drift.consumers.records import ClaimId, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.skip import AbsentError
 from drift.consumers.trouble_log import TroubleLog
@@ -90,7 +90,7 @@ class Learner:
 
     Attributes
     ----------
-    claim_id : ClaimName
+    claim_id : ClaimId
         What it learns: topic, and partition or None for all of them.
     offsets : dict
         Next offset to learn by topic and partition.
@@ -149,7 +149,7 @@ class Learner:
         self.options = options
         self.checkpoint: str | None = None
         self.offsets: dict[TopicPartition, int] = {}
-        self.claim_id = ClaimName(metrics.topic, metrics.partition)
+        self.claim_id = ClaimId(metrics.topic, metrics.partition)
         self.epoch = 0
         self.leader_epochs: dict[TopicPartition, int] = {}
         self.identity: dict[str, str] = {}
@@ -259,7 +259,7 @@ class Learner:
             return []
         started = perf_counter()
         clock = self.clocks.get(place, _START).after(message.time, self._jump)
-        if clock.claim is not None:
+        if clock.far is not None:
             self.metrics.jumps += 1
         answer = self._age(message, clock.time)
         why = self.skips.pop(message.position, None) if self.skips else None

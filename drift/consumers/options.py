@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ServiceOptions",
     "WorkerOptions",
-    "check_codec",
     "check_model",
+    "check_reads_labels",
     "codec_settings",
     "is_keyed",
     "prepare_folder",
@@ -427,7 +427,7 @@ def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Code
         _check_keyed(options, folder)
         settings |= {"keyed": codec.key, "keyed.prior": options.prior}
     if options.labels:
-        check_codec(codec, options.silence)
+        check_reads_labels(codec, options.silence)
         settings |= options.settings()
     folder.configuration = {**(folder.configuration or {}), **settings}
 
@@ -509,7 +509,7 @@ def prepared_shadow(
     return None
 
 
-def check_codec(codec: Codec, silence: object | None = None) -> None:
+def check_reads_labels(codec: Codec, silence: object | None = None) -> None:
     """Refuse what cannot read labels of a separate topic.
 
     Parameters
@@ -526,7 +526,7 @@ def check_codec(codec: Codec, silence: object | None = None) -> None:
 
     Examples
     --------
-    >>> check_codec(JsonCodec(require_label=True))
+    >>> check_reads_labels(JsonCodec(require_label=True))
     Traceback (most recent call last):
     drift.errors.ParameterError: require_label would refuse all features, whose labels come ...
     """

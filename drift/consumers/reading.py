@@ -11,7 +11,7 @@ from drift.consumers.client.consumer import LoneConsumer
 from drift.consumers.client.errors import check_partition, missing
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import WorkerOptions, check_codec
+from drift.consumers.options import WorkerOptions, check_reads_labels
 from drift.consumers.records import Gap
 from drift.errors import ConsumerError
 
@@ -89,7 +89,7 @@ def read_topic(
     given = {"group": "-", "alarm_level": 0.0, "probabilities": False, **options}
     settings = WorkerOptions(topic=topic, **given)
     if settings.labels:
-        check_codec(codec, settings.silence)
+        check_reads_labels(codec, settings.silence)
     consumer = LoneConsumer(settings.topics, kafka, largest=largest_record(codec))
     try:
         yield from _read(consumer, codec, settings)

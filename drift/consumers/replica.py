@@ -25,7 +25,7 @@ from drift.consumers.course import Course, Found
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
-from drift.consumers.records import ClaimName, Gap, written_offsets
+from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Replica:
         self.folder = folder
         # Whether a shadow is promoted, the worker decides: its next checkpoint says so.
         self.options = replace(options, predictions=None, orphans=None, alarm_level=0, promote=None)
-        self.claim_id = ClaimName(options.topic, options.partition)
+        self.claim_id = ClaimId(options.topic, options.partition)
         self.starts = 0
         self.trouble: str | None = None
         self.differs: str | None = None

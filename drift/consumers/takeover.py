@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from drift.consumers.learner import Learner
     from drift.consumers.metrics import WorkerMetrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import ClaimName, Logs, Message, TopicPartition
+    from drift.consumers.records import ClaimId, Logs, Message, TopicPartition
 
 __all__ = ["Loader", "TakeOver"]
 
@@ -65,7 +65,7 @@ class TakeOver:
 
     loading: Future[Learner]
 
-    def __init__(self, claim_id: ClaimName, source: Logs, metrics: WorkerMetrics) -> None:
+    def __init__(self, claim_id: ClaimId, source: Logs, metrics: WorkerMetrics) -> None:
         self.claim_id = claim_id
         self._source, self._metrics = source, metrics
         self._began = self._said = time.monotonic()
@@ -137,7 +137,7 @@ class Loader(NamedTuple):
     codec: Codec
     options: WorkerOptions
 
-    def load(self, claim_id: ClaimName, identity: dict[str, str], source: Logs) -> Learner:
+    def load(self, claim_id: ClaimId, identity: dict[str, str], source: Logs) -> Learner:
         """Claim a model and load it, whose topic and group have an identity.
 
         Raises
@@ -157,9 +157,7 @@ class Loader(NamedTuple):
             raise
         return learner
 
-    def _new_learner(
-        self, claim_id: ClaimName, epoch: int, checkpoint: Checkpoint | None
-    ) -> Learner:
+    def _new_learner(self, claim_id: ClaimId, epoch: int, checkpoint: Checkpoint | None) -> Learner:
         model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
         if not is_keyed(codec):
             return learner_of(model, codec, options)

@@ -23,7 +23,7 @@ from drift.consumers.json_codec import checked_codec
 from drift.consumers.keyed import KeyedLearner
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
-from drift.consumers.records import ClaimName, Gap, written_offsets
+from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (
     CheckpointError,
@@ -135,8 +135,8 @@ class Worker:
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
-        self._claims: dict[ClaimName, ClaimedModel] = {}
-        self._taking: dict[ClaimName, TakeOver] = {}
+        self._claims: dict[ClaimId, ClaimedModel] = {}
+        self._taking: dict[ClaimId, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
@@ -144,7 +144,7 @@ class Worker:
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
-        self._refused: dict[ClaimName, float] = {}  # since when models cannot be taken over
+        self._refused: dict[ClaimId, float] = {}  # since when models cannot be taken over
         self._empty: float | None = None  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -423,11 +423,11 @@ class Worker:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _claim_id(self, place: TopicPartition) -> ClaimName:
+    def _claim_id(self, place: TopicPartition) -> ClaimId:
         """Return what the model is claimed as that learns a partition."""
         if is_keyed(self.codec):
-            return ClaimName(*place)
-        return ClaimName(self.options.topic, self.options.partition)
+            return ClaimId(*place)
+        return ClaimId(self.options.topic, self.options.partition)
 
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
@@ -491,7 +491,7 @@ class Worker:
             self.metrics.taken_over += place[0] == self.options.topic
         self._note_trouble(claim_id)
 
-    def _is_younger(self, claim_id: ClaimName) -> bool:
+    def _is_younger(self, claim_id: ClaimId) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
@@ -499,7 +499,7 @@ class Worker:
         first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
         return number is not None and number >= first
 
-    def _retry(self, claim_id: ClaimName, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, claim_id: ClaimId, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
@@ -513,7 +513,7 @@ class Worker:
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, claim_id: ClaimName, why: str | None = None) -> None:
+    def _note_trouble(self, claim_id: ClaimId, why: str | None = None) -> None:
         """Have the metrics show why a model has no checkpoint; None where it has one."""
         others = {name: text for name, text in self.metrics.trouble.items() if name != claim_id}
         self.metrics.trouble = others if why is None else {**others, claim_id: why}
@@ -522,7 +522,7 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, claim_id: ClaimName, until: float) -> bool:
+    def _take_over(self, claim_id: ClaimId, until: float) -> bool:
         """Claim a model on another thread; say whether it is here, at the latest at a time."""
         if claim_id in self._claims:
             return True
@@ -544,7 +544,7 @@ class Worker:
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
 
-    def _drop(self, claim_id: ClaimName) -> None:
+    def _drop(self, claim_id: ClaimId) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
         taking = self._taking.pop(claim_id, None)
         if taking is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from drift.consumers import takeover
 from drift.consumers.metrics import WorkerMetrics
-from drift.consumers.records import ClaimName
+from drift.consumers.records import ClaimId
 from drift.consumers.takeover import TakeOver
 
 
@@ -17,7 +17,7 @@ from drift.consumers.takeover import TakeOver
 def one():
     source = Mock()
     source.reread.return_value = (["a", "b"], 7)
-    return TakeOver(ClaimName("t", None), source, WorkerMetrics())
+    return TakeOver(ClaimId("t", None), source, WorkerMetrics())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_it_says_how_far_it_is_now_and_then(one, monkeypatch, caplog):
 
 
 def test_a_partition_of_its_own_is_named():
-    other = TakeOver(ClaimName("t", 4), Mock(), WorkerMetrics())
+    other = TakeOver(ClaimId("t", 4), Mock(), WorkerMetrics())
     assert str(other).startswith("t:4 is being taken over for 0 s")
 
 

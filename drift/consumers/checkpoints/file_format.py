@@ -96,7 +96,7 @@ def _clock_entries(clocks: Mapping[TopicPartition, Clock]) -> list[list[Any]]:
 
 
 def _clocks(entries: list[list[Any]]) -> dict[TopicPartition, Clock]:
-    return {(topic, partition): Clock(time, claim) for topic, partition, time, claim in entries}
+    return {(topic, partition): Clock(time, far) for topic, partition, time, far in entries}
 
 
 def _positions(entries: list[list[Any]]) -> list[Position]:
