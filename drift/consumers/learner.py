@@ -444,7 +444,10 @@ class Learner:
         assert self.shadow is not None  # noqa: S101 - it has been compared
         self.promotions = promotion(
             self.promotions,
-            *(self.configuration, self.shadow.state(), self.metrics.state(), by),
+            configuration=self.configuration,
+            shadow=self.shadow.state(),
+            counts=self.metrics.state(),
+            by=by,
         )
         self.model, shadow = self.shadow.model, self.model
         self.shadow = Shadow(shadow, self.offsets)

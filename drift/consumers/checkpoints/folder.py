@@ -320,7 +320,7 @@ class CheckpointFolder:
             return replace(checkpoint, configuration=now)
         replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
         agreed, has_shadow = agree(
-            *(path, checkpoint.configuration, now, replaced), follows=self.follows
+            path, checkpoint.configuration, now, replaced, follows=self.follows
         )
         shadow = checkpoint.shadow if has_shadow else None
         return replace(checkpoint, configuration=agreed, shadow=shadow)

@@ -36,12 +36,17 @@ def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:
     if len(models) < 2:
         raise CheckpointError("it has no shadow to be promoted")
     (_, model), (shadow, second) = models
-    given = header["promotions"], header["configuration"], shadow["state"], header["metrics"]
     new = {
         "model": shadow["model"],
         "payload": shadow["payload"],
         "configuration": swapped(header["configuration"]),
-        "promotions": promotion(*given, "hand"),
+        "promotions": promotion(
+            header["promotions"],
+            configuration=header["configuration"],
+            shadow=shadow["state"],
+            counts=header["metrics"],
+            by="hand",
+        ),
         "shadow": {
             "model": header["model"],
             "payload": header["payload"],

@@ -230,10 +230,12 @@ class Rollback:
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        given = partition, epoch, header, [payload], secret
         # Else not all is learnt again, as `rewrite` says.
         previous = wanted if self.keep_offsets or not added else None
-        return id_of(publish(*given, previous=previous, offsets_of=offsets_of))
+        made = publish(
+            partition, epoch, header, [payload], secret, previous=previous, offsets_of=offsets_of
+        )
+        return id_of(made)
 
 
 def _models(description: Description) -> bytes:
