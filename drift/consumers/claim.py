@@ -10,6 +10,7 @@ from drift.consumers.client.workarounds import LARGEST
 from drift.consumers.order import Clock, Order, Runs
 from drift.consumers.poison import DEATHS, PoisonNotes, folder_of_notes
 from drift.consumers.records import Position
+from drift.errors import DriftError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from drift.consumers.client.consumer import GroupConsumer, LogConsumer
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
-    from drift.consumers.records import Message, TopicPartition
+    from drift.consumers.metrics import WorkerMetrics
+    from drift.consumers.records import Message, Outgoing, TopicPartition
 
 __all__ = ["ClaimedModel", "FedLearner", "largest_record", "skipping"]
 
@@ -179,21 +181,29 @@ class ClaimedModel(FedLearner):
     ----------
     learner, consumer
         As of `FedLearner`.
+    folder
+        That of its checkpoints.
+    metrics
+        Show which message is taken.
     """
 
-    def __init__(self, learner: Learner, consumer: GroupConsumer) -> None:
+    def __init__(
+        self, learner: Learner, consumer: GroupConsumer, folder: AnyPath, metrics: WorkerMetrics
+    ) -> None:
         super().__init__(learner, consumer)
+        self.folder = folder
+        self._metrics = metrics
         self.notes: PoisonNotes | None = None  # once it has begun, where it can be noted
         self.blamed: Position | None = None  # the last message that has hung
         self._has_begun = False
         self.saving: _Saving | None = None
 
-    def begin(self, folder: AnyPath) -> None:
+    def begin(self) -> None:
         """Look, before the first message, how claims before this one have ended."""
         if self._has_begun:
             return
         self._has_begun = True
-        where = folder_of_notes(folder)
+        where = folder_of_notes(self.folder)
         if where is None:
             return
         offsets = self.learner.offsets
@@ -203,7 +213,7 @@ class ClaimedModel(FedLearner):
                 "%s: a worker died in message %s, %d of the %d times after which it is left out; "
                 "sooner by %s",
                 *(self.learner.claim_id, notes.suspect, notes.deaths, DEATHS),
-                skipping(folder, notes.suspect),
+                skipping(self.folder, notes.suspect),
             )
         elif notes.is_careful:
             log.warning(
@@ -212,10 +222,39 @@ class ClaimedModel(FedLearner):
                 *(self.learner.claim_id, ", ".join(_from(offsets)), notes.starts - 1),
             )
 
-    @property
-    def is_careful(self) -> bool:
-        """Whether messages are taken one at a time."""
-        return self.notes is not None and self.notes.is_careful
+    def suspects(self, message: Message) -> bool:
+        """Whether a claim before this one died in a message."""
+        return self.notes is not None and self.notes.suspect == message.position
+
+    def take(self, message: Message) -> list[Outgoing]:
+        """Have the learner take a message; note it where it ends the worker, or may."""
+        position, notes = message.position, self.notes
+        if notes is not None and notes.is_careful:
+            if notes.is_given_up(position):
+                self.learner.skips[position] = f"has ended the worker {notes.deaths} times"
+            notes.note(position)
+        self._metrics.at = position
+        try:
+            answer = self.learner.take(message)
+        except BaseException as error:
+            self._blame(position, error)
+            self._metrics.at = None
+            raise
+        self._metrics.at = None
+        if notes is not None and notes.at is not None:
+            notes.note(None)
+        return answer
+
+    def _blame(self, position: Position, error: BaseException) -> None:
+        """Note, and say, which message has raised what ends the worker, if it is its fault."""
+        at: Position | None = position
+        if isinstance(error, DriftError) or not isinstance(error, Exception):
+            at = None
+        else:
+            command = skipping(self.folder, position)
+            log.error("%s ends the worker: %r. %s leaves it out", position, error, command)
+        if self.notes is not None and self.notes.at != at:
+            self.notes.note(at)
 
     def end(self) -> None:
         """Let go of it, and note that no message has ended it."""

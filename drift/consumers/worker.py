@@ -27,7 +27,6 @@ from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (
     CheckpointError,
-    DriftError,
     FencedError,
     NothingLearntError,
     UnavailableError,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Position, TopicPartition
+    from drift.consumers.records import Message, TopicPartition
 
 __all__ = ["Worker"]
 
@@ -256,7 +255,7 @@ class Worker:
         log.error(
             "%s has kept the worker for %d s, and would keep the next one, too. Kill this one: at "
             "the third time the message is left out; sooner by %s",
-            *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
+            *(at, self.metrics.silence, skipping(claim.folder, at)),
         )
         if claim.notes is not None:
             claim.notes.note(at)
@@ -333,16 +332,11 @@ class Worker:
         try:
             with self._whole(claim):
                 if claim.order:
-                    claim.begin(self.folder.folder(learner.claim_id))
+                    claim.begin()
                 for message in claim.in_turn():
-                    if claim.is_careful and not self._brace(claim, message.position):
+                    if claim.suspects(message) and not self._save_before(claim):
                         return learnt
-                    self.metrics.at = message.position
-                    answer = learner.take(message)
-                    self.metrics.at = None
-                    if claim.notes is not None and claim.notes.at is not None:
-                        claim.notes.note(None)
-                    for outgoing in answer:
+                    for outgoing in claim.take(message):
                         self._producer.send(outgoing)
                     learnt += 1
                     if learner.trial is not None:
@@ -372,38 +366,17 @@ class Worker:
         """Drop a model that an error leaves amid a message."""
         try:
             yield
-        except BaseException as error:
-            self._blame(claim, error)
-            if not isinstance(error, UnsentError):
-                self._drop(claim.learner.claim_id)
+        except UnsentError:
             raise
-        finally:
-            self.metrics.at = None
+        except BaseException:
+            self._drop(claim.learner.claim_id)
+            raise
 
-    def _blame(self, claim: ClaimedModel, error: BaseException) -> None:
-        """Note, and say, which message has raised what ends the worker, if it is its fault."""
-        at, notes = self.metrics.at, claim.notes
-        if isinstance(error, DriftError) or not isinstance(error, Exception):
-            at = None
-        elif at is not None:
-            command = skipping(self.folder.folder(claim.learner.claim_id), at)
-            log.error("%s ends the worker: %r. %s leaves it out", at, error, command)
-        if notes is not None and notes.at != at:
-            notes.note(at)
-
-    def _brace(self, claim: ClaimedModel, position: Position) -> bool:
-        """Note a message that may end the process; say whether the model is still there."""
-        learner, notes = claim.learner, claim.notes
-        if notes is None:
-            return True
-        if position == notes.suspect and learner.since_checkpoint:
-            self._save(claim)  # so that what came before is not sent again
-            if learner.claim_id not in self._claims:
-                return False
-        if notes.is_given_up(position):
-            learner.skips[position] = f"has ended the worker {notes.deaths} times"
-        notes.note(position)
-        return True
+    def _save_before(self, claim: ClaimedModel) -> bool:
+        """Save what came before a suspect, or it is sent again; say whether the model is there."""
+        if claim.learner.since_checkpoint:
+            self._save(claim)
+        return claim.learner.claim_id in self._claims
 
     def _skip(self, gap: Gap) -> None:
         """Continue after messages that were deleted, if that was requested."""
@@ -541,7 +514,8 @@ class Worker:
         if learner.checkpoint is not None:
             since = f"from checkpoint {learner.checkpoint}, {written_offsets(learner.offsets)}"
         log.info("%s: epoch %d, %s", claim_id, learner.epoch, since)
-        self._claims[claim_id] = ClaimedModel(learner, self._consumer)
+        folder = self.folder.folder(claim_id)
+        self._claims[claim_id] = ClaimedModel(learner, self._consumer, folder, self.metrics)
         return True
 
     def _drop(self, claim_id: ClaimId) -> None:

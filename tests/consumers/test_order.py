@@ -359,7 +359,7 @@ def test_runs_of_a_checkpoint_that_failed_come_before_those_since():
 
 def test_what_a_checkpoint_that_failed_was_to_have_is_in_the_next_one():
     learner = SimpleNamespace(options=OPTIONS, runs=Runs(), since_checkpoint=3)
-    claim, written = ClaimedModel(learner, None), Future()
+    claim, written = ClaimedModel(learner, None, None, None), Future()
     learner.runs.note(sort_key(5, ("f", 0), None), ("f", 0), 2)
     claim.begin_saving(written, {("f", 0): 3})
     assert (learner.since_checkpoint, learner.runs.all()) == (0, [])
