@@ -336,6 +336,9 @@ class Learner:
         """Return what writes the models of keys, and returns their lineage; None without."""
         return None
 
+    def share_memory(self, learners: int) -> None:
+        """Have no more models of keys in memory than one of so many learners may."""
+
     def close(self) -> None:
         """Let go of what is open, and say what is left to say."""
         self.trouble.say_again(at_once=True)

@@ -20,7 +20,6 @@ from drift.consumers.client.topics import refuse_compacted
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
 from drift.consumers.json_codec import checked_codec
-from drift.consumers.keyed import KeyedLearner
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import ClaimId, Gap, written_offsets
@@ -425,8 +424,7 @@ class Worker:
         waiting = set(map(self._claim_id, self.assignment.waiting()))
         self._refused = {name: since for name, since in self._refused.items() if name in waiting}
         for claim in self._claims.values():
-            if isinstance(claim.learner, KeyedLearner):
-                claim.learner.models.most = max(1, self.options.max_models // len(self._claims))
+            claim.learner.share_memory(len(self._claims))
 
     def _show(self) -> None:
         """Have the metrics show which models the worker has, and what it waits for."""
