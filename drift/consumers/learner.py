@@ -9,15 +9,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from drift._late import final_step, ticket_for
-from drift.consumers._json import as_json, check_kind, plain
-from drift.consumers.answers import UNSEEN, Answer, Answering, by_text, largest
+from drift._late import ticket_for
+from drift.consumers._json import check_kind, plain
+from drift.consumers.answers import UNSEEN, Answer, Answering
 from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
 from drift.consumers.options import codec_settings, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
+from drift.consumers.outputs import alarm_event, prediction
 from drift.consumers.records import ClaimId, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.skip import AbsentError
@@ -483,36 +484,24 @@ class Learner:
     ) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
         answer = self._answer(example.features, ticket)
-        if self.options.predictions is None:
+        to = self.options.predictions
+        if to is None:
             return answer, []
-        predicted, chances = answer.predicted, answer.chances
-        most = self.options.top_probabilities
-        topic, partition, offset = message.position
-        body = {
-            "id": example.id,
-            "timestamp": example.timestamp,
-            "predicted": predicted,
-            "score": largest(answer.score, most),
-            "probabilities": by_text(chances, most),
-            "label": example.label,
-            "topic": topic,
-            "partition": partition,
-            "offset": offset,
-            "checkpoint": self.checkpoint,
-            **self.answering.beside(answer),
-        }
-        if example.key is not None:
-            body["key"] = example.key
-        key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        wanted = self.options.headers
-        headers = [(name, value or b"") for name, value in message.headers if name in wanted]
-        sent = Outgoing(self.options.predictions, key, as_json(body), headers, partition)
+        sent = prediction(
+            to,
+            message,
+            example,
+            answer,
+            options=self.options,
+            checkpoint=self.checkpoint,
+            beside=self.answering.beside,
+        )
         return answer, [sent]
 
     def _alarm(self, message: Message) -> list[Outgoing]:
         """Say which measures have risen by a message, and return that for the topic of events."""
         raised, self.metrics.raised = self.metrics.raised, []
-        sent = []
+        sent, to = [], self.options.events
         for alarm in raised:
             moved = ", ".join(f"{name} ({distance:.2f})" for name, distance in alarm.features)
             log.warning(
@@ -520,25 +509,8 @@ class Learner:
                 *(message.position, alarm.measure, alarm.before, alarm.now, alarm.examples),
                 f"; moved most: {moved}" if moved else "",
             )
-            if self.options.events is not None:
-                topic, partition, offset = message.position
-                body = {
-                    "event": "alarm",
-                    "measure": alarm.measure,
-                    "before": alarm.before,
-                    "now": alarm.now,
-                    "examples": alarm.examples,
-                    "features": [{"name": n, "distance": d} for n, d in alarm.features],
-                    "level": self.options.alarm_level,
-                    "model": type(final_step(self.model)).__name__,
-                    "group": self.options.group,
-                    "topic": topic,
-                    "partition": partition,
-                    "offset": offset,
-                    "timestamp": message.timestamp,
-                }
-                key = f"alarm:{alarm.measure}:{message.position}".encode()
-                sent.append(Outgoing(self.options.events, key, as_json(body), [], partition))
+            if to is not None:
+                sent.append(alarm_event(to, alarm, message, self.options, self.model))
         return sent
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:
