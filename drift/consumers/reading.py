@@ -6,9 +6,9 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.claim import FedLearner, largest_record
-from drift.consumers.client.consumer import LoneConsumer
+from drift.consumers.client.consumer import LoneConsumer, largest_record
 from drift.consumers.client.errors import check_partition, missing
+from drift.consumers.fed import FedLearner
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions, check_reads_labels

@@ -19,8 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from drift.consumers.checkpoints.journal import read_journal
-from drift.consumers.claim import largest_record
-from drift.consumers.client.consumer import LoneConsumer
+from drift.consumers.client.consumer import LoneConsumer, largest_record
 from drift.consumers.course import Course, Found
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of

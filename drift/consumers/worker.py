@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment
-from drift.consumers.claim import ClaimedModel, largest_record, skipping
-from drift.consumers.client.consumer import GroupConsumer
+from drift.consumers.claim import ClaimedModel, skipping
+from drift.consumers.client.consumer import GroupConsumer, largest_record
 from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted

@@ -39,13 +39,13 @@ pytest.importorskip("confluent_kafka")
 
 from kafka.errors import KafkaTimeoutError
 
-from drift.consumers.claim import FedLearner
 from drift.consumers.client.consumer import LeadAssignor
 from drift.consumers.client.producer import (  # after the check that there is a client
     Producer,
     UnsentError,
 )
 from drift.consumers.client.topics import Reader
+from drift.consumers.fed import FedLearner
 from drift.consumers.worker import Worker
 from tests.consumers.labelled_logs import LOGS, POISON, Latin, log, loop, values
 from tests.consumers.stepping import SESSION

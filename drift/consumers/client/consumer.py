@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from drift.consumers.assignment import Assignment
+    from drift.consumers.codec import Codec
     from drift.consumers.records import Message, TopicPartition
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "LoneConsumer",
     "connect",
     "identity",
+    "largest_record",
     "read",
 ]
 
@@ -77,6 +79,11 @@ WORKER_DEFAULTS: dict[str, Any] = {
     # Partitions are read side by side: large fetches of one keep others from theirs.
     "max_partition_fetch_bytes": 256 << 10,
 }
+
+
+def largest_record(codec: Codec) -> int:
+    """Return the bytes of the largest record that is read for a codec: value, key and headers."""
+    return (codec.max_bytes or workarounds.LARGEST) + (1 << 20)
 
 
 def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> Any:
