@@ -16,8 +16,9 @@ from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
+from drift.consumers.codec import is_keyed
 from drift.consumers.json_codec import JsonCodec, checked_codec
-from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
+from drift.consumers.options import ServiceOptions, WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError, one_line
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from drift.cli import _named
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
-from drift.consumers.options import check_reads_labels
+from drift.consumers.preparing import check_reads_labels
 from drift.errors import ConsumerError, NothingLearntError, UnavailableError
 
 if TYPE_CHECKING:

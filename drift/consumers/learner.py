@@ -14,9 +14,9 @@ from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer, Answering
 from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.checkpoints.checkpoint import Checkpoint
+from drift.consumers.codec import codec_settings, is_keyed
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
-from drift.consumers.options import codec_settings, is_keyed
 from drift.consumers.order import Clock, Runs, sort_key
 from drift.consumers.outputs import alarm_event, prediction
 from drift.consumers.records import ClaimId, CutValue, Message, Outgoing, RawName

@@ -11,7 +11,8 @@ from drift.consumers.client.errors import check_partition, missing
 from drift.consumers.fed import FedLearner
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import WorkerOptions, check_reads_labels
+from drift.consumers.options import WorkerOptions
+from drift.consumers.preparing import check_reads_labels
 from drift.consumers.records import Gap
 from drift.errors import ConsumerError
 

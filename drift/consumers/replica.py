@@ -23,7 +23,7 @@ from drift.consumers.client.consumer import LoneConsumer, largest_record
 from drift.consumers.course import Course, Found
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
+from drift.consumers.preparing import prepare_folder, refuse_keyed, refuse_shadow
 from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.codec import is_keyed
 from drift.consumers.keyed import KeyedLearner
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import is_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError, DriftError
 

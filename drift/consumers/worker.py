@@ -17,11 +17,12 @@ from drift.consumers.client.consumer import GroupConsumer, largest_record
 from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import refuse_compacted
+from drift.consumers.codec import is_keyed
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.metrics import WorkerMetrics
-from drift.consumers.options import is_keyed, prepared, prepared_shadow
+from drift.consumers.preparing import prepared, prepared_shadow
 from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (

@@ -24,7 +24,7 @@ from drift.consumers.keyed import KeyedLearner
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.preparing import prepared, prepared_shadow
 from drift.consumers.records import Message, Position
 from drift.consumers.relearning import relearn
 from drift.consumers.warm import warm

@@ -13,7 +13,8 @@ from drift.consumers import Codec, Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import WorkerOptions, check_model, check_reads_labels
+from drift.consumers.options import WorkerOptions
+from drift.consumers.preparing import check_model, check_reads_labels
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker
