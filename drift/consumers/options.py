@@ -26,6 +26,8 @@ _SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class _TopicOptions:
+    """Those that come before the ones of late labels, in the help and on the page of options."""
+
     topic: str = option("The topic to learn from.", argument=True)
     group: str = option("Consumer group.")
     start: str | None = option(

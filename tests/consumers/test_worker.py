@@ -39,7 +39,7 @@ pytest.importorskip("confluent_kafka")
 
 from kafka.errors import KafkaTimeoutError
 
-from drift.consumers.client.consumer import LeadAssignor
+from drift.consumers.client.assignor import LeadAssignor
 from drift.consumers.client.producer import (  # after the check that there is a client
     Producer,
     UnsentError,
