@@ -14,9 +14,10 @@ from drift.errors import DriftError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from concurrent.futures import Future
+    from concurrent.futures import Executor, Future
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
+    from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.fed import Feed
     from drift.consumers.learner import Learner
@@ -141,12 +142,27 @@ class ClaimedModel(FedLearner):
         """Whether a checkpoint is written of which `end_saving` is to tell."""
         return self.saving is not None and self.saving.written.done()
 
-    def begin_saving(
-        self, written: Future[Checkpoint], offsets: Mapping[TopicPartition, int]
-    ) -> None:
-        """Note that a checkpoint is being written, which has all that was taken."""
+    def begin_saving(self, folder: CheckpointFolder, writer: Executor) -> None:
+        """Have a checkpoint be written, on another thread, which has all that was taken.
+
+        Raises
+        ------
+        CheckpointError
+            As `CheckpointFolder.prepare` does; nothing is written then.
+        """
         learner = self.learner
-        self.saving = _Saving(written, offsets, learner.runs, learner.since_checkpoint)
+        checkpoint = learner.snapshot()
+        write = folder.prepare(
+            learner.claim_id,
+            checkpoint,
+            join=learner.join_state(),
+            keyed=learner.prepare_models(),
+            runs=learner.runs.all(),
+            previous=learner.checkpoint,
+        )
+        self.saving = _Saving(
+            writer.submit(write), checkpoint.offsets, learner.runs, learner.since_checkpoint
+        )
         learner.runs, learner.since_checkpoint = Runs(), 0
 
     def end_saving(self) -> Mapping[TopicPartition, int] | None:

@@ -599,23 +599,13 @@ class Worker:
         """Start a checkpoint, once the broker has all that was sent because of what is in it."""
         if not self._end_save(claim):
             return False
-        learner = claim.learner
         self._check_topic()
         self._producer.flush()
         reached("outputs.flushed")
-        checkpoint = learner.snapshot()
         try:
-            write = self.folder.prepare(
-                learner.claim_id,
-                checkpoint,
-                join=learner.join_state(),
-                keyed=learner.prepare_models(),
-                runs=learner.runs.all(),
-                previous=learner.checkpoint,
-            )
+            claim.begin_saving(self.folder, self._writer)
         except CheckpointError as error:
             return self._refuse_save(claim, error)
-        claim.begin_saving(self._writer.submit(write), checkpoint.offsets)
         return True
 
     def _end_save(self, claim: ClaimedModel) -> bool:
