@@ -185,14 +185,14 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
 def test_a_version_that_ends_while_checkpoints_are_looked_for_is_kept(tmp_path, monkeypatch):
     store = ModelStore(tmp_path, 1)
     store.write(1, {"a": Row(b"1", "drift")})
-    listing = files.PartitionFolder.listing
+    listing = files.ModelFolder.listing
 
     def listed(folder):
         store.advance()
         return listing(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.PartitionFolder, "listing", listed)
+        patch.setattr(files.ModelFolder, "listing", listed)
         store.refresh()
     store.write(2, {"a": Row(b"2", "drift")})
     assert execute(tmp_path, "select version from models order by version") == [(1,), (2,)]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.files import ModelFolder
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import Example
@@ -299,7 +299,7 @@ def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypat
 
 
 def test_each_partition_that_cannot_be_taken_over_says_why(topics, tmp_path, monkeypatch, caplog):
-    tries, claim = {"t-0": 0, "t-1": 0}, PartitionFolder.claim
+    tries, claim = {"t-0": 0, "t-1": 0}, ModelFolder.claim
 
     def refused(files, owner):
         name = files.path.name
@@ -308,7 +308,7 @@ def test_each_partition_that_cannot_be_taken_over_says_why(topics, tmp_path, mon
             raise CheckpointError(f"{name} is away") from OSError()
         return claim(files, owner)
 
-    monkeypatch.setattr(PartitionFolder, "claim", refused)
+    monkeypatch.setattr(ModelFolder, "claim", refused)
     one = worker(topics, tmp_path)
     until(one, lambda: offsets(one) == END)
     close(one)

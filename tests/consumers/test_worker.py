@@ -13,7 +13,7 @@ import pytest
 from drift.consumers import CheckpointFolder, WorkerOptions, alarms, relearn
 from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
-from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.files import ModelFolder
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import Example
 from drift.consumers.crash_points import install, remove
@@ -818,7 +818,7 @@ def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, mo
     def claim(*_):
         raise CheckpointError("t-0: cannot be written") from PermissionError("403")
 
-    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    monkeypatch.setattr(ModelFolder, "claim", claim)
     one = worker(topics, tmp_path)
     with pytest.raises(CheckpointError, match="cannot be written"):
         work(one, 1)
@@ -883,8 +883,8 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
             raise CheckpointError("t-0: cannot be written") from OSError(errno.EROFS, "Read-only")
         return claimed(files, owner)
 
-    claimed = PartitionFolder.claim
-    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    claimed = ModelFolder.claim
+    monkeypatch.setattr(ModelFolder, "claim", claim)
     one = worker(topics, tmp_path)
     finish(one)
     assert_exact(tmp_path)

@@ -20,7 +20,7 @@ from kafka.errors import NotLeaderForPartitionError
 from kafka.producer.sender import Sender
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
+from drift.consumers.checkpoints.files import ModelFolder, ModelObjects
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.crash_points import install
@@ -157,12 +157,12 @@ def journal(path: Path, checkpoints: CheckpointFolder, claim: tuple[str, int | N
 def _keep_order(path: Path) -> None:
     """Have the order of checkpoints in a store written to a folder."""
 
-    def append(self: PartitionObjects, *line: Any) -> None:
+    def append(self: ModelObjects, *line: Any) -> None:
         beside = path / self.path.name
         beside.mkdir(parents=True, exist_ok=True)
-        PartitionFolder(beside).append_order(*line)
+        ModelFolder(beside).append_order(*line)
 
-    PartitionObjects.append_order = append  # type: ignore[method-assign]
+    ModelObjects.append_order = append  # type: ignore[method-assign]
 
 
 def _obey(root: Path, points: list[str]) -> None:

@@ -11,20 +11,20 @@ from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.file_format import Description
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.records import Position
 
 __all__ = ["adopt", "skip"]
 
 
 def adopt(
-    partition: PartitionFolder, offset: int | None, secret: bytes | None, *, codec: bool = False
+    files: ModelFolder, offset: int | None, secret: bytes | None, *, codec: bool = False
 ) -> None:
-    """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
+    """Rewrite the newest checkpoint of a model for the topic as it is now; see `rewrite`.
 
     Parameters
     ----------
-    partition, secret
+    files, secret
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
@@ -49,15 +49,15 @@ def adopt(
             new["skips"] = []
         return old.header | new, [old.payload]
 
-    rewrite(partition, secret, changed, "drift checkpoint adopt")
+    rewrite(files, secret, changed, "drift checkpoint adopt")
 
 
-def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -> None:
-    """Have the newest checkpoint of a partition leave a message out; see `rewrite`.
+def skip(files: ModelFolder, position: Position, secret: bytes | None) -> None:
+    """Have the newest checkpoint of a model leave a message out; see `rewrite`.
 
     Parameters
     ----------
-    partition, secret
+    files, secret
         As of `rewrite`.
     position
         The message, which becomes a dead letter.
@@ -77,4 +77,4 @@ def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -
             )
         return old.header | {"skips": [*old.header["skips"], [*position]]}, [old.payload]
 
-    rewrite(partition, secret, changed, "drift checkpoint skip")
+    rewrite(files, secret, changed, "drift checkpoint skip")

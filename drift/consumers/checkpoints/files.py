@@ -1,4 +1,4 @@
-"""The files of one partition's checkpoints: claim, write, list and remove.
+"""The files of one model's checkpoints: claim, write, list and remove.
 
 ::
 
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTEMPTS",
-    "PartitionFolder",
-    "PartitionObjects",
+    "ModelFolder",
+    "ModelObjects",
     "files_in",
+    "models_in",
     "newest",
-    "partitions",
     "private",
     "stored",
 ]
@@ -76,8 +76,8 @@ class Listing(NamedTuple):
     orders: list[tuple[int, int]]  # epoch and sequence of the first checkpoint
 
 
-class PartitionFolder:
-    """Files of one partition's checkpoints; OSErrors become CheckpointErrors with the cause.
+class ModelFolder:
+    """Files of one model's checkpoints; OSErrors become CheckpointErrors with the cause.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ class PartitionFolder:
         return listing
 
 
-class PartitionObjects(PartitionFolder):
+class ModelObjects(ModelFolder):
     """The same in an S3-compatible store, where a put is atomic and durable."""
 
     def claim(self, owner: str = "") -> int:
@@ -314,15 +314,15 @@ class PartitionObjects(PartitionFolder):
         return listing
 
 
-def files_in(path: AnyPath) -> PartitionFolder:
-    """Return the files of a partition, in a folder or a store."""
-    return PartitionObjects(path) if isinstance(path, ObjectPath) else PartitionFolder(path)
+def files_in(path: AnyPath) -> ModelFolder:
+    """Return the files of a model, in a folder or a store."""
+    return ModelObjects(path) if isinstance(path, ObjectPath) else ModelFolder(path)
 
 
 def newest(
     folder: AnyPath, warn: Callable[[str], None] = lambda _: None
-) -> Iterator[tuple[PartitionFolder, dict[str, Any]]]:
-    """Yield the headers of the newest checkpoints, in a folder of one partition or of several.
+) -> Iterator[tuple[ModelFolder, dict[str, Any]]]:
+    """Yield the headers of the newest checkpoints, in a folder of one model or of several.
 
     Parameters
     ----------
@@ -334,20 +334,20 @@ def newest(
     Raises
     ------
     CheckpointError
-        At the end, if a partition has no checkpoint that can be used, or if there is no partition.
+        At the end, if a model has no checkpoint that can be used, or if there is no model.
     """
     damaged = []
-    for partition in partitions(folder):
-        found = next(stored(partition, warn), None)
+    for files in models_in(folder):
+        found = next(stored(files, warn), None)
         if found is None:
-            damaged.append(f"{partition.path}: no checkpoint can be used")
+            damaged.append(f"{files.path}: no checkpoint can be used")
         else:
-            yield partition, found.header
+            yield files, found.header
     if damaged:
         raise CheckpointError("; ".join(damaged))
 
 
-def partitions(folder: AnyPath) -> list[PartitionFolder]:
+def models_in(folder: AnyPath) -> list[ModelFolder]:
     """Return the files of each model that has checkpoints in a folder, of one or of several.
 
     Raises
@@ -363,19 +363,19 @@ def partitions(folder: AnyPath) -> list[PartitionFolder]:
 
 
 def stored(
-    partition: PartitionFolder, warn: Callable[[str], None] = lambda _: None
+    files: ModelFolder, warn: Callable[[str], None] = lambda _: None
 ) -> Iterator[Description]:
-    """Yield the checkpoints of a partition that are whole, the newest first.
+    """Yield the checkpoints of a model that are whole, the newest first.
 
     Parameters
     ----------
-    partition
+    files
         Its files.
     warn
         Called with a line for each that is skipped, as it cannot be used.
     """
-    for which in reversed(partition.listing().checkpoints):
-        file = partition.file(*which)
+    for which in reversed(files.listing().checkpoints):
+        file = files.file(*which)
         try:
             with suppress(FileNotFoundError), naming(file):
                 yield describe(load(file))

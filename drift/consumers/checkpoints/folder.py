@@ -26,7 +26,7 @@ from drift.consumers.checkpoints.checkpoint import (
     to_bytes,
 )
 from drift.consumers.checkpoints.file_format import load, naming, written_id
-from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
+from drift.consumers.checkpoints.files import ATTEMPTS, ModelFolder, files_in, private
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
@@ -474,7 +474,7 @@ class CheckpointFolder:
 
         return write
 
-    def _files(self, claim_id: AnyClaimId) -> PartitionFolder:
+    def _files(self, claim_id: AnyClaimId) -> ModelFolder:
         return files_in(self.folder(claim_id))
 
 

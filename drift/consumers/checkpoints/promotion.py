@@ -13,13 +13,13 @@ from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.file_format import Description
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
 
 __all__ = ["promote"]
 
 
-def promote(partition: PartitionFolder, secret: bytes | None) -> dict[str, Any]:
-    """Rewrite the newest checkpoint of a partition with model and shadow swapped; see `rewrite`.
+def promote(files: ModelFolder, secret: bytes | None) -> dict[str, Any]:
+    """Rewrite the newest checkpoint of a model with model and shadow swapped; see `rewrite`.
 
     Neither model is built, and the offsets stay.
 
@@ -28,7 +28,7 @@ def promote(partition: PartitionFolder, secret: bytes | None) -> dict[str, Any]:
     CheckpointError
         If it has no shadow, and as `rewrite` does.
     """
-    return rewrite(partition, secret, _promoted, "drift promote")
+    return rewrite(files, secret, _promoted, "drift promote")
 
 
 def _promoted(old: Description) -> tuple[dict[str, Any], list[bytes]]:

@@ -1,4 +1,4 @@
-"""Rewrite a partition's newest checkpoint, by hand."""
+"""Rewrite a model's newest checkpoint, by hand."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from drift.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
 
 __all__ = ["check_secret", "publish", "rewrite"]
 
 
-def check_secret(partition: PartitionFolder, found: Description, secret: bytes | None) -> None:
+def check_secret(files: ModelFolder, found: Description, secret: bytes | None) -> None:
     """Refuse to rewrite a checkpoint without the key that it is signed with.
 
     Parameters
     ----------
-    partition
+    files
         The files that it is of.
     found
         What is in it.
@@ -43,7 +43,7 @@ def check_secret(partition: PartitionFolder, found: Description, secret: bytes |
     CheckpointError
         If it is signed with another one.
     """
-    with naming(partition.file(found.header["epoch"], found.header["sequence"])):
+    with naming(files.file(found.header["epoch"], found.header["sequence"])):
         if secret is None and found.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")
         check_signature(found, secret)
@@ -55,18 +55,18 @@ def _reads(header: dict[str, Any]) -> list[Any]:
 
 
 def rewrite(
-    partition: PartitionFolder,
+    files: ModelFolder,
     secret: bytes | None,
     changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
     by: str,
 ) -> dict[str, Any]:
-    """Rewrite the newest checkpoint of a partition, changed; return its header.
+    """Rewrite the newest checkpoint of a model, changed; return its header.
 
-    A worker that has the partition is fenced, and loads the new checkpoint.
+    A worker that has the model is fenced, and loads the new checkpoint.
 
     Parameters
     ----------
-    partition
+    files
         Its folder.
     secret
         What it is signed with, if it is.
@@ -80,22 +80,22 @@ def rewrite(
     FencedError, CheckpointError
         As `publish` does; or if it is signed with another key.
     """
-    epoch = partition.claim(by)
-    old = next(stored(partition), None)
+    epoch = files.claim(by)
+    old = next(stored(files), None)
     if old is None:
-        raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-    check_secret(partition, old, secret)
-    with naming(partition.file(old.header["epoch"], old.header["sequence"])):
+        raise CheckpointError(f"{files.path} has no undamaged checkpoint any more")
+    check_secret(files, old, secret)
+    with naming(files.file(old.header["epoch"], old.header["sequence"])):
         header, payload = changed(old)
     header.pop("restores", None)
     # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
     is_ordered = _reads(header) == _reads(old.header)
     previous = id_of(old.header) if is_ordered else None
-    return publish(partition, epoch, header, payload, secret, previous=previous)
+    return publish(files, epoch, header, payload, secret, previous=previous)
 
 
 def publish(  # noqa: PLR0913
-    partition: PartitionFolder,
+    files: ModelFolder,
     epoch: int,
     header: dict[str, Any],
     payload: Sequence[bytes],
@@ -108,7 +108,7 @@ def publish(  # noqa: PLR0913
 
     Parameters
     ----------
-    partition, secret
+    files, secret
         As of `rewrite`.
     epoch
         Number of the claim.
@@ -130,9 +130,9 @@ def publish(  # noqa: PLR0913
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
         line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)
-        partition.append_order(epoch, 1, line)
-    partition.write(epoch, 1, seal(header, payload, secret))
-    partition.look_again(epoch)
+        files.append_order(epoch, 1, line)
+    files.write(epoch, 1, seal(header, payload, secret))
+    files.look_again(epoch)
     reached("rewrite.written")
-    partition.clean(epoch)
+    files.clean(epoch)
     return header

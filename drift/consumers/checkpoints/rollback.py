@@ -17,7 +17,7 @@ from drift.errors import CheckpointError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.records import TopicPartition
 
 __all__ = ["Rollback", "plan", "when"]
@@ -34,7 +34,7 @@ def when(header: Mapping[str, Any]) -> datetime:
 
 
 def plan(
-    partition: PartitionFolder,
+    files: ModelFolder,
     to: str,
     *,
     keep_offsets: bool = False,
@@ -44,7 +44,7 @@ def plan(
 
     Parameters
     ----------
-    partition
+    files
         The files of a model.
     to
         An identifier, as ``"3-17"``; or a time in ISO's form, UTC where it does not say otherwise:
@@ -63,7 +63,7 @@ def plan(
     """
     wanted = _time(to)
     newest: Description | None = None
-    for description in stored(partition, warn):
+    for description in stored(files, warn):
         found = (
             id_of(description.header) == to
             if wanted is None
@@ -73,16 +73,16 @@ def plan(
             newest = description
             if found:
                 raise CheckpointError(
-                    f"{partition.path}: {id_of(newest.header)} of {when(newest.header)} is the "
+                    f"{files.path}: {id_of(newest.header)} of {when(newest.header)} is the "
                     "newest: there is nothing to roll back"
                 )
         elif found:
-            return Rollback(partition, description, newest, keep_offsets)
+            return Rollback(files, description, newest, keep_offsets)
     if newest is None:
-        raise CheckpointError(f"{partition.path} has no checkpoint that can be used")
+        raise CheckpointError(f"{files.path} has no checkpoint that can be used")
     which = to if wanted is None else f"from {wanted} or before"
     raise CheckpointError(
-        f"{partition.path} has no checkpoint {which}: drift checkpoint list shows all"
+        f"{files.path} has no checkpoint {which}: drift checkpoint list shows all"
     )
 
 
@@ -105,7 +105,7 @@ class Rollback:
 
     Parameters
     ----------
-    partition
+    files
         Its files.
     target
         The checkpoint whose model it is to be.
@@ -116,7 +116,7 @@ class Rollback:
         where `target` does.
     """
 
-    partition: PartitionFolder
+    files: ModelFolder
     target: Description
     newest: Description
     keep_offsets: bool
@@ -130,7 +130,7 @@ class Rollback:
         """Describe what will be learnt again, and what will not."""
         back, now = self.target.header, self.newest.header
         lines = [
-            f"{self.partition.path}: from {_named(now)} back to {_named(back)}",
+            f"{self.files.path}: from {_named(now)} back to {_named(back)}",
             *(
                 f"  {topic}:{n} {self._said(before, at)}"
                 for (topic, n), (before, at) in self.offsets().items()
@@ -171,12 +171,12 @@ class Rollback:
             If they are signed with another key, or the target is of another log.
         """
         for description in (self.target, self.newest):
-            check_secret(self.partition, description, secret)
+            check_secret(self.files, description, secret)
         before, now = (description.header["identity"] for description in (self.target, self.newest))
         differ = [name for name in before if name in now and before[name] != now[name]]
         if differ and not self.keep_offsets:
             raise CheckpointError(
-                f"{self.partition.path}: {id_of(self.target.header)} was learnt from another topic "
+                f"{self.files.path}: {id_of(self.target.header)} was learnt from another topic "
                 f"or group ({', '.join(differ)}), so that its offsets mean nothing now: give "
                 "--keep-offsets"
             )
@@ -199,21 +199,21 @@ class Rollback:
             If a worker has written another checkpoint since the plan was made, or nothing can be
             written: the newest is what it was.
         """
-        partition, back = self.partition, self.target
+        files, back = self.files, self.target
         self.check(secret)
         reached("rollback.checked")
-        epoch = partition.claim(owner)
+        epoch = files.claim(owner)
         reached("rollback.claimed")
-        left = [description.header for description in stored(partition)]
+        left = [description.header for description in stored(files)]
         now, wanted = next(iter(left), self.newest.header), id_of(back.header)
         if id_of(now) != id_of(self.newest.header):
             raise CheckpointError(
-                f"{partition.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
+                f"{files.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
                 "stop the workers and try again"
             )
         if wanted not in map(id_of, left):
             raise CheckpointError(
-                f"{partition.path}: {wanted} was removed meanwhile, nothing was rolled back: "
+                f"{files.path}: {wanted} was removed meanwhile, nothing was rolled back: "
                 "drift checkpoint list shows what is left"
             )
         header = back.header | {"restores": wanted}
@@ -233,7 +233,7 @@ class Rollback:
         # Else not all is learnt again, as `rewrite` says.
         previous = wanted if self.keep_offsets or not added else None
         made = publish(
-            partition, epoch, header, [payload], secret, previous=previous, offsets_of=offsets_of
+            files, epoch, header, [payload], secret, previous=previous, offsets_of=offsets_of
         )
         return id_of(made)
 
