@@ -255,7 +255,7 @@ class PartitionFolder:
         """Append the order of what the next checkpoint has learnt; None has `orders` listed."""
         orders = self.listing().orders if orders is None else orders
         last = max((order for order in orders if order[0] == epoch), default=None)
-        if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
+        if last is None or self._order_size(last) > _ORDER_BYTES:
             last = epoch, sequence
         file = self._order(*last)
         with _saying_why(file), open(file, "ab+", opener=private) as appended:
@@ -276,11 +276,16 @@ class PartitionFolder:
         """Remove the oldest order files beyond the bounds."""
         size, kept = 0, 0
         for order in reversed(orders):
-            with suppress(OSError):
-                size += self._order(*order).stat().st_size
+            size += self._order_size(order)
             kept += size <= _ORDER_ALL
         kept = min(kept, _ORDER_FILES)
         self._remove(self._order(*order).name for order in orders[: len(orders) - kept])
+
+    def _order_size(self, order: tuple[int, int]) -> int:
+        """Return the bytes of an order file; 0 where it cannot be told, as once it is deleted."""
+        with suppress(OSError):
+            return int(self._order(*order).stat().st_size)
+        return 0
 
     def _order(self, epoch: int, sequence: int) -> Any:
         return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"
