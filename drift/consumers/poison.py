@@ -109,9 +109,10 @@ class PoisonNotes:
             self.suspect, self.deaths = None, 0  # it was taken
         self.is_careful = self.starts > 1 or self.suspect is not None
         self.note(None)
-        for file in folder.glob("attempt-*.json"):
-            if file.name < self._file.name:
-                file.unlink(missing_ok=True)
+        with suppress(OSError):  # the next claim tries again
+            for file in folder.glob("attempt-*.json"):
+                if file.name < self._file.name:
+                    file.unlink(missing_ok=True)
 
     def _go_on(self, folder: Path) -> None:
         """Count on from what the claim before has noted."""

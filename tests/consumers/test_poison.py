@@ -1,6 +1,8 @@
 """Messages that end the process whenever they come, and an operator who leaves one out."""
 
+import errno
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -117,6 +119,22 @@ def test_a_shorter_note_leaves_nothing_of_the_one_before(tmp_path):
     notes.note(message(7))
     notes.note(None)
     assert json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"] is None
+
+
+@pytest.mark.parametrize("step", ["glob", "unlink"])
+def test_a_folder_that_cannot_be_cleaned_up_ends_nothing(tmp_path, monkeypatch, step):
+    """As one that turns read-only between the claim and the first message."""
+    PoisonNotes(tmp_path, 1, AT).note(message(7))
+
+    def refuse(*_given, **_more):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, step, refuse)
+        patch.setattr(poison, "private", refuse)
+        notes = PoisonNotes(tmp_path, 2, AT)
+    assert notes.suspect == (None if step == "glob" else message(7))
+    assert [file.name for file in tmp_path.iterdir()] == ["attempt-00000001.json"]
 
 
 # --- workers -------------------------------------------------------------------------------------
