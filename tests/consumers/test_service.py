@@ -394,10 +394,16 @@ def test_the_document_describes_what_is_answered():
         jsonschema.validate(value, schema, cls=jsonschema.Draft202012Validator)
 
     check("Question", json.loads(GOOD))
-    for body in (GOOD, b"[%s]" % GOOD, b"{"):
-        answer = asked.post("/predict", content=body)
-        assert str(answer.status_code) in api["paths"]["/predict"]["post"]["responses"]
-        check("Answer" if answer.status_code == 200 else "Refusal", answer.json())
+    fresh, bare, seen = Replica(), Replica(LBP(9)), set()
+    fresh.version, fresh.staleness = {"checkpoint": None, "offsets": {}}, math.inf  # as it starts
+    bare.beside = lambda _: {"threshold": 0.5, "explanation": None}  # which has learnt nothing
+    for one in (asked, client(fresh), client(bare)):
+        for body in (GOOD, b"[%s]" % GOOD, b"{"):
+            answer = one.post("/predict", content=body)
+            seen.add(answer.status_code)
+            assert str(answer.status_code) in api["paths"]["/predict"]["post"]["responses"]
+            check("Answer" if answer.status_code == 200 else "Refusal", answer.json())
+    assert seen == {200, 400, 503}
     with pytest.raises(jsonschema.ValidationError):
         check("Answer", {"predicted": True})
 
