@@ -493,7 +493,10 @@ class Worker:
         if not is_keyed(self.codec):
             return False
         topic, number = claim_id
-        first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
+        count = self._consumer.partitions(topic)
+        if not count:  # by its last metadata; else 0 would be noted
+            raise UnavailableError(missing(topic))
+        first = self.folder.first_partitions(topic, count)
         return number is not None and number >= first
 
     def _retry(self, claim_id: ClaimName, error: CheckpointError | UnavailableError) -> None:
