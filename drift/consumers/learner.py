@@ -30,7 +30,7 @@ from drift.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.keyed_file import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
@@ -335,6 +335,12 @@ class Learner:
 
     def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
+        for _ in self.rereading(source, folder):
+            pass
+
+    def rereading(self, _source: Logs, _folder: AnyPath) -> Iterator[str]:
+        """Do so a fetch at a time; yield, before each, what is read."""
+        yield from ()
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:
         """Return what is to be sent because of the time of a message, whatever it holds."""
