@@ -301,6 +301,11 @@ class Learner:
         self.offsets.update(first)
         self.runs.first.update(first)
 
+    def forget(self, places: Iterable[TopicPartition]) -> None:
+        """Forget partitions that were started, of which nothing was learnt."""
+        for place in places:
+            del self.offsets[place], self.runs.first[place]
+
     def check(self, messages: Iterable[Message]) -> None:
         """Refuse messages that it cannot be meant to learn, before any is taken."""
 

@@ -310,6 +310,37 @@ def test_a_partition_that_is_added_begins_at_its_beginning(topics, tmp_path, sta
     assert found.metrics["examples"] == 400 - 2 * len(POISON)
 
 
+def test_a_partition_that_is_added_while_the_disk_is_full_keeps_no_other_waiting(
+    topics, tmp_path, monkeypatch
+):
+    """What is learnt meanwhile stays, though it cannot be saved."""
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    folder, ((first, _), (second, _)) = CheckpointFolder(tmp_path), LOGS.items()
+    epoch, _ = folder.claim(KEY)
+    folder.save(KEY, epoch, LBP(budget=9), {first: 0})
+    one = worker(topics, tmp_path, checkpoint_every=30)
+    install("checkpoint.half-written", full)
+    try:
+        until(one, lambda: offsets(one) == {first: 200})
+        model, tried = learner_of(one), full.call_count
+        assert one.metrics.partitions == 1
+        assert "No space left on device" in one.metrics.trouble[KEY]
+        monkeypatch.setattr("drift.consumers.worker._LATER", 0.0)
+        claim_of(one).starts_again = 0.0  # as time passes
+        for _ in range(3):
+            assert one.step(0.1) == 0
+        assert full.call_count > tried
+        assert (learner_of(one) is model, offsets(one)) == (True, {first: 200})
+        assert model.runs.first == {}
+    finally:
+        remove("checkpoint.half-written")
+    finish(one)
+    assert one.metrics.trouble == {}
+    assert newest(tmp_path).metrics["examples"] == 400 - 2 * len(POISON)
+    order = read_order(tmp_path / "t-all", newest(tmp_path).id, "1-1")
+    assert order.first == {second: 0}
+
+
 def test_all_partitions_are_known_from_the_first_checkpoint(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 1)
