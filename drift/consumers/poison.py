@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +31,7 @@ from drift.consumers.checkpoints.files import private
 from drift.consumers.records import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import TopicPartition
@@ -100,6 +101,7 @@ class PoisonNotes:
     def __init__(self, folder: Path, epoch: int, offsets: Mapping[TopicPartition, int]) -> None:
         self._file = folder / f"attempt-{epoch:08d}.json"
         self._offsets = _listed(offsets)
+        self._lock = threading.Lock()
         self.starts, self.deaths = 1, 0
         self.suspect: Position | None = None
         self.at: Position | None = None
@@ -132,6 +134,21 @@ class PoisonNotes:
 
     def note(self, position: Position | None) -> None:
         """Note the message that is taken now; None for none."""
+        with self._lock:
+            self._write(position)
+
+    def note_while(self, lasts: Callable[[], bool], position: Position) -> None:
+        """Note a message that another thread takes, unless it has ended meanwhile.
+
+        If it ends later, that thread finds the note.
+        """
+        with self._lock:
+            before = self.at
+            self._write(position)
+            if not lasts():
+                self._write(before)
+
+    def _write(self, position: Position | None) -> None:
         self.at = position
         text = json.dumps(
             {

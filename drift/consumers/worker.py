@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment
+from drift.consumers.checkpoints.folder import this_process
 from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.errors import missing
@@ -131,7 +132,7 @@ class Worker:
         shadow = prepared_shadow(shadow, folder, options, self.codec)
         self._loader = Loader(folder, model, shadow, self.codec, options)
         self.folder = folder
-        folder.owner = f"{folder.owner}, of the group {options.group},"
+        folder.owner = f"{this_process()}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
@@ -257,7 +258,7 @@ class Worker:
             *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
         )
         if claim.notes is not None:
-            claim.notes.note(at)
+            claim.notes.note_while(lambda: self.metrics.at == at, at)
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,17 @@ def test_a_shorter_note_leaves_nothing_of_the_one_before(tmp_path):
     notes.note(message(7))
     notes.note(None)
     assert json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"] is None
+
+
+@pytest.mark.parametrize("before", [None, message(8)])
+def test_a_message_that_ends_while_it_is_named_stays_unnamed(tmp_path, before):
+    """The next one may be noted by then, where messages are taken with care."""
+    notes = PoisonNotes(tmp_path, 1, AT)
+    notes.note(before)
+    for lasts, noted in ((False, before), (True, message(7))):
+        notes.note_while(lambda lasts=lasts: lasts, message(7))
+        written = json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"]
+        assert notes.at == noted == (written and Position(*written))
 
 
 @pytest.mark.parametrize("step", ["glob", "unlink"])
@@ -278,6 +290,31 @@ def test_a_message_that_hangs_is_named_while_it_does(broker, tmp_path, caplog):
     assert f"drift checkpoint skip {tmp_path / 't-all'} t:0:7" in caplog.text
     [note] = (tmp_path / "t-all").glob("attempt-*")
     assert json.loads(note.read_text())["at"] is None  # as it has ended
+    kill(one)
+
+
+def test_a_message_that_ends_as_it_is_named_is_not_blamed(broker, tmp_path, caplog):
+    """The worker may end before the next message, and had died in this one then."""
+    from tests.consumers.stepping import kill, until  # noqa: PLC0415 - needs the client
+
+    for topic in ("t", "dead", "out"):
+        broker.create_topic(topic, 1)
+    produce(broker, "t", [value(n) for n in range(20)])
+    one = worker(broker, tmp_path, JsonCodec(), checkpoint_every=1_000, checkpoint_seconds=3600.0)
+    until(one, lambda: one._claims and learnt(one))
+    one.metrics.at, one.metrics.polled = message(19), -1000.0 - one.metrics.silence
+
+    class Meanwhile(logging.Handler):
+        def emit(self, _):
+            one.metrics.at = None
+
+    handler = Meanwhile()
+    logging.getLogger("drift.consumers").addHandler(handler)
+    one._name_hang()
+    logging.getLogger("drift.consumers").removeHandler(handler)
+    assert "t:0:19 has kept the worker for " in caplog.text
+    [note] = (tmp_path / "t-all").glob("attempt-*")
+    assert json.loads(note.read_text())["at"] is None
     kill(one)
 
 

@@ -553,6 +553,21 @@ def test_a_name_that_is_not_the_services_is_refused(more, known, unknown):
             assert "is no name of this service: add it to hosts" in answer.json()["error"]
 
 
+def test_a_server_of_ones_own_may_ask_whether_the_application_has_started():
+    """By the lifespan protocol, which has no headers, and so no host."""
+    sent, asked = [], iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(asked)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    app = Service(Replica(), ServiceOptions(hosts=("scores",))).app
+    asyncio.run(app({"type": "lifespan", "asgi": {"version": "3.0"}}, receive, send))
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
 def test_a_body_that_does_not_come_is_not_waited_for():
     with running(Replica()) as (port, _):
         with socket.create_connection(("127.0.0.1", port), timeout=10) as one:

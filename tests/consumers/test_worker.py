@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+import platform
 import threading
 import time
 from contextlib import nullcontext
@@ -339,6 +341,15 @@ def test_a_partition_that_is_added_while_the_disk_is_full_keeps_no_other_waiting
     assert newest(tmp_path).metrics["examples"] == 400 - 2 * len(POISON)
     order = read_order(tmp_path / "t-all", newest(tmp_path).id, "1-1")
     assert order.first == {second: 0}
+
+
+def test_the_owner_of_a_folder_is_its_last_worker(topics, tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    for group in ("g", "h"):
+        options = WorkerOptions(topic="t", group=group)
+        kill(Worker(LBP(budget=9), folder, topics.client_args, options))
+        on = f"process {os.getpid()} on {platform.node()}"
+        assert folder.owner == f"{on}, of the group {group},"
 
 
 def test_all_partitions_are_known_from_the_first_checkpoint(topics, tmp_path):

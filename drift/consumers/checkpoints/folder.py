@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import Run
     from drift.consumers.records import TopicPartition
 
-__all__ = ["CheckpointFolder", "Claim"]
+__all__ = ["CheckpointFolder", "Claim", "this_process"]
 
 #: What is claimed: a topic and the number of a partition; None for all, learnt by one model. The
 #: worker's is a `ClaimName`; any tuple will do.
@@ -60,6 +60,11 @@ ClaimId: TypeAlias = tuple[str, int | None]
 
 _LOG = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
+
+
+def this_process() -> str:
+    """Say which process this is, for those of other machines, too."""
+    return f"process {os.getpid()} on {platform.node()}"
 
 
 class Claim(NamedTuple):
@@ -166,7 +171,7 @@ class CheckpointFolder:
         self.warn = warn
         self._times: dict[Any, float | None] = {}  # when checkpoints were written
         #: Who claims partitions, for those who are fenced by it.
-        self.owner = f"process {os.getpid()} on {platform.node()}"
+        self.owner = this_process()
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
         self.follows = False
 
