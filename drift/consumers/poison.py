@@ -120,6 +120,9 @@ class PoisonNotes:
         """Count on from what the claim before has noted."""
         file = max(folder.glob("attempt-*.json"), default=self._file)
         before = json.loads(file.read_bytes().partition(b"\n")[0])
+        noted = {(topic, number): at for topic, number, at in before["offsets"]}
+        if any(at < noted.get((topic, number), 0) for topic, number, at in self._offsets):
+            return  # somebody went back, perhaps as the log has other messages now
         deaths, suspect = int(before["deaths"]), before["suspect"] and Position(*before["suspect"])
         if before["at"]:
             died = Position(*before["at"])

@@ -100,6 +100,17 @@ def test_a_message_is_suspected_until_a_checkpoint_is_behind_it(tmp_path):
     assert PoisonNotes(tmp_path, 5, {("t", 0): 8}).suspect is None  # somebody else took it
 
 
+@pytest.mark.parametrize(("offset", "deaths"), [(0, 0), (4, 0), (5, 3), (6, 3), (8, 0)])
+def test_of_a_log_that_begins_anew_no_message_is_suspected(tmp_path, offset, deaths):
+    """As after drift checkpoint adopt --offset 0: it has another message there."""
+    for epoch in range(1, 4):
+        PoisonNotes(tmp_path, epoch, AT).note(message(7))
+    notes = PoisonNotes(tmp_path, 4, {("t", 0): offset, ("t", 1): 9})
+    assert notes.deaths == deaths
+    assert notes.is_given_up(message(7)) == bool(deaths)
+    assert notes.is_careful == bool(deaths)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"])
 def test_a_damaged_note_counts_for_nothing(tmp_path, text):
     (tmp_path / "attempt-00000001.json").write_text(text)
