@@ -106,9 +106,7 @@ class PoisonNotes:
         self.suspect: Position | None = None
         self.at: Position | None = None
         with suppress(OSError, LookupError, TypeError, ValueError):  # where it is damaged
-            self._go_on(folder)
-        if self.suspect is not None and offsets.get(self.suspect[:2], 0) > self.suspect.offset:
-            self.suspect, self.deaths = None, 0  # it was taken
+            self._go_on(folder, offsets)
         self.is_careful = self.starts > 1 or self.suspect is not None
         self.note(None)
         with suppress(OSError):  # the next claim tries again
@@ -116,17 +114,19 @@ class PoisonNotes:
                 if file.name < self._file.name:
                     file.unlink(missing_ok=True)
 
-    def _go_on(self, folder: Path) -> None:
+    def _go_on(self, folder: Path, offsets: Mapping[TopicPartition, int]) -> None:
         """Count on from what the claim before has noted."""
         file = max(folder.glob("attempt-*.json"), default=self._file)
         before = json.loads(file.read_bytes().partition(b"\n")[0])
         noted = {(topic, number): at for topic, number, at in before["offsets"]}
-        if any(at < noted.get((topic, number), 0) for topic, number, at in self._offsets):
+        if any(at < noted.get(place, 0) for place, at in offsets.items()):
             return  # somebody went back, perhaps as the log has other messages now
         deaths, suspect = int(before["deaths"]), before["suspect"] and Position(*before["suspect"])
         if before["at"]:
             died = Position(*before["at"])
             deaths, suspect = (deaths if died == suspect else 0) + 1, died
+        if suspect is not None and offsets.get(suspect[:2], 0) > suspect.offset:
+            deaths, suspect = 0, None  # it was taken
         if before["offsets"] == self._offsets:
             self.starts += int(before["starts"])
         self.suspect, self.deaths = suspect, deaths

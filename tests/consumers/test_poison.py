@@ -111,7 +111,13 @@ def test_of_a_log_that_begins_anew_no_message_is_suspected(tmp_path, offset, dea
     assert notes.is_careful == bool(deaths)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"),
+        '{"starts": 1, "offsets": [], "at": ["t", 0, "7"], "suspect": null, "deaths": 1}',
+    ],
+)
 def test_a_damaged_note_counts_for_nothing(tmp_path, text):
     (tmp_path / "attempt-00000001.json").write_text(text)
     notes = PoisonNotes(tmp_path, 2, AT)
