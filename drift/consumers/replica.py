@@ -169,7 +169,8 @@ class Replica:
         self._course: Course | None = None  # which learns; `fetch` alone sets it
         # Which answers: the same, or the one before; `learn` alone sets it, between two answers.
         self._serving: Course | None = None
-        self._starting: Iterator[str] | None = None  # what the next course waits for
+        self._starting: Iterator[str] | None = None  # the next course, until it can begin
+        self._rereads = ""  # what is read before that
         self._following = _Following()
         self._looked = -math.inf
         self._consumer = LoneConsumer(
@@ -231,7 +232,9 @@ class Replica:
 
     @property
     def waits(self) -> str | None:
-        """Which partition is waited for, where that takes long."""
+        """What is read again, or which partition is waited for, where that takes long."""
+        if self._starting is not None:
+            return self._rereads
         return None if self._course is None else self._course.trouble
 
     # --- what comes ----------------------------------------------------------------------------
@@ -322,7 +325,7 @@ class Replica:
             if is_due and self._starting is None:
                 self._starting = self._follow()
             for what in self._starting or ():
-                self.trouble = what
+                self._rereads = what
                 if time.monotonic() >= now + seconds:
                     return
             self._starting = None

@@ -387,10 +387,10 @@ def test_what_waits_is_read_again_a_fetch_at_a_time(tmp_path, monkeypatch):
         assert source.asked <= before + 1
     assert (one.starts, source.asked) == (0, 3)
     said = r"reads again what waits for a label in checkpoint 1-2, f:\d from \d+ on"
-    assert re.fullmatch(said, one.trouble)
+    assert re.fullmatch(said, one.waits)
     source.is_away = False
     settle(one)
-    assert (one.starts, one.trouble, one.version["checkpoint"]) == (1, None, "1-2")
+    assert (one.starts, one.waits, one.version["checkpoint"]) == (1, None, "1-2")
     assert same(one, worker)
 
 
