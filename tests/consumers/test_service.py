@@ -308,6 +308,15 @@ def test_without_a_checkpoint_there_is_no_answer():
     assert (ready.status_code, ready.text[:22]) == (503, "there is no checkpoint")
 
 
+def test_a_model_that_waits_for_what_is_read_again_needs_no_other_worker():
+    replica = Replica()
+    replica.version, replica.staleness = {"checkpoint": None, "offsets": {}}, math.inf
+    replica.waits = "reads again what waits"
+    answer = client(replica).get("/readyz")
+    said = "the model of orders is not there yet; reads again what waits\n"
+    assert (answer.status_code, answer.text) == (503, said)
+
+
 def test_a_stale_model_says_so_and_answers_up_to_the_bound():
     replica = Replica()
     replica.staleness = 31.25
