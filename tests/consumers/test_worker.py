@@ -588,7 +588,9 @@ def test_what_may_pass_is_no_error_of_a_worker_that_is_told_to_stop(
 
 
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
-def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on_gap, caplog):
+def test_messages_that_were_deleted_before_they_were_learnt(
+    topics, tmp_path, monkeypatch, on_gap, caplog
+):
     one = worker(topics, tmp_path)
     work(one, 400)
     close(one)
@@ -597,6 +599,16 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
         send(topics, own[200:])
     topics.delete_records("t", 1, before=250)
     other = follower(topics, tmp_path, on_gap=on_gap)
+    away = iter([UnavailableError("the broker does not answer")] * 2)
+    bound = other._consumer.bound
+
+    def asked(*of):
+        """Ask a broker that is away as it is asked where the log begins now."""
+        for problem in away:
+            raise problem
+        return bound(*of)
+
+    monkeypatch.setattr(other._consumer, "bound", asked)
     if on_gap == "stop":
         with pytest.raises(ConsumerError, match=r"t:1 starts at 250, after 200.*: 50 messages"):
             work(other, 10**6)
@@ -604,6 +616,7 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
         return
     finish(other, 400)
     assert "t:1: 50 messages are gone, continuing at 250" in caplog.text
+    assert [*away] == []
     del whole["t", 1][200:250]
     assert_exact(tmp_path, whole)
 
