@@ -295,7 +295,8 @@ class LogConsumer:
 
     def partitions(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        return len(self.consumer.partitions_for_topic(topic) or ())
+        with asking():
+            return len(self.consumer.partitions_for_topic(topic) or ())
 
     def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
