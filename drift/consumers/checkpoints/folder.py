@@ -99,7 +99,8 @@ class CheckpointFolder:
         the last one of each of these spans, hours and days; see
         `drift.consumers.checkpoints.retention`.
     secret
-        Sign checkpoints with this, and refuse those that are not.
+        Sign checkpoints with this, and refuse those that are not. Without it signed ones are read,
+        but not claimed, as those that follow would be refused by who has it.
     allow_pickle
         Store models that are not of drift's own as pickles, and load them, which runs what is in
         them.
