@@ -17,7 +17,7 @@ from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
 from drift.consumers.options import codec_settings, is_keyed
-from drift.consumers.order import Clock, Runs, sort_key
+from drift.consumers.order import BY_HAND, Clock, Runs, sort_key
 from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.skip import AbsentError
@@ -177,7 +177,7 @@ class Learner:
         self.leader_epochs = dict(checkpoint.leader_epochs)
         self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
-        self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
+        self.skips = dict.fromkeys(checkpoint.skips, BY_HAND)
         self.metrics.checkpointed(checkpoint.time)
         if not checkpoint.is_blank:
             self._restore_model(checkpoint)

@@ -231,7 +231,7 @@ def test_signed_models_are_not_taken_without_their_key(topics, tmp_path):
     until(one, lambda: sum(offsets(one).values()) > 60)
     close(one)
     other = worker(topics, tmp_path, "later")
-    with pytest.raises(CheckpointError, match=r"signed, and none can be read: .* --key-file"):
+    with pytest.raises(CheckpointError, match="is signed: give the file of its key, --key-file"):
         until(other, lambda: offsets(other) == END)
     kill(other)
 

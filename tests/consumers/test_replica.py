@@ -17,6 +17,7 @@ from river import preprocessing
 from drift._late import final_step
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import join_state
+from drift.consumers.checkpoints.adoption import skip
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.promotion import promote
@@ -761,6 +762,20 @@ def test_a_message_that_its_worker_has_left_out_is_left_out_here(tmp_path):
         settle(one)
     assert one.starts == 2  # what was left out before is known
     assert same(one, worker)
+
+
+def test_a_message_that_an_operator_leaves_out_is_left_out_before_it_comes_here(tmp_path):
+    worker, source, one = start_replica(tmp_path)
+    taken = in_time(plain_logs())
+    source.ends = dict.fromkeys(source.ends, 5)
+    worker.take(taken[:5])
+    worker.save()
+    settle(one)
+    starts, poison = one.starts, taken[24].position
+    skip(files_in(worker.folder.folder(KEY)), poison, None)
+    settle(one)
+    assert (one.starts, one.trouble) == (starts + 1, None)
+    assert [*one._course.learner.skips] == [poison]
 
 
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):

@@ -110,7 +110,8 @@ class CheckpointFolder:
         the last one of each of these spans, hours and days; see
         `drift.consumers.checkpoints.retention`.
     secret
-        Sign checkpoints with this, and refuse those that are not.
+        Sign checkpoints with this, and refuse those that are not. Without it signed ones are read,
+        but not claimed, as those that follow would be refused by who has it.
     allow_pickle
         Store models that are not of drift's own as pickles, and load them, which runs what is in
         them.
@@ -375,20 +376,32 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
+            As `newest` does, or if it is signed, and there is no key; a checkpoint that cannot be
+            used is found before anything is claimed.
         """
         files = self._files(claim_id)
-        found = self._look(claim_id, identity)
+        found = self._continued(claim_id, identity)
         reached("claim.checked")
         epoch = files.claim(self.owner)
         reached("claim.created")
         if files.listing().checkpoints != found.there:  # one was written, or removed, meanwhile
-            found = self._look(claim_id, identity)
+            found = self._continued(claim_id, identity)
         checkpoint = self._told(found)
         reached("claim.loaded")
         files.clean(epoch)
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
+
+    def _continued(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
+        """Look for what to continue; refuse it if what would be saved after it lacked its key."""
+        found = self._look(claim_id, identity)
+        checkpoint = found.checkpoint
+        if checkpoint is not None and checkpoint.is_signed and self.secret is None:
+            raise CheckpointError(
+                f"{self.folder(claim_id)}: checkpoint {checkpoint.id} is signed: give the file of "
+                "its key, --key-file"
+            )
+        return found
 
     def save(  # noqa: PLR0913
         self,

@@ -231,9 +231,7 @@ class Rollback:
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
         given = partition, epoch, header, [payload], secret
-        # Else not all is learnt again, as `rewrite` says.
-        previous = wanted if self.keep_offsets or not added else None
-        return id_of(publish(*given, previous=previous, offsets_of=offsets_of))
+        return id_of(publish(*given, previous=wanted, offsets_of=offsets_of))
 
 
 def _models(description: Description) -> bytes:
