@@ -344,19 +344,26 @@ def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
 
 
 def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each partition that lost messages to be learnt again."""
+    """Yield a line for each partition whose log no longer has the offset to go on at."""
     from drift.consumers.client.topics import Reader
 
     offsets = rollback.offsets()
     for topic in dict.fromkeys(topic for topic, _ in offsets):
         with Reader(topic, options) as reader:
-            first = reader.beginnings()
+            first, last = reader.beginnings(), reader.ends()
         for (of, number), (before, _) in offsets.items():
-            begin = first.get(number, 0)
-            if of == topic and before is not None and begin > before:
+            begin, end = first.get(number, 0), last.get(number, 0)
+            if of != topic or before is None:
+                continue
+            if begin > before:
                 yield (
                     f"  {topic}:{number} now starts at {begin}: {begin - before:,} messages are "
                     "gone, and workers stop there unless on_gap = 'skip'"
+                )
+            elif end < before:
+                yield (
+                    f"  {topic}:{number} now ends at {end}, before {before}: it was truncated or "
+                    "recreated, and workers stop there"
                 )
 
 
