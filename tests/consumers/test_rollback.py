@@ -1,17 +1,20 @@
 """Rolling back: which checkpoint, its messages, and what a kill leaves."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from drift.consumers import CheckpointFolder, crash_points
-from drift.consumers.checkpoints.adoption import adopt
+from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.order import Clock
+from drift.consumers.records import Position
 from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP
 from tests.consumers import killed
@@ -181,6 +184,27 @@ def test_it_is_undone_by_going_to_what_was_the_newest(tmp_path):
     assert undo.lines()[1:] == [said]
     undo.write(None)
     assert state(folder)[:2] == (2000, 2000)
+
+
+@pytest.mark.parametrize("by", ["rollback", "adopt", "skip"])
+def test_what_was_done_by_hand_can_be_undone_for_a_day(folder, monkeypatch, by):
+    """1-3 was the newest; 2-1 takes its place eleven minutes past noon."""
+    now = SimpleNamespace(time=lambda: NOON + 660)
+    monkeypatch.setattr("drift.consumers.checkpoints.rewriting.clock", now)
+    if by == "rollback":
+        plan(files(folder), "1-1").write(None)
+    elif by == "adopt":
+        adopt(files(folder), 0, None)
+    else:
+        skip(files(folder), Position(*TP, 35), None)
+    epoch, _ = folder.claim(TP)
+    rule = Retention(keep=1, keep_ten_minutes=0, keep_hourly=0, keep_daily=0)
+    for n, minutes, kept in ((40, 1450, [(1, 3), (2, 1), (3, 4)]), (50, 1451, [(3, 5)])):
+        write(folder, n, epoch=epoch, minutes=minutes)
+        files(folder).prune(rule, files(folder).listing().checkpoints, {})
+        assert files(folder).listing().checkpoints == kept
+        if n == 40:
+            assert id_of(plan(files(folder), "1-3").target.header) == "1-3"
 
 
 def test_adopt_is_undone_until_a_worker_has_run(tmp_path):

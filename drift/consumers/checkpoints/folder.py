@@ -25,7 +25,7 @@ from drift.consumers.checkpoints.checkpoint import (
     from_bytes,
     to_bytes,
 )
-from drift.consumers.checkpoints.file_format import load, naming, written_id
+from drift.consumers.checkpoints.file_format import Written, load, naming, written_id
 from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import as_path
@@ -158,7 +158,7 @@ class CheckpointFolder:
         self.secret = secret
         self.allow_pickle = allow_pickle
         self.warn = warn
-        self._times: dict[Any, float | None] = {}  # when checkpoints were written
+        self._written: dict[Any, Written | None] = {}  # when, by their file
         #: Who claims partitions, for those who are fenced by it.
         self.owner = f"process {os.getpid()} on {platform.node()}"
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
@@ -468,8 +468,8 @@ class CheckpointFolder:
             files.append_order(epoch, sequence, line, before.orders)
             written = [*files.write(epoch, sequence, data).checkpoints, (epoch, sequence)]
             reached("checkpoint.recorded")
-            self._times[files.file(epoch, sequence)] = checkpoint.time
-            files.prune(self.retention, written, self._times)
+            self._written[files.file(epoch, sequence)] = Written(checkpoint.time)
+            files.prune(self.retention, written, self._written)
             reached("checkpoint.pruned")
             return whole
 

@@ -91,7 +91,8 @@ def rewrite(
     # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
     is_ordered = _reads(header) == _reads(old.header)
     previous = id_of(old.header) if is_ordered else None
-    return publish(partition, epoch, header, payload, secret, previous=previous)
+    given = partition, epoch, header, payload, secret
+    return publish(*given, replaced=id_of(old.header), previous=previous)
 
 
 def publish(  # noqa: PLR0913
@@ -101,6 +102,7 @@ def publish(  # noqa: PLR0913
     payload: Sequence[bytes],
     secret: bytes | None,
     *,
+    replaced: str,
     previous: str | None,
     offsets_of: str | None = None,
 ) -> dict[str, Any]:
@@ -114,6 +116,8 @@ def publish(  # noqa: PLR0913
         Number of the claim.
     header, payload
         Its contents, without epoch, sequence and time.
+    replaced
+        The checkpoint that was the newest, which is kept for a day to undo this.
     previous
         The checkpoint that it is to follow in the order of learning; None for none.
     offsets_of
@@ -126,7 +130,7 @@ def publish(  # noqa: PLR0913
     CheckpointError
         If it cannot be written.
     """
-    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time()}
+    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time(), "replaced": replaced}
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
         line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)

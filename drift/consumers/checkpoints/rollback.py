@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._durations import moment
@@ -234,10 +235,10 @@ class Rollback:
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        given = partition, epoch, header, [payload], secret
+        write = partial(publish, partition, epoch, header, [payload], secret)
         # Else not all is learnt again, as `rewrite` says.
         previous = wanted if self.keep_offsets or not added else None
-        return id_of(publish(*given, previous=previous, offsets_of=offsets_of))
+        return id_of(write(replaced=id_of(now), previous=previous, offsets_of=offsets_of))
 
 
 def _models(description: Description) -> bytes:
