@@ -397,6 +397,28 @@ def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_
         run(one)
 
 
+def test_an_output_that_is_deleted_is_named_before_the_producer_gives_up(
+    kafka_address, kafka_topic, caplog
+):
+    admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_address)
+    name = f"{kafka_topic}-out"
+    admin.create_topics({name: {"num_partitions": 3}}, wait_for_metadata=True)
+    end = time.monotonic() + 30
+    with Producer({"bootstrap_servers": kafka_address}) as producer:
+        producer.send(Outgoing(name, None, b"{}", []))
+        producer.flush()
+        admin.delete_topics([name])
+        producer.send(Outgoing(name, None, b"{}", []))
+        said = f"there is no topic {name}, or this user may not see it: what is sent there is"
+        while said not in caplog.text:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        admin.create_topics({name: {"num_partitions": 3}}, wait_for_metadata=True)
+        assert "Create it, with 3 partitions" in caplog.text
+    admin.delete_topics([name])
+    admin.close()
+
+
 def test_what_an_output_topic_refuses_is_named(kafka_address, two_logs, tmp_path, monkeypatch):
     """A clock that is hours ahead; and a letter without a key, for a compacted topic."""
     _, topics, make = two_logs
