@@ -108,6 +108,11 @@ class JoinOptions:
         return 1000 * (self.max_age if self.after is None else self.after)
 
     @property
+    def needed(self) -> float:
+        """Seconds for which the log has to have features: until no label can come to them."""
+        return self.max_age if self.after is None else self.after + self.correct_for
+
+    @property
     def memory(self) -> float:
         """Milliseconds that a labelled id is remembered."""
         return 1000 * max(self.max_age, self.correct_for * (self.after is not None))

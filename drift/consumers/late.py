@@ -7,8 +7,8 @@ import math
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import is_text
-from drift._durations import shown_moment
+from drift._checks import counted, is_text
+from drift._durations import shown, shown_moment
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
@@ -21,7 +21,7 @@ from drift.consumers.waiting import Early, Waiting
 from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
@@ -31,12 +31,56 @@ if TYPE_CHECKING:
     from drift.consumers.waiting import Id
     from drift.types import Label
 
-__all__ = ["LateLearner", "identified", "learner_of"]
+__all__ = ["LateLearner", "check_configs", "identified", "learner_of"]
 
 log = logging.getLogger("drift.consumers")
 
 #: Seconds after the first label in which one has to find its features, or a warning says so.
 _PATIENCE = 30.0
+
+
+def check_configs(
+    configs: Mapping[str, Mapping[str, str]], options: WorkerOptions, partitions: int
+) -> None:
+    """Refuse compacted topics, and warn if features are deleted while they wait for a label.
+
+    Parameters
+    ----------
+    configs
+        The configuration of the topics of messages and labels, as far as it is known.
+    options
+        The worker's.
+    partitions
+        How many the topic of messages has.
+
+    Raises
+    ------
+    ConsumerError
+        By the name of the first that is compacted.
+    """
+    for topic, config in configs.items():
+        if "compact" in config.get("cleanup.policy", ""):
+            raise ConsumerError(
+                f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
+                "then, too. Set cleanup.policy=delete"
+            )
+    topic, config = options.topic, configs.get(options.topic, {})
+    needed, why = options.needed, "max_age" if options.after is None else "after and correct_for"
+    kept, size = (int(config.get(name, -1)) for name in ("retention.ms", "retention.bytes"))
+    gone = "at a restart those that it needs may be gone, which ends a worker. Set"
+    if 0 <= kept <= 1000 * needed:
+        log.warning(
+            "%s keeps messages for %s (retention.ms), and they wait for a label for %s (%s): %s "
+            "retention.ms of %s to more than %d",
+            *(topic, shown(kept / 1000), shown(needed), why, gone, topic, 1000 * needed),
+        )
+    if 0 <= size * partitions < options.pending_bytes:
+        log.warning(
+            "%s keeps %d bytes of messages in %s (retention.bytes), and %d may wait for a label "
+            "(pending_bytes): %s retention.bytes of %s to more than %d",
+            *(topic, size * partitions, counted(partitions, "partition"), options.pending_bytes),
+            *(gone, topic, options.pending_bytes // max(1, partitions)),
+        )
 
 
 def identified(decode: Callable[..., Example], message: Message) -> Example:

@@ -355,14 +355,16 @@ def two_logs(kafka_address):
     topics = [name, f"{name}-labels"]
 
     def make(folder, **configs):
-        wanted = {"num_partitions": 1, "replication_factor": 1, "configs": LOG_TIME | configs}
-        admin.create_topics({topic: dict(wanted) for topic in topics}, wait_for_metadata=True)
-        return Worker(
+        made = Worker(
             LBP(9),
             CheckpointFolder(folder),
             {"bootstrap_servers": kafka_address, "metadata_max_age_ms": 500},
             WorkerOptions(topic=name, group=name, start="earliest", labels=topics[1]),
         )
+        made.step(0.1)  # it waits for them
+        wanted = {"num_partitions": 1, "replication_factor": 1, "configs": LOG_TIME | configs}
+        admin.create_topics({topic: dict(wanted) for topic in topics}, wait_for_metadata=True)
+        return made
 
     yield admin, topics, make
     admin.delete_topics(topics)
@@ -395,6 +397,17 @@ def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_
     one = make(tmp_path, **{"cleanup.policy": "compact"})
     with pytest.raises(ConsumerError, match=rf"{topics[0]} is compacted"):
         run(one)
+
+
+def test_a_topic_that_deletes_what_waits_for_its_label_is_named(two_logs, tmp_path, caplog):
+    _, topics, make = two_logs
+    one = make(tmp_path, **{"retention.ms": "3600000", "retention.bytes": "9000"})
+    until(one, lambda: learner_of(one))
+    close(one)
+    shown = [text for text in caplog.messages if "at a restart" in text]
+    assert len(shown) == 2
+    assert shown[0].startswith(f"{topics[0]} keeps messages for 1h (retention.ms), and they wait ")
+    assert shown[1].startswith(f"{topics[0]} keeps 9000 bytes of messages in 1 partition (ret")
 
 
 def test_an_output_that_is_deleted_is_named_before_the_producer_gives_up(
