@@ -20,7 +20,7 @@ from drift.consumers.client.topics import configs
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
 from drift.consumers.json_codec import checked_codec
-from drift.consumers.keyed import KeyedLearner
+from drift.consumers.keyed import KeyedLearner, name_unused
 from drift.consumers.late import check_configs
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
@@ -477,6 +477,12 @@ class Worker:
             for place in places
             if place not in learner.offsets
         }
+        if first and added and is_keyed(self.codec):
+            log.warning(
+                "%s was added after the first start: keys whose messages come there now begin "
+                "anew, as their models are those of other partitions",
+                claim_id,
+            )
         if first:
             learner.start(first)
             # So that "latest" is decided once. What failed before is read again.
@@ -551,6 +557,8 @@ class Worker:
             if options.labels is not None:
                 asked = configs((options.topic, options.labels), self._receiving)
                 check_configs(asked, options, partitions)
+            if is_keyed(self.codec):
+                name_unused(self.folder, options.topic, partitions)
             self._has_looked = True
         return self._loader.load(claim_id, identity, source)
 

@@ -242,7 +242,7 @@ class CheckpointFolder:
     def _refuse_parts(self, claim_id: ClaimId) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
         topic, number = claim_id
-        if number is None and (parts := self._parts(topic)):
+        if number is None and (parts := self.parts(topic)):
             names = ", ".join(sorted(self.folder((topic, part)).name for part in parts))
             raise CheckpointError(
                 f"{self.path} has models of single partitions, {names}, and one learns all of "
@@ -250,7 +250,7 @@ class CheckpointFolder:
                 "by --partition"
             )
 
-    def _parts(self, topic: str) -> list[int]:
+    def parts(self, topic: str) -> list[int]:
         """Return the partitions of a topic that have checkpoints of their own."""
         name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
         with suppress(OSError):
@@ -280,7 +280,7 @@ class CheckpointFolder:
         file = self.path / f"{self._name(topic)}-partitions"
         with suppress(OSError, ValueError):
             return int(file.read_bytes())
-        first = max(self._parts(topic), default=count - 1) + 1
+        first = max(self.parts(topic), default=count - 1) + 1
         try:
             with open(cast("Path", file), "wb", opener=private) as noted:
                 noted.write(b"%d\n" % first)
