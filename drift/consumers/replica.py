@@ -381,6 +381,10 @@ class Replica:
             kind = type(learner.shadow.model).__name__
             refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
         learner.read_again(self._consumer, self.folder.path)
+        # A partition that was adopted, and is gone, would be waited for.
+        gone = [place for place in learner.offsets if self._consumer.lacks(place)]
+        for place in gone:
+            del learner.offsets[place]
         course = Course(learner, self._consumer)
         before = self._course
         if before is not None:
