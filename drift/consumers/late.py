@@ -228,7 +228,8 @@ class LateLearner(Learner):
             return self._orphans(time)
         answer = []
         for waiting in self.join.silent(time):
-            answer += self._learn_waiting(waiting, self.options.silence, None, waiting.message)
+            error = self._learn_waiting(waiting, self.options.silence, None)
+            answer += [] if error is None else self._give_up(waiting.message, error)
         return answer
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:
@@ -255,15 +256,18 @@ class LateLearner(Learner):
         kept = message.whole_size, message.value or b"", message.headers
         own = message.key, message.timestamp
         chances = self.join.classes.pack(answer.chances)
-        early = self.join.features(
-            example.id,
-            Waiting(place, offset, time, answer.predicted, *kept, chances, shadowed, *own),
-        )
-        if early is not None:
+        refused = []
+
+        def learn(early: Early) -> bool:
             given = example.features, early.label, early.weight, answer, 0.0
             _, error = caught(self._learn_by, *given)
-            sent += [] if error is None else self._give_up(early.message, error)
-        return sent
+            if error is not None:
+                refused.extend(self._give_up(early.message, error))
+            return error is None
+
+        waiting = Waiting(place, offset, time, answer.predicted, *kept, chances, shadowed, *own)
+        self.join.features(example.id, waiting, learn)
+        return sent + refused
 
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
         example = labelled(self.codec.decode_label, message)
@@ -271,26 +275,29 @@ class LateLearner(Learner):
             self._first[message.position.topic] = example.id, time
             self._since = monotonic()
         label = Early(message, example.label, example.weight, time)
-        kind, waiting = self.join.label(example.id, label)  # type: ignore[arg-type]
-        answer = self._orphans()
-        if waiting is not None:
-            given = waiting, label.label, label.weight, message
-            delay = (time - waiting.time) / 1000
-            again = kind == "corrected"
-            answer += self._learn_waiting(*given, delay=delay, is_counted=again)
-        return answer
+        refused = []
 
-    def _learn_waiting(  # noqa: PLR0913
+        def learn(kind: str, waiting: Waiting) -> bool:
+            given = waiting, label.label, label.weight
+            delay = (time - waiting.time) / 1000
+            error = self._learn_waiting(*given, delay=delay, is_counted=kind == "corrected")
+            if error is not None:
+                refused.extend(self._give_up(message, error))
+            return error is None
+
+        self.join.label(example.id, label, learn)  # type: ignore[arg-type]
+        return self._orphans() + refused
+
+    def _learn_waiting(
         self,
         waiting: Waiting,
         label: Label,
         weight: float | None,
-        culprit: Message,
         *,
         delay: float | None = None,
         is_counted: bool = False,
-    ) -> list[Outgoing]:
-        """Learn features that waited; if that fails, the culprit becomes a dead letter."""
+    ) -> Exception | None:
+        """Learn features that waited; return the error where that fails."""
         try:
             features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
@@ -307,8 +314,8 @@ class LateLearner(Learner):
         except NO_FAULT_OF_IT:
             raise
         except Exception as error:  # noqa: BLE001 - as in `caught`, without its calls
-            return self._give_up(culprit, error)
-        return []
+            return error
+        return None
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
         orphans = self.join.orphans(time)
