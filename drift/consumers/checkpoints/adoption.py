@@ -11,13 +11,18 @@ from drift.errors import CheckpointError
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.file_format import Description
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.records import Position
+    from drift.consumers.records import Position, TopicPartition
 
 __all__ = ["adopt", "skip"]
 
 
 def adopt(
-    partition: PartitionFolder, offset: int | None, secret: bytes | None, *, codec: bool = False
+    partition: PartitionFolder,
+    offset: int | None,
+    secret: bytes | None,
+    *,
+    place: TopicPartition | None = None,
+    codec: bool = False,
 ) -> None:
     """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
 
@@ -27,6 +32,9 @@ def adopt(
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
+    place
+        The partition whose log is another one, of a topic that is the same; None for all, of a
+        topic that may be another one.
     codec
         The topic is the checkpoint's; the codec may be another one, which the next checkpoint
         names.
@@ -42,10 +50,18 @@ def adopt(
             return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
                 old.payload
             ]
-        offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
-        new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
+        # What is kept of offsets, leader epochs, and messages that are to be left out.
+        offsets, epochs, skips = (
+            [entry for entry in old.header[name] if place not in {None, (*entry[:2],)}]
+            for name in ("offsets", "leader_epochs", "skips")
+        )
+        others = [entry for entry in old.header["offsets"] if entry not in offsets]
+        offsets += [[t, p, n if offset is None else offset] for t, p, n in others]
+        new: dict[str, Any] = {"offsets": sorted(offsets), "leader_epochs": epochs}
+        if place is None:
+            new["identity"] = {}
         if offset is not None:  # what was to be left out is another message now
-            new["skips"] = []
+            new["skips"] = skips
         return old.header | new, [old.payload]
 
     rewrite(partition, secret, changed, "drift checkpoint adopt")
