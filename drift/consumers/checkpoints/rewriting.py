@@ -80,13 +80,18 @@ def rewrite(
     FencedError, CheckpointError
         As `publish` does; or if it is signed with another key.
     """
+
+    def look() -> tuple[Description, dict[str, Any], list[bytes]]:
+        old = next(stored(partition), None)
+        if old is None:
+            raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
+        check_secret(partition, old, secret)
+        with naming(partition.file(old.header["epoch"], old.header["sequence"])):
+            return old, *changed(old)
+
+    look()  # what is refused fences no worker
     epoch = partition.claim(by)
-    old = next(stored(partition), None)
-    if old is None:
-        raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-    check_secret(partition, old, secret)
-    with naming(partition.file(old.header["epoch"], old.header["sequence"])):
-        header, payload = changed(old)
+    old, header, payload = look()
     header.pop("restores", None)
     # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
     is_ordered = _reads(header) == _reads(old.header)
