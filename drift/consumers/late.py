@@ -66,6 +66,8 @@ def check_configs(
             )
     topic, config = options.topic, configs.get(options.topic, {})
     needed, why = options.needed, "max_age" if options.after is None else "after and correct_for"
+    if options.partition is not None:
+        partitions = 1
     texts = [config.get(name, "") for name in ("retention.ms", "retention.bytes")]
     kept, size = (int(text) if text.isdecimal() else -1 for text in texts)  # -1: no bound
     gone = "at a restart those that it needs may be gone, which ends a worker. Set"

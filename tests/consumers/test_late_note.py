@@ -191,6 +191,10 @@ SMALL = (
     "orders keeps 3000 bytes of messages in 3 partitions (retention.bytes), and 3001 may wait for "
     f"a label (pending_bytes){GONE}retention.bytes of orders to more than 1000"
 )
+ONE = (
+    "orders keeps 999 bytes of messages in 1 partition (retention.bytes), and 1999 may wait for a "
+    f"label (pending_bytes){GONE}retention.bytes of orders to more than 1999"
+)
 TWO_WEEKS = {"max_age": 14 * 86_400.0}
 SILENCE = {"silence": False, "after": 30 * 86_400.0, "correct_for": 90 * 86_400.0}
 
@@ -201,6 +205,8 @@ SILENCE = {"silence": False, "after": 30 * 86_400.0, "correct_for": 90 * 86_400.
         (TWO_WEEKS, {"retention.ms": f"{7 * DAY}"}, [SHORT]),
         (SILENCE, {"retention.ms": f"{120 * DAY}"}, [SHORT_FOR_SILENCE]),
         ({"pending_bytes": 3001}, {"retention.bytes": "1000"}, [SMALL]),
+        ({"pending_bytes": 1999, "partition": 2}, {"retention.bytes": "1999"}, []),
+        ({"pending_bytes": 1999, "partition": 2}, {"retention.bytes": "999"}, [ONE]),
         (TWO_WEEKS, {"retention.ms": f"{14 * DAY + 1}"}, []),
         ({"pending_bytes": 3000}, {"retention.ms": "-1", "retention.bytes": "1000"}, []),
         ({}, {"retention.bytes": "-1", "cleanup.policy": "delete"}, []),
