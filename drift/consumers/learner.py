@@ -502,7 +502,7 @@ class Learner:
             body["key"] = example.key
         key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
         wanted = self.options.headers
-        headers = [(name, value or b"") for name, value in message.headers if name in wanted]
+        headers = [header for header in message.headers if header[0] in wanted]
         sent = Outgoing(self.options.predictions, key, as_json(body), headers, partition)
         return answer, [sent]
 

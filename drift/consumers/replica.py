@@ -397,6 +397,10 @@ class Replica:
             refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
         for what in learner.rereading(self._consumer, self.folder.path):
             yield f"reads again what waits for a label in checkpoint {checkpoint.id}, {what}"
+        # A partition that was adopted, and is gone, would be waited for.
+        gone = [place for place in learner.offsets if self._consumer.lacks(place)]
+        for place in gone:
+            del learner.offsets[place]
         course = Course(learner, self._consumer)
         before = self._course
         if before is not None:

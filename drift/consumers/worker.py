@@ -17,11 +17,12 @@ from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
-from drift.consumers.client.topics import refuse_compacted
+from drift.consumers.client.topics import configs
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
 from drift.consumers.json_codec import checked_codec
-from drift.consumers.keyed import KeyedLearner
+from drift.consumers.keyed import KeyedLearner, name_unused
+from drift.consumers.late import check_configs
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.options import is_keyed, prepared, prepared_shadow
 from drift.consumers.records import ClaimName, Gap, written_offsets
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, Position, TopicPartition
+    from drift.consumers.records import Logs, Message, Position, TopicPartition
 
 __all__ = ["Worker"]
 
@@ -139,6 +140,7 @@ class Worker:
         self._claims: dict[ClaimName, ClaimedModel] = {}
         self._taking: dict[ClaimName, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
+        self._has_looked = False  # at the topics
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
         self._caught_up = True  # whether all was taken whose turn had come
@@ -207,8 +209,6 @@ class Worker:
                     "no topic for dead letters: what cannot be learnt is logged, counted and lost; "
                     "dead_letters in [worker] names one"
                 )
-            if options.labels:
-                refuse_compacted((options.topic, options.labels), self._receiving)
             while not self._stopping.is_set():
                 self.step()
             self._consumer.refresh()
@@ -496,6 +496,12 @@ class Worker:
             places = [place for place in places if is_here and place not in first]
         else:
             self._note_trouble(claim_id)
+            if first and added and is_keyed(self.codec):
+                log.warning(
+                    "%s was added after the first start: keys whose messages come there now begin "
+                    "anew, as their models are those of other partitions",
+                    claim_id,
+                )
         for place in places:
             claim.start(place)
             self.metrics.taken_over += place[0] == self.options.topic
@@ -556,7 +562,8 @@ class Worker:
         taking = self._taking.get(claim_id)
         if taking is None:
             taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
-            load = partial(self._loader.load, claim_id, self._identity())
+            partitions = self._consumer.partitions(self.options.topic)
+            load = partial(self._load, claim_id, self._identity(), partitions)
             taking.begin(self._taker, load)
         wait([taking.learner], max(0.0, until - time.monotonic()))
         if not taking.learner.done():
@@ -570,6 +577,20 @@ class Worker:
         log.info("%s: epoch %d, %s", claim_id, learner.epoch, since)
         self._claims[claim_id] = ClaimedModel(learner, self._consumer)
         return True
+
+    def _load(
+        self, claim_id: ClaimName, identity: dict[str, str], partitions: int, source: Logs
+    ) -> Learner:
+        """Load a model, on another thread; at first look at the topics, which are there now."""
+        if not self._has_looked:
+            options = self.options
+            if options.labels is not None:
+                asked = configs((options.topic, options.labels), self._receiving)
+                check_configs(asked, options, partitions)
+            if is_keyed(self.codec):
+                name_unused(self.folder, options.topic, partitions)
+            self._has_looked = True
+        return self._loader.load(claim_id, identity, source)
 
     def _drop(self, claim_id: ClaimName) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""

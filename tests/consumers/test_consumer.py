@@ -118,6 +118,20 @@ def test_a_partition_that_a_topic_has_not_is_refused(broker, member):
         list(one.poll(0.1))
 
 
+def test_a_partition_that_is_gone_is_neither_read_again_nor_committed(client, monkeypatch):
+    """Which a checkpoint has, as the topic was recreated with fewer and adopted."""
+    list(client.poll(60))
+    assert [client.lacks(("t", 0)), client.lacks(("t", 1))] == [False, True]
+    assert not client.lacks(("u", 1))  # that is not there at all, as for a moment
+    with pytest.raises(ConsumerError, match="t no longer has the partition 1, of which features"):
+        client.reread(("t", 1), 0)
+    committed = Mock()
+    monkeypatch.setattr(client.consumer, "commit_async", committed)
+    client.commit({("t", 0): 7, ("t", 1): 0})
+    [[offsets]] = [call.args for call in committed.call_args_list]
+    assert {tuple(place): of.offset for place, of in offsets.items()} == {("t", 0): 7}
+
+
 def test_it_is_known_when_a_partition_was_at_its_end(broker, member):
     broker.create_topic("t", partitions=2)
     produce(broker, "t", [b"1", b"2"])

@@ -203,6 +203,8 @@ def test_another_codec_is_refused_unless_it_is_adopted(broker, learnt):
     assert newest(learnt).metrics["examples"] == 10
     refused = adopt(learnt, "--topic", "t", "--codec", "--offset", "3")
     assert "--codec leaves the offsets as they are" in refused.output
+    refused = adopt(learnt, "--topic", "t", "--codec", "--partition", "0")
+    assert "--codec leaves the offsets as they are" in refused.output
     assert newest(learnt).offsets == {("t", 0): 10}
 
 
@@ -272,6 +274,29 @@ def test_an_adopted_checkpoint_has_the_times_of_its_offsets(tmp_path, offset):
     assert found.clocks == (clocks if offset is None else {})
 
 
+def test_a_partition_is_adopted_alone(tmp_path):
+    """As its log was truncated: the others have been learnt up to their offsets."""
+    folder = CheckpointFolder(tmp_path)
+    identity = {"topic_id": str(FIRST), "group": "g"}
+    for key, parts in ((("t", None), (0, 1)), (("k", 0), (0,)), (("k", 1), (1,))):
+        places = [(key[0], part) for part in parts]
+        epochs, skips = dict.fromkeys(places, 4), [Position(*place, 90) for place in places]
+        given = {"identity": identity, "leader_epochs": epochs, "skips": skips}
+        epoch, _ = folder.claim(key)
+        folder.save(key, epoch, LBP(9), dict.fromkeys(places, 80), **given)
+    refused = adopt(tmp_path, "--topic", "t", "--partition", "2", "--offset", "0")
+    assert "has no checkpoint of t:2: nothing was changed" in refused.output.replace("\n", " ")
+    adopted = adopt(tmp_path, "--topic", "t", "--partition", "1", "--offset", "0")
+    assert "t-all: continues with t:1 as it is now" in adopted.output.replace("\n", " ")
+    one = folder.newest(("t", None))
+    assert (one.offsets, one.leader_epochs) == ({("t", 0): 80, ("t", 1): 0}, {("t", 0): 4})
+    assert (one.identity, one.skips) == (identity, [("t", 0, 90)])
+    adopt(tmp_path, "--topic", "k", "--partition", "1")  # it has grown beyond the old offset
+    assert [folder.newest(("k", n)).id for n in (0, 1)] == ["1-1", "2-1"]
+    one = folder.newest(("k", 1))
+    assert (one.offsets, one.leader_epochs, one.skips) == ({("k", 1): 80}, {}, [("k", 1, 90)])
+
+
 def test_a_signed_checkpoint_is_adopted_with_its_key(tmp_path):
     (tmp_path / "key").write_bytes(b"a key\n")
     (tmp_path / "other").write_bytes(b"another")
@@ -297,7 +322,8 @@ def test_a_log_that_was_truncated_or_made_anew_is_refused(broker, learnt):
     one = worker(broker.client_args, learnt, topic_id=FIRST, on_gap="skip")
     work(one, 10)
     with pytest.raises(
-        ConsumerError, match=r"0 to 10, .* at 50: its log ends before.* adopt .* --offset 0"
+        ConsumerError,
+        match=r"0 to 10, .* at 50: its log ends before.* --partition 0 --offset 0, wh",
     ):
         one._skip(Gap({("t", 0): 50}))
     with pytest.raises(ConsumerError, match=r"0 to 10, .* at 10: its log has other messages there"):

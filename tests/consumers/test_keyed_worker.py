@@ -391,7 +391,9 @@ def test_the_command_takes_a_key_by_option_or_file(tmp_path):
 
 
 @pytest.mark.parametrize("start", ["latest", None])
-def test_a_partition_that_is_added_is_learnt_from_its_first_message(topics, tmp_path, start):
+def test_a_partition_that_is_added_is_learnt_from_its_first_message(
+    topics, tmp_path, caplog, start
+):
     one = worker(topics, tmp_path, start="latest")
     until(one, lambda: len(one._claims) == 2)
     assert offsets(one) == END
@@ -405,6 +407,26 @@ def test_a_partition_that_is_added_is_learnt_from_its_first_message(topics, tmp_
     assert learners["t", 0].metrics.examples == 0
     assert learners["t", 1].metrics.examples > COUNT // 2
     close(later)
+    assert caplog.text.count("t:1 was added after the first start: keys whose messages ") == 1
+    assert "t:0 was added" not in caplog.text
+
+
+def test_models_of_partitions_that_the_topic_no_longer_has_are_named(topics, tmp_path, caplog):
+    """As of a topic of four that was made anew with two."""
+    one = worker(topics, tmp_path)
+    until(one, lambda: offsets(one) == END)
+    close(one)
+    for number in (2, 3):
+        shutil.copytree(tmp_path / "t-1", tmp_path / f"t-{number}")
+    (tmp_path / "t-3" / "models.sqlite").unlink()  # nobody knows how many it had
+    assert "no longer has" not in caplog.text
+    later = worker(topics, tmp_path, "later")
+    until(later, lambda: offsets(later) == END)
+    close(later)
+    count = len(loop(("t", 1), True)[1])
+    said = f"{tmp_path}: {count} models in t-2, t-3, partitions that t no longer has. Their keys, "
+    assert caplog.text.count(said) == 1
+    assert "Give the topic 4 partitions to use them again, or remove these folders" in caplog.text
 
 
 def test_how_many_partitions_a_topic_had_at_first_is_noted_once(tmp_path):

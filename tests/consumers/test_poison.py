@@ -471,6 +471,7 @@ def test_what_cannot_be_left_out_is_refused(tmp_path, which, said):
     assert refused.exit_code == 2
     assert said in " ".join(refused.output.split())
     assert folder.newest(KEY).skips == []
+    assert files_in(folder.folder(KEY)).listing().epochs == [1]  # no worker is fenced
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,9 @@ class Source:
     def bound(self, place, start):
         return self.first if start == "earliest" else len(self.logs[place])
 
+    def lacks(self, place):
+        return place not in self.logs
+
     def identity(self):
         return self.ids
 
@@ -550,6 +553,16 @@ def test_a_partition_that_was_added_is_read_from_the_next_checkpoint_on(tmp_path
     worker.take(more["f", 1][20:])
     settle(one)
     assert same(one, worker)
+
+
+def test_a_partition_that_was_adopted_and_is_gone_is_not_waited_for(tmp_path):
+    """As of a topic that was recreated with fewer."""
+    worker, _, one = start_replica(tmp_path, plain_logs(partitions=1))
+    worker.learner.start({("f", 3): 0})
+    worker.save()
+    settle(one)
+    assert one.staleness < math.inf
+    assert one.version["offsets"] == {"f": {"0": 40}}
 
 
 # --- what is not there ---------------------------------------------------------------------------

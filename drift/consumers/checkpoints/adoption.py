@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.agreement import without
-from drift.consumers.checkpoints.rewriting import BESIDE_OFFSETS, rewrite
+from drift.consumers.checkpoints.rewriting import rewrite
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.file_format import Description
     from drift.consumers.checkpoints.files import PartitionFolder
-    from drift.consumers.records import Position
+    from drift.consumers.records import Position, TopicPartition
 
 __all__ = ["adopt", "skip"]
 
 
 def adopt(
-    partition: PartitionFolder, offset: int | None, secret: bytes | None, *, codec: bool = False
+    partition: PartitionFolder,
+    offset: int | None,
+    secret: bytes | None,
+    *,
+    place: TopicPartition | None = None,
+    codec: bool = False,
 ) -> None:
     """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
 
@@ -27,6 +32,9 @@ def adopt(
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
+    place
+        The partition whose log is another one, of a topic that is the same; None for all, of a
+        topic that may be another one.
     codec
         The topic is the checkpoint's; the codec may be another one, which the next checkpoint
         names.
@@ -42,12 +50,18 @@ def adopt(
             return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
                 old.payload
             ]
-        new = dict(BESIDE_OFFSETS)
-        if offset is None:
-            new["clocks"] = old.header["clocks"]  # the log goes on, and with it its time
-        else:
-            new["offsets"] = [[*place, offset] for *place, _ in old.header["offsets"]]
-            new["skips"] = []  # what was to be left out is another message now
+        # Of the other partitions. What is true at the offsets of one log alone goes.
+        kept = {
+            name: [entry for entry in old.header[name] if place not in {None, (*entry[:2],)}]
+            for name in ("offsets", "leader_epochs", "clocks", "skips")
+        }
+        others = [entry for entry in old.header["offsets"] if entry not in kept["offsets"]]
+        begun = [[t, p, n if offset is None else offset] for t, p, n in others]
+        new: dict[str, Any] = kept | {"offsets": sorted(kept["offsets"] + begun)}
+        if place is None:
+            new["identity"] = {}
+        if offset is None:  # the log goes on, with its time and what is to be left out
+            del new["clocks"], new["skips"]
         return old.header | new, [old.payload]
 
     rewrite(partition, secret, changed, "drift checkpoint adopt")

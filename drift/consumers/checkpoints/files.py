@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.file_format import (
     Description,
+    Written,
     describe,
     load,
     naming,
-    written_at,
+    written,
+    written_id,
 )
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.crash_points import reached
@@ -204,8 +206,8 @@ class PartitionFolder:
     def prune(
         self,
         retention: Retention,
-        checkpoints: Iterable[tuple[int, int]],
-        known: dict[Any, float | None],
+        checkpoints: Sequence[tuple[int, int]],
+        known: dict[Any, Written | None],
     ) -> None:
         """Remove the checkpoints that are not kept.
 
@@ -219,18 +221,22 @@ class PartitionFolder:
             When they were written, by their file; what is missing is added.
         """
         files = [self.file(*which) for which in checkpoints]
-        times: list[float | None] = []
+        found: list[Written | None] = []
         for file in reversed(files):
             # The last ones are looked at each time, as a disk may damage them; the others once.
-            is_last = 0 < len(times) - times.count(None) < retention.keep
+            is_last = 0 < len(found) - found.count(None) < retention.keep
             if is_last or file not in known:
                 try:
-                    known[file] = written_at(file)
+                    known[file] = written(file)
                 except CheckpointError as problem:  # it may be the only one of its day
                     log.warning("%s: %s: no older checkpoint is removed", self.path, problem)
                     return
-            times.append(known[file])
-        kept = retention.kept(times[::-1])
+            found.append(known[file])
+        found.reverse()
+        at = {written_id(*which): i for i, which in enumerate(checkpoints)}
+        made = [(one.replaced, i) for i, one in enumerate(found) if one is not None]
+        by_hand = [(at[before], i) for before, i in made if before in at]
+        kept = retention.kept([one and one.time for one in found], by_hand)
         gone = [file for i, file in enumerate(files) if i not in kept]
         for file in gone:
             del known[file]

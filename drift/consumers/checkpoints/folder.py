@@ -25,7 +25,7 @@ from drift.consumers.checkpoints.checkpoint import (
     from_bytes,
     to_bytes,
 )
-from drift.consumers.checkpoints.file_format import load, naming, written_id
+from drift.consumers.checkpoints.file_format import Written, load, naming, written_id
 from drift.consumers.checkpoints.files import (
     ATTEMPTS,
     PartitionFolder,
@@ -170,7 +170,7 @@ class CheckpointFolder:
         self.secret = secret
         self.allow_pickle = allow_pickle
         self.warn = warn
-        self._times: dict[Any, float | None] = {}  # when checkpoints were written
+        self._written: dict[Any, Written | None] = {}  # when, by their file
         #: Who claims partitions, for those who are fenced by it.
         self.owner = this_process()
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
@@ -254,7 +254,7 @@ class CheckpointFolder:
     def _refuse_parts(self, claim_id: ClaimId) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
         topic, number = claim_id
-        if number is None and (parts := self._parts(topic)):
+        if number is None and (parts := self.parts(topic)):
             names = ", ".join(sorted(self.folder((topic, part)).name for part in parts))
             raise CheckpointError(
                 f"{self.path} has models of single partitions, {names}, and one learns all of "
@@ -262,7 +262,7 @@ class CheckpointFolder:
                 "by --partition"
             )
 
-    def _parts(self, topic: str) -> list[int]:
+    def parts(self, topic: str) -> list[int]:
         """Return the partitions of a topic that have checkpoints of their own."""
         name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
         with saying_why(self.path, "read"), suppress(FileNotFoundError):
@@ -292,7 +292,7 @@ class CheckpointFolder:
         file = self.path / f"{self._name(topic)}-partitions"
         with saying_why(file, "read"), suppress(FileNotFoundError):
             return _noted(file, topic)
-        first = max(self._parts(topic), default=count - 1) + 1
+        first = max(self.parts(topic), default=count - 1) + 1
         with saying_why(file), suppress(FileExistsError):  # another worker's, since
             create_whole(cast("Path", file), b"%d\n" % first)
         with saying_why(file, "read"):
@@ -490,8 +490,8 @@ class CheckpointFolder:
             files.append_order(epoch, sequence, line, before.orders)
             written = [*files.write(epoch, sequence, data).checkpoints, (epoch, sequence)]
             reached("checkpoint.recorded")
-            self._times[files.file(epoch, sequence)] = checkpoint.time
-            files.prune(self.retention, written, self._times)
+            self._written[files.file(epoch, sequence)] = Written(checkpoint.time)
+            files.prune(self.retention, written, self._written)
             reached("checkpoint.pruned")
             return whole
 

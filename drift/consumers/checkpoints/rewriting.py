@@ -21,14 +21,11 @@ from drift.consumers.records import Position
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from drift.consumers.checkpoints.files import PartitionFolder
 
-__all__ = ["BESIDE_OFFSETS", "check_secret", "publish", "rewrite"]
-
-#: What is true at the offsets of a header alone, and what it is where they are of another log.
-BESIDE_OFFSETS: Mapping[str, Any] = {"leader_epochs": [], "clocks": [], "identity": {}}
+__all__ = ["check_secret", "publish", "rewrite"]
 
 
 def check_secret(partition: PartitionFolder, found: Description, secret: bytes | None) -> None:
@@ -85,13 +82,18 @@ def rewrite(
     FencedError, CheckpointError
         As `publish` does; or if it is signed with another key.
     """
+
+    def look() -> tuple[Description, dict[str, Any], list[bytes]]:
+        old = next(stored(partition), None)
+        if old is None:
+            raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
+        check_secret(partition, old, secret)
+        with naming(partition.file(old.header["epoch"], old.header["sequence"])):
+            return old, *changed(old)
+
+    look()  # what is refused fences no worker
     epoch = partition.claim(by)
-    old = next(stored(partition), None)
-    if old is None:
-        raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-    check_secret(partition, old, secret)
-    with naming(partition.file(old.header["epoch"], old.header["sequence"])):
-        header, payload = changed(old)
+    old, header, payload = look()
     header.pop("restores", None)
     # Else messages are learnt again, skipped or read otherwise, which neither the logs nor the line
     # show.
@@ -99,7 +101,8 @@ def rewrite(
         position in header["skips"] for position in old.header["skips"]
     )
     previous = id_of(old.header) if is_ordered else None
-    return publish(partition, epoch, header, payload, secret, previous=previous)
+    given = partition, epoch, header, payload, secret
+    return publish(*given, replaced=id_of(old.header), previous=previous)
 
 
 def publish(  # noqa: PLR0913
@@ -109,6 +112,7 @@ def publish(  # noqa: PLR0913
     payload: Sequence[bytes],
     secret: bytes | None,
     *,
+    replaced: str,
     previous: str | None,
     offsets_of: str | None = None,
 ) -> dict[str, Any]:
@@ -122,6 +126,8 @@ def publish(  # noqa: PLR0913
         Number of the claim.
     header, payload
         Its contents, without epoch, sequence and time.
+    replaced
+        The checkpoint that was the newest, which is kept for a day to undo this.
     previous
         The checkpoint that it is to follow in the order of learning; None for none.
     offsets_of
@@ -134,7 +140,7 @@ def publish(  # noqa: PLR0913
     CheckpointError
         If it cannot be written.
     """
-    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time()}
+    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time(), "replaced": replaced}
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
         skips = LearntRuns(skips={Position(*at): BY_HAND for at in header["skips"]})

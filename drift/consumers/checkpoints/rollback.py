@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from drift._durations import moment
 from drift.consumers.checkpoints.file_format import Description, id_of
 from drift.consumers.checkpoints.files import stored
-from drift.consumers.checkpoints.rewriting import BESIDE_OFFSETS, check_secret, publish
+from drift.consumers.checkpoints.rewriting import check_secret, publish
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, ParameterError
 
@@ -25,7 +25,7 @@ __all__ = ["Rollback", "plan", "when"]
 _DAY = timedelta(days=1, microseconds=-1)
 _ONLY_A_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
 #: Where a model continues: from the newest checkpoint, if the offsets are kept.
-_WHERE = ("offsets", *BESIDE_OFFSETS, "join")
+_WHERE = ("offsets", "leader_epochs", "clocks", "identity", "join")
 
 
 def when(header: Mapping[str, Any]) -> datetime:
@@ -144,18 +144,24 @@ class Rollback:
 
     def _said(self, before: int | None, now: int) -> str:
         if self.keep_offsets:
-            if before is not None and now < before:
-                return f"continues at {now}: {before - now:,} messages are learnt again"
-            missed = "all" if before is None else f"{now - before:,} messages"
-            return f"continues at {now}: {missed} before it are not learnt again"
+            if before is None or self._differing():  # offsets of two logs have no difference
+                return f"continues at {now}: all before it are not learnt again"
+            if now < before:
+                twice = "messages are learnt that it may have learnt before"
+                return f"continues at {now}: {before - now:,} {twice}"
+            return f"continues at {now}: {now - before:,} messages before it are not learnt again"
         if before is None:
             return "starts at its first offset"
         if now < before:
-            said = f"goes on from {now} to {before}: {before - now:,} messages are not learnt"
-            # Right after `adopt` the offsets may be of another log.
-            known = self.newest.header["identity"] or not self.target.header["identity"]
-            return f"{said} again, as it is past them" if known else said
+            # By it, as after a rollback; or by nobody, as of a log that was truncated and adopted.
+            said = f"{before - now:,} messages between count as learnt"
+            return f"goes on from {now} to {before}: {said}"
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
+
+    def _differing(self) -> list[str]:
+        """Return in what the topic or group of the target differs from that of the newest."""
+        before, now = (description.header["identity"] for description in (self.target, self.newest))
+        return [name for name in before if name in now and before[name] != now[name]]
 
     def check(self, secret: bytes | None) -> None:
         """Refuse a checkpoint that cannot be continued.
@@ -172,9 +178,7 @@ class Rollback:
         """
         for description in (self.target, self.newest):
             check_secret(self.partition, description, secret)
-        before, now = (description.header["identity"] for description in (self.target, self.newest))
-        differ = [name for name in before if name in now and before[name] != now[name]]
-        if differ and not self.keep_offsets:
+        if (differ := self._differing()) and not self.keep_offsets:
             raise CheckpointError(
                 f"{self.partition.path}: {id_of(self.target.header)} was learnt from another topic "
                 f"or group ({', '.join(differ)}), so that its offsets mean nothing now: give "
@@ -231,7 +235,7 @@ class Rollback:
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
         given = partition, epoch, header, [payload], secret
-        return id_of(publish(*given, previous=wanted, offsets_of=offsets_of))
+        return id_of(publish(*given, replaced=id_of(now), previous=wanted, offsets_of=offsets_of))
 
 
 def _models(description: Description) -> bytes:

@@ -258,6 +258,11 @@ class LogConsumer:
 
     def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
+        if self.lacks(place):
+            raise ConsumerError(
+                f"{place[0]} no longer has the partition {place[1]}, of which features wait for "
+                "labels: it was recreated. Start with another folder and group"
+            )
         partition = kafka.TopicPartition(*place)
         if self._second is None:
             alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
@@ -297,6 +302,10 @@ class LogConsumer:
         """Return how many partitions a topic has."""
         with asking():
             return len(self.consumer.partitions_for_topic(topic) or ())
+
+    def lacks(self, place: TopicPartition) -> bool:
+        """Whether a topic has no such partition, as one that was recreated with fewer."""
+        return 0 < self.partitions(place[0]) <= place[1]
 
     def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
@@ -544,6 +553,7 @@ class GroupConsumer(LogConsumer, kafka.ConsumerRebalanceListener):  # type: igno
                 {
                     kafka.TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
                     for place, offset in offsets.items()
+                    if place in self.assignment.places
                 }
             )
         except KafkaError as error:
