@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from drift._checks import check_number, check_numbers
+from drift._checks import check_numbers
 from drift._values import is_missing, number
 from drift.errors import FeatureError, ParameterError, naming_row
 from drift.models import _batch
@@ -118,9 +118,7 @@ class RecentDeviation(base.MiniBatchTransformer):
     """
 
     def __init__(self, horizons: Sequence[float] = HORIZONS) -> None:
-        self.horizons = check_numbers("horizons", horizons)
-        for horizon in self.horizons:
-            check_number("each of horizons", horizon, least=1.0)
+        self.horizons = check_numbers("horizons", horizons, least=1.0)
         if len(set(self.horizons)) < len(self.horizons):
             raise ParameterError(f"horizons has a number twice: {horizons!r:.80}")
         self._means: dict[Hashable, Means] = {}
