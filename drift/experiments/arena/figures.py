@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.standings import Standings
 from drift.experiments.arena.streams import KINDS
-from drift.experiments.figures import error_against_cost, panel_of
+from drift.experiments.comparison.figures import error_against_cost, panel_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
