@@ -253,12 +253,12 @@ def check_integer(name: str, value: Any, *, least: int = 1) -> int:
     drift.errors.ParameterError: budget must be an integer of at least 1, not 0
     """
     try:
-        number = operator.index(value)
+        integer = operator.index(value)
     except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or number < least:
+        integer = None
+    if integer is None or isinstance(value, bool) or integer < least:
         raise ParameterError(f"{name} must be an integer of at least {least}, not {value!r:.80}")
-    return number
+    return integer
 
 
 def check_seed(seed: Any) -> int | None:

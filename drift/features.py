@@ -263,12 +263,12 @@ class RecentDeviation(base.MiniBatchTransformer):
         rows, none = list[tuple[float, ...]](), (math.nan,) * len(self.horizons)
         with naming_row(rows.__len__):
             for value in values:
-                number = _number(name, value)
-                if number is None:
+                found = _number(name, value)
+                if found is None:
                     rows.append(none)
                     continue
-                rows.append(_deviations(number, means))
-                means, some = self._with(means, number), True
+                rows.append(_deviations(found, means))
+                means, some = self._with(means, found), True
         return rows, means if some else None
 
 
@@ -301,9 +301,8 @@ def _number(name: Hashable, value: Any) -> float | None:
 def _numbers(features: dict[Hashable, Any]) -> Iterator[tuple[Hashable, float]]:
     """Yield the features that are numbers."""
     for name, value in features.items():
-        number = _number(name, value)
-        if number is not None:
-            yield name, number
+        if (found := _number(name, value)) is not None:
+            yield name, found
 
 
 def _check_names(back: dict[Hashable, Any], names: Any) -> None:
