@@ -263,6 +263,19 @@ def test_the_readme_has_the_errors_of_the_arena():
         assert float(row["best other"]) == pytest.approx(best, abs=0.05 + 1e-9)
 
 
+def test_the_page_on_which_model_has_the_errors_of_the_arena():
+    errors = arena_errors(None)
+    rows = rows_of("docs/which_model.md", "")
+    names = ("Tracker", "LBP", "PassiveAggressive", "logistic regression")
+    columns = {name: name for name in names} | {"ARFClassifier": "ARF"}
+    assert len(rows) >= 6
+    for stream, row in rows.items():
+        own = errors[stream.partition(",")[0]]
+        shown = {columns[c]: float(cell) for c, cell in row.items() if c in columns and cell}
+        expected = {name: own[name] for name in columns.values() if name in own}
+        assert shown == pytest.approx(expected, abs=0.05 + 1e-9)
+
+
 @pytest.mark.parametrize(
     ("delay", "labels"), [(None, "at once"), ("100", "100 rows late"), ("1000", "1,000 rows late")]
 )

@@ -30,7 +30,7 @@ from drift.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.keyed_file import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
@@ -301,6 +301,11 @@ class Learner:
         self.offsets.update(first)
         self.runs.first.update(first)
 
+    def forget(self, places: Iterable[TopicPartition]) -> None:
+        """Forget partitions that were started, of which nothing was learnt."""
+        for place in places:
+            del self.offsets[place], self.runs.first[place]
+
     def check(self, messages: Iterable[Message]) -> None:
         """Refuse messages that it cannot be meant to learn, before any is taken."""
 
@@ -335,6 +340,12 @@ class Learner:
 
     def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
+        for _ in self.rereading(source, folder):
+            pass
+
+    def rereading(self, _source: Logs, _folder: AnyPath) -> Iterator[str]:
+        """Do so a fetch at a time; yield, before each, what is read."""
+        yield from ()
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:
         """Return what is to be sent because of the time of a message, whatever it holds."""

@@ -1,6 +1,9 @@
 """Messages that end the process whenever they come, and an operator who leaves one out."""
 
+import errno
 import json
+import logging
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -97,7 +100,24 @@ def test_a_message_is_suspected_until_a_checkpoint_is_behind_it(tmp_path):
     assert PoisonNotes(tmp_path, 5, {("t", 0): 8}).suspect is None  # somebody else took it
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"])
+@pytest.mark.parametrize(("offset", "deaths"), [(0, 0), (4, 0), (5, 3), (6, 3), (8, 0)])
+def test_of_a_log_that_begins_anew_no_message_is_suspected(tmp_path, offset, deaths):
+    """As after drift checkpoint adopt --offset 0: it has another message there."""
+    for epoch in range(1, 4):
+        PoisonNotes(tmp_path, epoch, AT).note(message(7))
+    notes = PoisonNotes(tmp_path, 4, {("t", 0): offset, ("t", 1): 9})
+    assert notes.deaths == deaths
+    assert notes.is_given_up(message(7)) == bool(deaths)
+    assert notes.is_careful == bool(deaths)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"at": 5}', '{"at": [1], "deaths": 1}', "\0"),
+        '{"starts": 1, "offsets": [], "at": ["t", 0, "7"], "suspect": null, "deaths": 1}',
+    ],
+)
 def test_a_damaged_note_counts_for_nothing(tmp_path, text):
     (tmp_path / "attempt-00000001.json").write_text(text)
     notes = PoisonNotes(tmp_path, 2, AT)
@@ -117,6 +137,33 @@ def test_a_shorter_note_leaves_nothing_of_the_one_before(tmp_path):
     notes.note(message(7))
     notes.note(None)
     assert json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"] is None
+
+
+@pytest.mark.parametrize("before", [None, message(8)])
+def test_a_message_that_ends_while_it_is_named_stays_unnamed(tmp_path, before):
+    """The next one may be noted by then, where messages are taken with care."""
+    notes = PoisonNotes(tmp_path, 1, AT)
+    notes.note(before)
+    for lasts, noted in ((False, before), (True, message(7))):
+        notes.note_while(lambda lasts=lasts: lasts, message(7))
+        written = json.loads((tmp_path / "attempt-00000001.json").read_bytes())["at"]
+        assert notes.at == noted == (written and Position(*written))
+
+
+@pytest.mark.parametrize("step", ["glob", "unlink"])
+def test_a_folder_that_cannot_be_cleaned_up_ends_nothing(tmp_path, monkeypatch, step):
+    """As one that turns read-only between the claim and the first message."""
+    PoisonNotes(tmp_path, 1, AT).note(message(7))
+
+    def refuse(*_given, **_more):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, step, refuse)
+        patch.setattr(poison, "private", refuse)
+        notes = PoisonNotes(tmp_path, 2, AT)
+    assert notes.suspect == (None if step == "glob" else message(7))
+    assert [file.name for file in tmp_path.iterdir()] == ["attempt-00000001.json"]
 
 
 # --- workers -------------------------------------------------------------------------------------
@@ -260,6 +307,31 @@ def test_a_message_that_hangs_is_named_while_it_does(broker, tmp_path, caplog):
     assert f"drift checkpoint skip {tmp_path / 't-all'} t:0:7" in caplog.text
     [note] = (tmp_path / "t-all").glob("attempt-*")
     assert json.loads(note.read_text())["at"] is None  # as it has ended
+    kill(one)
+
+
+def test_a_message_that_ends_as_it_is_named_is_not_blamed(broker, tmp_path, caplog):
+    """The worker may end before the next message, and had died in this one then."""
+    from tests.consumers.stepping import kill, until  # noqa: PLC0415 - needs the client
+
+    for topic in ("t", "dead", "out"):
+        broker.create_topic(topic, 1)
+    produce(broker, "t", [value(n) for n in range(20)])
+    one = worker(broker, tmp_path, JsonCodec(), checkpoint_every=1_000, checkpoint_seconds=3600.0)
+    until(one, lambda: one._claims and learnt(one))
+    one.metrics.at, one.metrics.polled = message(19), -1000.0 - one.metrics.silence
+
+    class Meanwhile(logging.Handler):
+        def emit(self, _):
+            one.metrics.at = None
+
+    handler = Meanwhile()
+    logging.getLogger("drift.consumers").addHandler(handler)
+    one._name_hang()
+    logging.getLogger("drift.consumers").removeHandler(handler)
+    assert "t:0:19 has kept the worker for " in caplog.text
+    [note] = (tmp_path / "t-all").glob("attempt-*")
+    assert json.loads(note.read_text())["at"] is None
     kill(one)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.agreement import without
-from drift.consumers.checkpoints.rewriting import rewrite
+from drift.consumers.checkpoints.rewriting import BESIDE_OFFSETS, rewrite
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ def adopt(
             return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
                 old.payload
             ]
-        offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
-        new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
-        if offset is not None:  # what was to be left out is another message now
-            new["skips"] = []
+        new = dict(BESIDE_OFFSETS)
+        if offset is None:
+            new["clocks"] = old.header["clocks"]  # the log goes on, and with it its time
+        else:
+            new["offsets"] = [[*place, offset] for *place, _ in old.header["offsets"]]
+            new["skips"] = []  # what was to be left out is another message now
         return old.header | new, [old.payload]
 
     rewrite(partition, secret, changed, "drift checkpoint adopt")

@@ -26,7 +26,13 @@ from drift.consumers.checkpoints.checkpoint import (
     to_bytes,
 )
 from drift.consumers.checkpoints.file_format import load, naming, written_id
-from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
+from drift.consumers.checkpoints.files import (
+    ATTEMPTS,
+    PartitionFolder,
+    create_whole,
+    files_in,
+    saying_why,
+)
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
@@ -46,7 +52,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import Run
     from drift.consumers.records import TopicPartition
 
-__all__ = ["CheckpointFolder", "Claim"]
+__all__ = ["CheckpointFolder", "Claim", "this_process"]
 
 #: What is claimed: a topic and the number of a partition; None for all, learnt by one model. The
 #: worker's is a `ClaimName`; any tuple will do.
@@ -54,6 +60,11 @@ ClaimId: TypeAlias = tuple[str, int | None]
 
 _LOG = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
+
+
+def this_process() -> str:
+    """Say which process this is, for those of other machines, too."""
+    return f"process {os.getpid()} on {platform.node()}"
 
 
 class Claim(NamedTuple):
@@ -160,7 +171,7 @@ class CheckpointFolder:
         self.warn = warn
         self._times: dict[Any, float | None] = {}  # when checkpoints were written
         #: Who claims partitions, for those who are fenced by it.
-        self.owner = f"process {os.getpid()} on {platform.node()}"
+        self.owner = this_process()
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
         self.follows = False
 
@@ -253,7 +264,7 @@ class CheckpointFolder:
     def _parts(self, topic: str) -> list[int]:
         """Return the partitions of a topic that have checkpoints of their own."""
         name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
-        with suppress(OSError):
+        with saying_why(self.path, "read"), suppress(FileNotFoundError):
             found = {path: name.fullmatch(path.name) for path in self.path.iterdir()}
             return [
                 int(match[1])
@@ -275,18 +286,16 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            If that cannot be noted.
+            If that cannot be noted, or what was noted cannot be read.
         """
         file = self.path / f"{self._name(topic)}-partitions"
-        with suppress(OSError, ValueError):
-            return int(file.read_bytes())
+        with saying_why(file, "read"), suppress(FileNotFoundError):
+            return _noted(file, topic)
         first = max(self._parts(topic), default=count - 1) + 1
-        try:
-            with open(cast("Path", file), "wb", opener=private) as noted:
-                noted.write(b"%d\n" % first)
-        except OSError as problem:
-            raise CheckpointError(f"{file}: cannot be written: {problem.strerror}") from problem
-        return first
+        with saying_why(file), suppress(FileExistsError):  # another worker's, since
+            create_whole(cast("Path", file), b"%d\n" % first)
+        with saying_why(file, "read"):
+            return _noted(file, topic)
 
     def _newest(
         self, claim_id: ClaimId, checkpoints: list[tuple[int, int]]
@@ -477,6 +486,17 @@ class CheckpointFolder:
 
     def _files(self, claim_id: ClaimId) -> PartitionFolder:
         return files_in(self.folder(claim_id))
+
+
+def _noted(file: AnyPath, topic: str) -> int:
+    """Return the number of partitions in a file."""
+    data = file.read_bytes()
+    with suppress(ValueError):
+        if (count := int(data)) > 0:
+            return count
+    raise CheckpointError(
+        f"{file} has no number: write how many partitions {topic} had when its group started"
+    )
 
 
 def _check_offsets(claim_id: ClaimId, checkpoint: Checkpoint) -> None:

@@ -19,11 +19,14 @@ from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from drift.consumers.checkpoints.files import PartitionFolder
 
-__all__ = ["check_secret", "publish", "rewrite"]
+__all__ = ["BESIDE_OFFSETS", "check_secret", "publish", "rewrite"]
+
+#: What is true at the offsets of a header alone, and what it is where they are of another log.
+BESIDE_OFFSETS: Mapping[str, Any] = {"leader_epochs": [], "clocks": [], "identity": {}}
 
 
 def check_secret(partition: PartitionFolder, found: Description, secret: bytes | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from drift._durations import moment
 from drift.consumers.checkpoints.file_format import Description, id_of
 from drift.consumers.checkpoints.files import stored
-from drift.consumers.checkpoints.rewriting import check_secret, publish
+from drift.consumers.checkpoints.rewriting import BESIDE_OFFSETS, check_secret, publish
 from drift.consumers.crash_points import reached
 from drift.errors import CheckpointError, ParameterError
 
@@ -25,7 +25,7 @@ __all__ = ["Rollback", "plan", "when"]
 _DAY = timedelta(days=1, microseconds=-1)
 _ONLY_A_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
 #: Where a model continues: from the newest checkpoint, if the offsets are kept.
-_WHERE = ("offsets", "leader_epochs", "clocks", "identity")
+_WHERE = ("offsets", *BESIDE_OFFSETS, "join")
 
 
 def when(header: Mapping[str, Any]) -> datetime:
@@ -224,7 +224,7 @@ class Rollback:
             header["skips"] = [*skips, *added]
         if self.keep_offsets:
             header["is_blank"] = False  # it has what waits
-            header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
+            header |= {name: now[name] for name in _WHERE if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}
                 header["shadow"] = header["shadow"] | {"state": state}
