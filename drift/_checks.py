@@ -179,7 +179,12 @@ def check_duration(name: str, value: Any) -> float:
 
 
 def check_numbers(
-    name: str, values: Any, *, least: float = 0.0, above: bool = False, most: float = math.inf
+    name: str,
+    values: Any,
+    *,
+    least: float = 0.0,
+    above: bool = False,
+    most: float = math.inf,
 ) -> tuple[float, ...]:
     """Return a list of finite numbers from `least`, or above it, up to `most` as a tuple.
 
