@@ -123,6 +123,29 @@ def test_the_page_on_models_names_the_models_that_there_are():
     assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == {"Tracker", *MODELS}
 
 
+#: Where the oldest Python of `requires-python` stands, too; {1} is its minor number.
+OLDEST = {
+    ".github/workflows/ci.yml": ['tests-3.{1}, python: "3.{1}"'],
+    "CONTRIBUTING.md": ["CPython 3.{1} and later"],
+    "README.md": ["Python 3.{1} or later"],
+    "docs/compatibility.md": ["| Python | 3.{1} or later |"],
+    "drift/__init__.py": ["(3, {1})", "needs Python 3.{1} or later"],
+    "pyproject.toml": [':: Python :: 3.{1}"', 'build = ["cp3{1}-', 'target-version = "py3{1}"'],
+    "setup.py": ["(3, {1})", "needs Python 3.{1} or later", '"cp3{1}"', '"0x03{1:02X}0000"'],
+}
+
+
+@pytest.mark.sources
+@pytest.mark.parametrize("file", OLDEST)
+def test_the_oldest_python_is_the_same_everywhere(file):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    oldest = tuple(map(int, re.fullmatch(r">=(\d+)\.(\d+)", project["requires-python"]).groups()))
+    if not (ROOT / file).exists():  # a source distribution has no workflows
+        pytest.skip(f"no {file}")
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert [part for part in OLDEST[file] if part.format(*oldest) not in text] == []
+
+
 def test_commands_install_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)

@@ -30,8 +30,9 @@ from drift.experiments.comparison.evaluation import Settings
 from drift.experiments.comparison.experiment import baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
+from drift.experiments.comparison.tables import BASELINES, run_rows
 from drift.experiments.folder import locked_folder
+from drift.experiments.records import grouped
 from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
 from drift.features import RecentDeviation

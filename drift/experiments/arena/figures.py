@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.standings import Standings
 from drift.experiments.arena.streams import KINDS, STREAMS
-from drift.experiments.figures import error_against_cost, panel_of
+from drift.experiments.comparison.figures import error_against_cost, panel_of
 from drift.experiments.plots import COLOURS, finish, panels_of
 
 if TYPE_CHECKING:

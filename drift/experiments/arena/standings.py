@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
-from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
+from drift.experiments.comparison.tables import BASELINES, costs, mean_row
+from drift.experiments.records import grouped, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
