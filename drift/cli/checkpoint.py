@@ -164,26 +164,41 @@ class Adopt(_Signed):
     offset: int | None = option(
         "Next offset of each partition; default: that of the checkpoint.", None, least=0
     )
+    partition: int | None = option(
+        "Of this partition alone, whose log was truncated; default: of all.", None, least=0
+    )
     codec: bool = option(
         "Accept another [codec], and no other topic; without --offset.", default=False
     )
 
     def _run(self) -> None:
-        if self.codec and self.offset is not None:
-            raise ParameterError("--codec leaves the offsets as they are: leave --offset out")
+        if self.codec and (self.offset, self.partition) != (None, None):
+            raise ParameterError(
+                "--codec leaves the offsets as they are: leave --offset and --partition out"
+            )
         headers = dict(newest(as_path(self.folder), warn))
         for files, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
             click.echo(f"{files.path}: {_offsets(header)}, learnt from {known or 'no known topic'}")
         topic = self.topic or click.prompt("Name of the topic that these continue with")
-        chosen = [one for one, h in headers.items() if topic in {name for name, *_ in h["offsets"]}]
+        chosen = [
+            one
+            for one, h in headers.items()
+            if any(
+                name == topic and self.partition in {None, number}
+                for name, number, _ in h["offsets"]
+            )
+        ]
+        known = topic if self.partition is None else f"{topic}:{self.partition}"
         if not chosen:
-            raise ParameterError(f"{self.folder} has no checkpoint of {topic}: nothing was changed")
+            raise ParameterError(f"{self.folder} has no checkpoint of {known}: nothing was changed")
         for files in chosen:
-            adopt(files, self.offset, read_secret(self.key_file), codec=self.codec)
+            place = None if self.partition is None else (topic, self.partition)
+            secret = read_secret(self.key_file)
+            adopt(files, self.offset, secret, place=place, codec=self.codec)
             what = f"the codec that {topic} is read with next"
             if not self.codec:
-                what = f"{topic} as it is now"
+                what = f"{known} as it is now"
                 if self.offset is None:
                     what += f"; what is there before {_offsets(headers[files])} is not read"
             click.echo(f"{files.path}: continues with {what}")
@@ -347,19 +362,26 @@ def _refuse_members(group: str, options: Mapping[str, Any]) -> None:
 
 
 def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each partition that lost messages to be learnt again."""
+    """Yield a line for each partition whose log no longer has the offset to go on at."""
     from drift.consumers.client.topics import Reader
 
     offsets = rollback.offsets()
     for topic in dict.fromkeys(topic for topic, _ in offsets):
         with Reader(topic, options) as reader:
-            first = reader.beginnings()
+            first, last = reader.beginnings(), reader.ends()
         for (of, number), (before, _) in offsets.items():
-            begin = first.get(number, 0)
-            if of == topic and before is not None and begin > before:
+            begin, end = first.get(number, 0), last.get(number, 0)
+            if of != topic or before is None:
+                continue
+            if begin > before:
                 yield (
                     f"  {topic}:{number} now starts at {begin}: {begin - before:,} messages are "
                     "gone, and workers stop there unless on_gap = 'skip'"
+                )
+            elif end < before:
+                yield (
+                    f"  {topic}:{number} now ends at {end}, before {before}: it was truncated or "
+                    "recreated, and workers stop there"
                 )
 
 

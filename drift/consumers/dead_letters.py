@@ -73,8 +73,6 @@ def dead_letter(
 ) -> Outgoing:
     """Return the dead letter of a message.
 
-    Null headers become empty: clients of Kafka do not send null.
-
     Parameters
     ----------
     message
@@ -105,7 +103,7 @@ def dead_letter(
         "" if message.timestamp is None else message.timestamp,
         at.isoformat(timespec="microseconds"),
     )
-    headers = [(name, value or b"") for name, value in message.headers]
+    headers = [*message.headers]
     headers += [(name, _bytes(fact)) for name, fact in zip(_HEADERS, facts, strict=True)]
     value = message.value
     if value is None and message.key is None:
@@ -131,7 +129,7 @@ def shortened(letter: Outgoing) -> Outgoing | None:
     (b'lo', ('drift.cut', b'4'))
     """
     headers = list(letter.headers)
-    cut = (_CUT, _bytes(len(letter.value or b"")))
+    cut: tuple[str, bytes | None] = (_CUT, _bytes(len(letter.value or b"")))
     while headers and headers[-1][0] in {_CUT, _NULL}:
         name, size = headers.pop()
         cut = (_CUT, size) if name == _CUT else cut

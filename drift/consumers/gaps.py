@@ -98,11 +98,11 @@ def offset_behind_gap(  # noqa: PLR0913
     if offset >= first:
         why, which = "its log has other messages there", ""
         if offset > end:
-            why, which = "its log ends before that", " --offset 0, which learns the log again"
+            why, which = "its log ends before that", " --offset 0, which learns that log again"
         raise ConsumerError(
             f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint is at "
             f"{offset}: {why}, it was truncated or recreated. Start with another folder and "
-            f"group, or accept it by drift checkpoint adopt {folder}{which}"
+            f"group, or accept it by drift checkpoint adopt {folder} --partition {place[1]}{which}"
         )
     if on_gap == "stop":
         raise ConsumerError(

@@ -11,6 +11,7 @@ duplicate   its id has a label already: nothing is learnt
 orphan      its features have not come within `grace`, or are gone: nothing is learnt
 corrected   its features were learnt as `silence`, and it differs: they are learnt again, by it
 confirmed   its features were learnt as `silence`, and so it says: nothing is learnt
+refused     its features cannot be learnt with it: they wait on, as for a label that is right
 ==========  =====================================================================================
 
 Features are "expired" once the labels' time is `max_age` beyond them, "silent" where they are
@@ -106,6 +107,11 @@ class JoinOptions(Checked):
     def patience(self) -> float:
         """Milliseconds that features wait."""
         return 1000 * (self.max_age if self.after is None else self.after)
+
+    @property
+    def needed(self) -> float:
+        """Seconds for which the log has to have features: until no label can come to them."""
+        return self.max_age if self.after is None else self.after + self.correct_for
 
     @property
     def memory(self) -> float:
@@ -228,34 +234,46 @@ class Join:
 
     # --- what comes ----------------------------------------------------------------------------
 
-    def features(self, name: Id, waiting: Waiting) -> Early | None:
-        """Let features wait, or return their label if it came first."""
+    def features(
+        self, name: Id, waiting: Waiting, learn: Callable[[Early], bool] = lambda _: True
+    ) -> Early | None:
+        """Let features wait, or have them be learnt with their label if it came first; return that.
+
+        `learn` says whether they could be learnt: if not, they wait for another label.
+        """
         early = self._early.pop(name, None)
         if early is not None:
             self._early_bytes -= early.size
-            self._done.add(name, waiting.time)
-            self.counts["learnt"] += 1
-            return early
-        if name in self._waiting or name in self._done or name in self._silent:
+            if learn(early):
+                self._done.add(name, waiting.time)
+                self.counts["learnt"] += 1
+                return early
+        elif name in self._waiting or name in self._done or name in self._silent:
             self.counts["repeated"] += 1
             return None
         self._waiting[name] = waiting
         self._bytes += waiting.size
         self._make_room()
-        return None
+        return early
 
-    def label(self, name: Id, early: Early) -> tuple[str, Waiting | None]:
-        """Return the outcome of a label, and the features to learn with it.
+    def label(
+        self, name: Id, early: Early, learn: Callable[[str, Waiting], bool] = lambda *_: True
+    ) -> tuple[str, Waiting | None]:
+        """Return the outcome of a label, and the features that were learnt with it.
 
-        Beside the outcomes of the module there is "early": it waits for its features.
+        Beside the outcomes of the module there is "early": it waits for its features. `learn` is
+        given "learnt" or "corrected" and the features; it says whether they could be learnt.
         """
-        kind, waiting = "early", self._waiting.pop(name, None)
-        if waiting is not None:
-            kind = "learnt"
-        elif name in self._silent:
-            waiting = self._silent.pop(name)
+        kind, table = "learnt", self._waiting
+        waiting = table.get(name)
+        if waiting is None:
+            table = self._silent
+            waiting = table.get(name)
             kind = "confirmed" if early.label == self.options.silence else "corrected"
         if waiting is not None:
+            if kind != "confirmed" and not learn(kind, waiting):
+                return "refused", None
+            del table[name]
             self._bytes -= waiting.size
             self._done.add(name, early.time)
         elif name in self._done or name in self._early:
@@ -263,7 +281,7 @@ class Join:
         else:
             self._early[name] = early
             self._early_bytes += early.size
-            return kind, None
+            return "early", None
         self.counts[kind] += 1
         return kind, None if kind == "confirmed" else waiting
 

@@ -18,17 +18,23 @@ on. Where the store as a whole cannot be read or written, the worker ends.
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from drift._checks import counted
+from drift.consumers.checkpoints.files import newest
+from drift.consumers.checkpoints.stored_keys import StoredKeys
 from drift.consumers.dead_letters import NO_FAULT_OF_IT
 from drift.consumers.learner import Learner
 from drift.consumers.replay import sent_first
-from drift.errors import CheckpointError, MessageError
+from drift.errors import CheckpointError, DriftError, MessageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.checkpoints.keyed_file import Lineage
     from drift.consumers.codec import Codec, Example
     from drift.consumers.keyed_models import KeyedModels
@@ -37,7 +43,9 @@ if TYPE_CHECKING:
     from drift.consumers.records import Message, Outgoing
     from drift.types import Features, Label
 
-__all__ = ["KeyedLearner", "key_of"]
+__all__ = ["KeyedLearner", "key_of", "name_unused"]
+
+log = logging.getLogger("drift.consumers")
 
 
 def key_of(codec: Codec, example: Example) -> str:
@@ -144,3 +152,22 @@ class KeyedLearner(Learner):
             own.learn_one(features, label, **({} if weight is None else {"w": weight}))
         self.models.changed(self._model_key, own, self._time)
         return True
+
+
+def name_unused(folder: CheckpointFolder, topic: str, partitions: int) -> None:
+    """Warn of models of keys in partitions that their topic no longer has, as it was recreated."""
+    numbers = [number for number in folder.parts(topic) if number >= partitions]
+    if not numbers:
+        return
+    parts, keys = [folder.folder((topic, number)) for number in sorted(numbers)], 0
+    for part in parts:
+        with suppress(DriftError):  # what is damaged is not counted
+            for files, header in newest(part):
+                keys += sum(1 for _ in StoredKeys(files, header["models"]))
+    log.warning(
+        "%s: %s in %s, partitions that %s no longer has. Their keys, and others that come to "
+        "another partition now, begin anew. Give the topic %s to use them again, or remove these "
+        "folders",
+        *(folder.path, counted(keys, "model"), ", ".join(part.name for part in parts), topic),
+        counted(max(numbers) + 1, "partition"),
+    )

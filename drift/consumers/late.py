@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import is_text
+from drift._checks import counted, is_text
+from drift._durations import shown
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
@@ -16,10 +17,16 @@ from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing
 from drift.consumers.unmatched import Unmatched
 from drift.consumers.waiting import Early, Waiting
-from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
+from drift.errors import (
+    CheckpointError,
+    ConsumerError,
+    MessageError,
+    SkippedError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
@@ -29,9 +36,56 @@ if TYPE_CHECKING:
     from drift.consumers.waiting import Id
     from drift.types import Label
 
-__all__ = ["LateLearner", "identified", "learner_of"]
+__all__ = ["LateLearner", "check_configs", "identified", "learner_of"]
 
 log = logging.getLogger("drift.consumers")
+
+
+def check_configs(
+    configs: Mapping[str, Mapping[str, str]], options: WorkerOptions, partitions: int
+) -> None:
+    """Refuse compacted topics, and warn if features are deleted while they wait for a label.
+
+    Parameters
+    ----------
+    configs
+        The configuration of the topics of messages and labels, as far as it is known.
+    options
+        The worker's.
+    partitions
+        How many the topic of messages has.
+
+    Raises
+    ------
+    ConsumerError
+        By the name of the first that is compacted.
+    """
+    for topic, config in configs.items():
+        if "compact" in config.get("cleanup.policy", ""):
+            raise ConsumerError(
+                f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
+                "then, too. Set cleanup.policy=delete"
+            )
+    topic, config = options.topic, configs.get(options.topic, {})
+    needed, why = options.needed, "max_age" if options.after is None else "after and correct_for"
+    if options.partition is not None:
+        partitions = 1
+    texts = [config.get(name, "") for name in ("retention.ms", "retention.bytes")]
+    kept, size = (int(text) if text.isdecimal() else -1 for text in texts)  # -1: no bound
+    gone = "at a restart those that it needs may be gone, which ends a worker. Set"
+    if 0 <= kept <= 1000 * needed:
+        log.warning(
+            "%s keeps messages for %s (retention.ms), and they wait for a label for %s (%s): %s "
+            "retention.ms of %s to more than %d",
+            *(topic, shown(kept / 1000), shown(needed), why, gone, topic, 1000 * needed),
+        )
+    if 0 <= size * partitions < options.pending_bytes:
+        log.warning(
+            "%s keeps %d bytes of messages in %s (retention.bytes), and %d may wait for a label "
+            "(pending_bytes): %s retention.bytes of %s to more than %d",
+            *(topic, size * partitions, counted(partitions, "partition"), options.pending_bytes),
+            *(gone, topic, options.pending_bytes // max(1, partitions)),
+        )
 
 
 def identified(decode: Callable[..., Example], message: Message) -> Example:
@@ -118,7 +172,7 @@ class LateLearner(Learner):
         return self.join.snapshot()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Restore a checkpoint; `read_again` reads the features that it does not store."""
+        """Restore a checkpoint; `rereading` reads the features that it does not store."""
         super().restore(checkpoint)
         if checkpoint.is_blank:
             return
@@ -130,22 +184,26 @@ class LateLearner(Learner):
                 f"checkpoint {checkpoint.id} has no state of labels: {problem!r:.80}"
             ) from problem
 
-    def read_again(self, source: Logs, folder: AnyPath) -> None:
+    def rereading(self, source: Logs, folder: AnyPath) -> Iterator[str]:
         """Read from the log the waiting features that the checkpoint does not store."""
-        for place, offset in self.join.missing().items():
-            end = self.offsets[place]
+        on_gap = self.options.on_gap
+        for place, first in self.join.missing().items():
+            offset, end = first, self.offsets[place]
             while offset < end:
+                yield f"{place[0]}:{place[1]} from {offset} on"
                 try:
-                    messages, offset = source.reread(place, offset)  # noqa: PLW2901
+                    messages, after = source.reread(place, offset)
                 except Gap:
-                    given = source, place, offset, self.options.on_gap, folder
                     what = "the first message whose features wait for a label"
-                    offset = offset_behind_gap(*given, what=what)  # noqa: PLW2901
+                    offset = offset_behind_gap(source, place, offset, on_gap, folder, what=what)
                     self.join.drop(place, offset)
                     self.since_checkpoint += 1
-                else:
-                    for message in messages:
-                        self.join.supply(message, self._id_of)
+                    continue
+                for message in messages:
+                    self.join.supply(message, self._id_of)
+                if after == offset and _ends_before(source, place, end):
+                    offset_behind_gap(source, place, end, on_gap, folder)  # which says so
+                offset = after
             if lost := self.join.drop(place, end):
                 log.warning(
                     "%s:%d no longer has %d of the features that wait, or has others at their "
@@ -178,7 +236,8 @@ class LateLearner(Learner):
             return self._orphans(time)
         answer = []
         for waiting in self.join.silent(time):
-            answer += self._learn_waiting(waiting, self.options.silence, None, waiting.message)
+            error = self._learn_waiting(waiting, self.options.silence, None)
+            answer += [] if error is None else self._give_up(waiting.message, error)
         return answer
 
     def _learn(self, message: Message, time: int) -> list[Outgoing]:
@@ -205,40 +264,46 @@ class LateLearner(Learner):
         kept = message.whole_size, message.value or b"", message.headers
         own = message.key, message.timestamp
         chances = self.join.classes.pack(answer.chances)
-        early = self.join.features(
-            example.id,
-            Waiting(place, offset, time, answer.predicted, *kept, chances, shadowed, *own),
-        )
-        if early is not None:
+        refused = []
+
+        def learn(early: Early) -> bool:
             given = example.features, early.label, early.weight, answer, 0.0
             _, error = caught(self._learn_by, *given)
-            sent += [] if error is None else self._give_up(early.message, error)
-        return sent
+            if error is not None:
+                refused.extend(self._give_up(early.message, error))
+            return error is None
+
+        waiting = Waiting(place, offset, time, answer.predicted, *kept, chances, shadowed, *own)
+        self.join.features(example.id, waiting, learn)
+        return sent + refused
 
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
         example = labelled(self.codec.decode_label, message)
         self._unmatched.note_label(example.id, time)
         label = Early(message, example.label, example.weight, time)
-        kind, waiting = self.join.label(example.id, label)  # type: ignore[arg-type]
-        answer = self._orphans()
-        if waiting is not None:
-            given = waiting, label.label, label.weight, message
-            delay = (time - waiting.time) / 1000
-            again = kind == "corrected"
-            answer += self._learn_waiting(*given, delay=delay, is_counted=again)
-        return answer
+        refused = []
 
-    def _learn_waiting(  # noqa: PLR0913
+        def learn(kind: str, waiting: Waiting) -> bool:
+            given = waiting, label.label, label.weight
+            delay = (time - waiting.time) / 1000
+            error = self._learn_waiting(*given, delay=delay, is_counted=kind == "corrected")
+            if error is not None:
+                refused.extend(self._give_up(message, error))
+            return error is None
+
+        self.join.label(example.id, label, learn)  # type: ignore[arg-type]
+        return self._orphans() + refused
+
+    def _learn_waiting(
         self,
         waiting: Waiting,
         label: Label,
         weight: float | None,
-        culprit: Message,
         *,
         delay: float | None = None,
         is_counted: bool = False,
-    ) -> list[Outgoing]:
-        """Learn features that waited; if that fails, the culprit becomes a dead letter."""
+    ) -> Exception | None:
+        """Learn features that waited; return the error where that fails."""
         try:
             features = self.codec.decode(waiting.value, waiting.headers).features
             if is_counted:
@@ -255,8 +320,8 @@ class LateLearner(Learner):
         except NO_FAULT_OF_IT:
             raise
         except Exception as error:  # noqa: BLE001 - as in `caught`, without its calls
-            return self._give_up(culprit, error)
-        return []
+            return error
+        return None
 
     def _orphans(self, time: int | None = None) -> list[Outgoing]:
         orphans = self.join.orphans(time)
@@ -282,6 +347,14 @@ class LateLearner(Learner):
         super().note()
         if not self.join.counts["learnt"]:
             self._unmatched.warn()
+
+
+def _ends_before(source: Logs, place: TopicPartition, offset: int) -> bool:
+    """Whether a log ends before an offset, and its broker is not just away."""
+    try:
+        return source.bound(place, "latest") < offset
+    except UnavailableError:
+        return False
 
 
 def _ticket(place: TopicPartition, offset: int) -> str:

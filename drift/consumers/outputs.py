@@ -69,7 +69,7 @@ def prediction(  # noqa: PLR0913
     if example.key is not None:
         body["key"] = example.key
     key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-    headers = [(name, value or b"") for name, value in message.headers if name in options.headers]
+    headers = [header for header in message.headers if header[0] in options.headers]
     return Outgoing(to, key, as_json(body), headers, partition)
 
 

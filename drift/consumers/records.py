@@ -231,5 +231,5 @@ class Outgoing(NamedTuple):
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: list[tuple[str, bytes | None]]
     partition: int = 0

@@ -100,8 +100,7 @@ class Replay:
             if str(message.position) in sent:
                 self.before += 1
                 continue
-            headers = [(name, value or b"") for name, value in message.headers]
-            headers.append((_REPLAYED, str(message.position).encode()))
+            headers = [*message.headers, (_REPLAYED, str(message.position).encode())]
             if message.timestamp is not None:
                 headers.append((_TIMESTAMP, b"%d" % sent_first(message)))
             topic, partition, _ = message.position

@@ -12,15 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment
+from drift.consumers.checkpoints.folder import this_process
 from drift.consumers.claim import ClaimedModel, skipping
 from drift.consumers.client.consumer import GroupConsumer, largest_record
 from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
-from drift.consumers.client.topics import refuse_compacted
+from drift.consumers.client.topics import configs
 from drift.consumers.codec import is_keyed
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
 from drift.consumers.json_codec import checked_codec
+from drift.consumers.keyed import name_unused
+from drift.consumers.late import check_configs
 from drift.consumers.metrics import WorkerMetrics
 from drift.consumers.preparing import prepared, prepared_shadow
 from drift.consumers.records import ClaimId, Gap, written_offsets
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Message, TopicPartition
+    from drift.consumers.records import Logs, Message, TopicPartition
 
 __all__ = ["Worker"]
 
@@ -56,6 +59,8 @@ _LONG, _TOO_LONG = 10.0, 30.0
 _TRIAL = 100
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
 _SHORT = 0.05
+#: Seconds after which a partition is started again whose start could not be saved.
+_LATER = 10.0
 #: Seconds for which takeovers are waited for before the worker polls again.
 _SOON = 0.2
 
@@ -130,13 +135,14 @@ class Worker:
         shadow = prepared_shadow(shadow, folder, options, self.codec)
         self._loader = Loader(folder, model, shadow, self.codec, options)
         self.folder = folder
-        folder.owner = f"{folder.owner}, of the group {options.group},"
+        folder.owner = f"{this_process()}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
         self._claims: dict[ClaimId, ClaimedModel] = {}
         self._taking: dict[ClaimId, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
+        self._has_looked = False  # at the topics
         self._forced = 0  # steps of claims that are gone
         self.metrics.forced_steps = self._forced_steps
         self._caught_up = True  # whether all was taken whose turn had come
@@ -206,8 +212,6 @@ class Worker:
                     "no topic for dead letters: what cannot be learnt is logged, counted and lost; "
                     "dead_letters in [worker] names one"
                 )
-            if options.labels:
-                refuse_compacted(options.topics, self._receiving)
             while not self._stopping.is_set():
                 self.step()
             self._consumer.refresh()
@@ -258,7 +262,7 @@ class Worker:
             *(at, self.metrics.silence, skipping(claim.folder, at)),
         )
         if claim.notes is not None:
-            claim.notes.note(at)
+            claim.notes.note_while(lambda: self.metrics.at == at, at)
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
@@ -386,9 +390,12 @@ class Worker:
             if claim is None or place not in claim.order:
                 continue
             self._check_topic()
-            first = offset_behind_gap(
-                self._consumer, place, offset, self.options.on_gap, self.folder.path
-            )
+            given = self._consumer, place, offset, self.options.on_gap, self.folder.path
+            try:
+                first = offset_behind_gap(*given)
+            except UnavailableError as problem:
+                log.warning("%s:%d: %s", *place, problem)
+                return  # the next poll finds the gap again
             claim.skip(place, first)
 
     def _forced_steps(self) -> int:
@@ -404,7 +411,7 @@ class Worker:
 
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
-        places = self.assignment.waiting()
+        places = [place for place in self.assignment.waiting() if not self._starts_later(place)]
         claim_ids = dict.fromkeys(map(self._claim_id, places))
         if claim_ids.keys() - self._taking.keys():
             self._consumer.refresh()
@@ -426,6 +433,11 @@ class Worker:
         self._refused = {name: since for name, since in self._refused.items() if name in waiting}
         for claim in self._claims.values():
             claim.learner.share_memory(len(self._claims))
+
+    def _starts_later(self, place: TopicPartition) -> bool:
+        """Whether a partition waits until its start may be saved, as of a full disk."""
+        claim = self._claims.get(self._claim_id(place))
+        return claim is not None and time.monotonic() < claim.starts_again
 
     def _show(self) -> None:
         """Have the metrics show which models the worker has, and what it waits for."""
@@ -452,23 +464,48 @@ class Worker:
             for place in places
             if place not in learner.offsets
         }
-        if first:
-            learner.start(first)
-            # So that "latest" is decided once. What failed before is read again.
-            if learner.trial or not self._save(claim):
-                self._drop(claim_id)
-                return
+        if learner.trial and first:  # what failed before is read again
+            self._drop(claim_id)
+            return
+        if first and not self._save_start(claim, first):
+            is_here = claim_id in self._claims
+            places = [place for place in places if is_here and place not in first]
+        else:
+            self._note_trouble(claim_id)
+            if first and added and is_keyed(self.codec):
+                log.warning(
+                    "%s was added after the first start: keys whose messages come there now begin "
+                    "anew, as their models are those of other partitions",
+                    claim_id,
+                )
         for place in places:
             claim.start(place)
             self.metrics.taken_over += place[0] == self.options.topic
-        self._note_trouble(claim_id)
+
+    def _save_start(self, claim: ClaimedModel, first: dict[TopicPartition, int]) -> bool:
+        """Save where partitions start, so that "latest" is decided once; say whether that is there.
+
+        Where it cannot be saved they start later, and the model goes on with the others.
+        """
+        learner = claim.learner
+        learner.start(first)
+        if self._save(claim):
+            return True
+        learner.forget(first)
+        claim.starts_again = time.monotonic() + _LATER
+        if not learner.offsets:
+            self._drop(learner.claim_id)
+        return False
 
     def _is_younger(self, claim_id: ClaimId) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
         topic, number = claim_id
-        first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
+        count = self._consumer.partitions(topic)
+        if not count:  # by its last metadata; else 0 would be noted
+            raise UnavailableError(missing(topic))
+        first = self.folder.first_partitions(topic, count)
         return number is not None and number >= first
 
     def _retry(self, claim_id: ClaimId, error: CheckpointError | UnavailableError) -> None:
@@ -501,7 +538,8 @@ class Worker:
         taking = self._taking.get(claim_id)
         if taking is None:
             taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
-            load = partial(self._loader.load, claim_id, self._identity())
+            partitions = self._consumer.partitions(self.options.topic)
+            load = partial(self._load, claim_id, self._identity(), partitions)
             taking.begin(self._taker, load)
         wait([taking.loading], max(0.0, until - time.monotonic()))
         if not taking.loading.done():
@@ -516,6 +554,20 @@ class Worker:
         folder = self.folder.folder(claim_id)
         self._claims[claim_id] = ClaimedModel(learner, self._consumer, folder, self.metrics)
         return True
+
+    def _load(
+        self, claim_id: ClaimId, identity: dict[str, str], partitions: int, source: Logs
+    ) -> Learner:
+        """Load a model, on another thread; at first look at the topics, which are there now."""
+        if not self._has_looked:
+            options = self.options
+            if options.labels is not None:
+                asked = configs(options.topics, self._receiving)
+                check_configs(asked, options, partitions)
+            if is_keyed(self.codec):
+                name_unused(self.folder, options.topic, partitions)
+            self._has_looked = True
+        return self._loader.load(claim_id, identity, source)
 
     def _drop(self, claim_id: ClaimId) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""

@@ -348,6 +348,16 @@ def test_deleted_messages_are_reported(drift, learnt, monkeypatch):
     assert "now starts" not in shown.output
 
 
+def test_a_log_that_ends_before_the_old_offsets_is_reported(drift, learnt, monkeypatch):
+    """As after it was truncated: a worker would stop there."""
+    drift("adopt", "c", "--topic", "t", "--offset", "0")
+    monkeypatch.setattr(topics.Reader, "ends", lambda self: {0: 12, 1: 0})
+    shown = back(drift, "--to", learnt[0], input="n\n").output
+    assert "t:0 goes on from 0 to 16: 16 messages between count as learnt" in shown
+    assert "t:0 now ends at 12, before 16: it was truncated or recreated, and workers st" in shown
+    assert "t:1 now" not in shown
+
+
 def test_one_model_is_rolled_back_at_a_time(drift, learnt):
     other = CheckpointFolder("c")
     epoch, _ = other.claim(("u", None))

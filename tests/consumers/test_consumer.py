@@ -8,13 +8,18 @@ from unittest.mock import Mock
 
 import pytest
 
-from drift.errors import ConsumerError
+from drift.errors import ConsumerError, UnavailableError
 from drift.testing import produce
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    UnsupportedCodecError,
+)
 
 from drift.consumers.client import consumer
 
@@ -113,6 +118,20 @@ def test_a_partition_that_a_topic_has_not_is_refused(broker, member):
         list(one.poll(0.1))
 
 
+def test_a_partition_that_is_gone_is_neither_read_again_nor_committed(client, monkeypatch):
+    """Which a checkpoint has, as the topic was recreated with fewer and adopted."""
+    list(client.poll(60))
+    assert [client.lacks(("t", 0)), client.lacks(("t", 1))] == [False, True]
+    assert not client.lacks(("u", 1))  # that is not there at all, as for a moment
+    with pytest.raises(ConsumerError, match="t no longer has the partition 1, of which features"):
+        client.reread(("t", 1), 0)
+    committed = Mock()
+    monkeypatch.setattr(client.consumer, "commit_async", committed)
+    client.commit({("t", 0): 7, ("t", 1): 0})
+    [[offsets]] = [call.args for call in committed.call_args_list]
+    assert {tuple(place): of.offset for place, of in offsets.items()} == {("t", 0): 7}
+
+
 def test_it_is_known_when_a_partition_was_at_its_end(broker, member):
     broker.create_topic("t", partitions=2)
     produce(broker, "t", [b"1", b"2"])
@@ -150,3 +169,22 @@ def test_an_outage_while_closing_hides_no_other_error(client, monkeypatch, caplo
         patch.setattr(client.consumer, "close", Mock(side_effect=KafkaTimeoutError("silence")))
         client.close()
     assert caplog.text.count("silence") == 1
+
+
+@pytest.mark.parametrize("error", [UnsupportedCodecError("zstd"), CorruptRecordError("checksum")])
+def test_a_message_that_cannot_be_read_again_is_no_outage(broker, client, monkeypatch, error):
+    produce(broker, "t", [b"1", b"2", b"3"])
+    read, end = client.reread(("t", 0), 0)
+    assert ([message.value for message in read], end) == ([b"1", b"2", b"3"], 3)
+    monkeypatch.setattr(client._second, "poll", Mock(side_effect=error))
+    said = rf"kafka-python cannot read a message \(.*{error.args[0]}.*\), .* of t:0:1: install what"
+    with pytest.raises(ConsumerError, match=said):
+        client.reread(("t", 0), 1)
+
+
+def test_a_broker_that_goes_as_partitions_are_counted_is_an_outage(client, monkeypatch):
+    assert client.partitions("t") == 1
+    away = Mock(side_effect=KafkaConnectionError("111 ECONNREFUSED"))
+    monkeypatch.setattr(client.consumer, "partitions_for_topic", away)
+    with pytest.raises(UnavailableError, match=r"the broker does not answer \(.*ECONNREFUSED\)"):
+        client.partitions("t")

@@ -51,7 +51,7 @@ def test_errors_of_any_length_and_content_fit():
 
 
 byte_strings = st.none() | st.binary()
-headers = st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.binary()))
+headers = st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), byte_strings))
 records = st.builds(
     Message,
     st.builds(Position, st.text("abc._-é"), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)),
@@ -93,11 +93,6 @@ def test_a_tombstone_without_a_key_can_be_sent_and_comes_back_as_one():
     assert (letter.key, letter.value) == (None, b"")
     assert letter.headers[-1] == ("drift.null", b"1")
     assert original(letter) == message
-
-
-def test_null_headers_become_empty():
-    letter = dead_letter(MESSAGE._replace(headers=[("a", None)]), ValueError(), "dead")
-    assert letter.headers[0] == ("a", b"")
 
 
 def test_letters_are_halved_until_they_are_taken_and_are_not_sent_again_then():
@@ -195,7 +190,7 @@ def test_a_message_goes_back_once_with_all_that_it_had(topic, dead):
         b"k3",
         b"v3",
         [
-            *(("a", b"1"), ("a", b""), ("drift.replayed", b"news:1:3")),
+            *(("a", b"1"), ("a", None), ("drift.replayed", b"news:1:3")),
             ("drift.replayed.timestamp", b"5"),
         ],
     )

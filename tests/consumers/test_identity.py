@@ -12,6 +12,8 @@ from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.agreement import check_identity
 from drift.consumers.codec import Example, codec_settings
 from drift.consumers.json_codec import JsonCodec
+from drift.consumers.order import Clock, Order
+from drift.consumers.records import Gap, Message, Position
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP
 from drift.models._state.codec import encode
@@ -26,7 +28,6 @@ import kafka
 from kafka.errors import LogTruncationError
 
 from drift.consumers.client.topics import create  # after the check that there is a client
-from drift.consumers.records import Gap
 from drift.consumers.worker import Worker
 
 
@@ -201,6 +202,8 @@ def test_another_codec_is_refused_unless_it_is_adopted(broker, learnt):
     assert newest(learnt).metrics["examples"] == 10
     refused = adopt(learnt, "--topic", "t", "--codec", "--offset", "3")
     assert "--codec leaves the offsets as they are" in refused.output
+    refused = adopt(learnt, "--topic", "t", "--codec", "--partition", "0")
+    assert "--codec leaves the offsets as they are" in refused.output
     assert newest(learnt).offsets == {("t", 0): 10}
 
 
@@ -245,6 +248,54 @@ def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
     assert newest(learnt).metrics["examples"] == (10 if offset is None else 20)
 
 
+@pytest.mark.parametrize("offset", [None, 0])
+def test_an_adopted_checkpoint_has_the_times_of_its_offsets(tmp_path, offset):
+    """Else one partition is learnt after the other, whatever the times of their records."""
+    folder, hour = CheckpointFolder(tmp_path), 3_600_000
+    epoch, _ = folder.claim(("t", None))
+    places = ("t", 0), ("t", 1)
+    clocks = dict.fromkeys(places, Clock(10 * hour))
+    folder.save(("t", None), epoch, LBP(budget=9), dict.fromkeys(places, 50), clocks=clocks)
+    given = [] if offset is None else ["--offset", str(offset)]
+    assert adopt(tmp_path, "--topic", "t", *given).exit_code == 0
+    found = folder.newest(("t", None))
+    order, begin = Order(), 10 * hour if offset is None else 10
+    for place, times in zip(places, ([0, 20], [10, 30]), strict=True):
+        order.start(place, found.clocks.get(place, Clock()))
+        records = [
+            Message(Position(*place, found.offsets[place] + n), None, b"", (), begin + time)
+            for n, time in enumerate(times)
+        ]
+        order.add(place, records, read_at=1.0)
+    taken = [str(message.position) for message in order.take(lambda _: 2.0)]
+    at = found.offsets[places[0]]
+    assert taken == [f"t:0:{at}", f"t:1:{at}", f"t:0:{at + 1}", f"t:1:{at + 1}"]
+    assert found.clocks == (clocks if offset is None else {})
+
+
+def test_a_partition_is_adopted_alone(tmp_path):
+    """As its log was truncated: the others have been learnt up to their offsets."""
+    folder = CheckpointFolder(tmp_path)
+    identity = {"topic_id": str(FIRST), "group": "g"}
+    for key, parts in ((("t", None), (0, 1)), (("k", 0), (0,)), (("k", 1), (1,))):
+        places = [(key[0], part) for part in parts]
+        epochs, skips = dict.fromkeys(places, 4), [Position(*place, 90) for place in places]
+        given = {"identity": identity, "leader_epochs": epochs, "skips": skips}
+        epoch, _ = folder.claim(key)
+        folder.save(key, epoch, LBP(9), dict.fromkeys(places, 80), **given)
+    refused = adopt(tmp_path, "--topic", "t", "--partition", "2", "--offset", "0")
+    assert "has no checkpoint of t:2: nothing was changed" in refused.output.replace("\n", " ")
+    adopted = adopt(tmp_path, "--topic", "t", "--partition", "1", "--offset", "0")
+    assert "t-all: continues with t:1 as it is now" in adopted.output.replace("\n", " ")
+    one = folder.newest(("t", None))
+    assert (one.offsets, one.leader_epochs) == ({("t", 0): 80, ("t", 1): 0}, {("t", 0): 4})
+    assert (one.identity, one.skips) == (identity, [("t", 0, 90)])
+    adopt(tmp_path, "--topic", "k", "--partition", "1")  # it has grown beyond the old offset
+    assert [folder.newest(("k", n)).id for n in (0, 1)] == ["1-1", "2-1"]
+    one = folder.newest(("k", 1))
+    assert (one.offsets, one.leader_epochs, one.skips) == ({("k", 1): 80}, {}, [("k", 1, 90)])
+
+
 def test_a_signed_checkpoint_is_adopted_with_its_key(tmp_path):
     (tmp_path / "key").write_bytes(b"a key\n")
     (tmp_path / "other").write_bytes(b"another")
@@ -270,7 +321,8 @@ def test_a_log_that_was_truncated_or_made_anew_is_refused(broker, learnt):
     one = worker(broker.client_args, learnt, topic_id=FIRST, on_gap="skip")
     work(one, 10)
     with pytest.raises(
-        ConsumerError, match=r"0 to 10, .* at 50: its log ends before.* adopt .* --offset 0"
+        ConsumerError,
+        match=r"0 to 10, .* at 50: its log ends before.* --partition 0 --offset 0, wh",
     ):
         one._skip(Gap({("t", 0): 50}))
     with pytest.raises(ConsumerError, match=r"0 to 10, .* at 10: its log has other messages there"):

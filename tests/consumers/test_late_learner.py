@@ -25,7 +25,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow
-from drift.errors import CheckpointError, ConfigurationError, ConsumerError
+from drift.errors import CheckpointError, ConfigurationError, ConsumerError, UnavailableError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.models._tracker.names import hash_of
@@ -53,6 +53,7 @@ class Logs:
 
     def reread(self, place, offset):
         self.asked += 1
+        assert self.asked < 1000
         if offset < self.first:
             raise Gap({place: offset})
         result = self.logs[place][offset : offset + 4]
@@ -277,18 +278,43 @@ def pair(name, x, **more):
 
 
 @pytest.mark.parametrize("label_first", [True, False])
-def test_what_a_model_cannot_learn_is_a_dead_letter_of_its_label_and_done(label_first):
-    one = learner(model=Failing(9))
-    features, label = pair(0, {"bad": 1.0})
+def test_what_a_model_cannot_learn_is_a_dead_letter_of_its_label_and_waits_on(label_first):
+    """So that the label that is right is learnt, which may be the letter, sent once more."""
+    one = learner(model=LBP(9))
+    features, label = pair(0, {"a": 1.0})
+    wrong = label._replace(value=b'{"id": 0, "label": "yes"}')
     sent = []
-    for message in (label, features) if label_first else (features, label):
+    for message in (wrong, features) if label_first else (features, wrong):
         sent += one.take(message)
     [letter] = [out for out in sent if out.topic == "dead"]
     assert dict(letter.headers)["drift.topic"] == b"l"
-    assert one.take(label._replace(position=Position("l", 0, 1))) == []
+    assert (one.join.pending, one.metrics.examples) == (1, 0)
+    one = restarted(one)
+    for offset in (1, 2):
+        assert one.take(label._replace(position=Position("l", 0, offset))) == []
     one.note()
     late = one.metrics.late
-    assert (late["duplicates"], one.metrics.examples, one.metrics.dead_letters) == (1, 0, 1)
+    assert (late["duplicates"], one.metrics.examples, one.metrics.dead_letters) == (1, 1, 1)
+    assert (+one.join.counts, one.join.pending) == ({"learnt": 1, "duplicate": 1}, 0)
+    plain = LBP(9)
+    plain.learn_one({"a": 1.0}, True)
+    assert encode(one.model) == encode(plain)
+
+
+def test_a_correction_that_cannot_be_learnt_leaves_room_for_another():
+    one = learner(silence=False, after=1, correct_for=9)
+    one.take(pair(0, {"a": 1.0})[0]._replace(timestamp=0))
+    one.take(pair(7, {}, timestamp=5000)[1]._replace(position=Position("l", 0, 0)))
+    plain = LBP(9)
+    plain.learn_one({"a": 1.0}, False)
+    label = pair(0, {}, timestamp=5000)[1]
+    wrong = label._replace(value=b'{"id": 0, "label": "yes"}', position=Position("l", 0, 1))
+    assert [out.topic for out in one.take(wrong)] == ["dead"]
+    assert encode(one.model) == encode(plain)
+    assert one.take(label._replace(position=Position("l", 0, 2))) == []
+    plain.learn_one({"a": 1.0}, True)
+    assert encode(one.model) == encode(plain)
+    assert +one.join.counts == {"silent": 1, "corrected": 1}
 
 
 def test_what_cannot_be_learnt_by_its_silence_is_a_dead_letter_of_its_features():
@@ -461,6 +487,28 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
     other = restarted(one, Sparse({("f", 0): features}))
     assert ([*other.join._waiting], other.join.missing()) == ([0, 1, 2, 4], {})
     assert other.join.counts["evicted"] == 1
+
+
+@pytest.mark.parametrize("on_gap", ["stop", "skip"])
+def test_of_a_log_that_ends_before_its_checkpoint_no_more_is_waited_for(monkeypatch, on_gap):
+    """As after an unclean leader election, amid the features that wait."""
+    monkeypatch.setattr(join_state, "STORED", 0)
+    features = [pair(n, {"a": 1.0})[0] for n in range(5)]
+    one = learner(on_gap=on_gap)
+    for message in features:
+        one.take(message)
+
+    class Away(Logs):
+        def bound(self, place, start):
+            if self.asked < 20:
+                raise UnavailableError("no broker")
+            return super().bound(place, start)
+
+    source = Away({("f", 0): features[:3]})
+    said = "f:0 has messages from 0 to 3, and its checkpoint is at 5: its log ends before that"
+    with pytest.raises(ConsumerError, match=said):
+        restarted(one, source)
+    assert source.asked == 20
 
 
 def test_of_a_log_that_was_made_anew_no_other_features_get_the_labels(monkeypatch, caplog):

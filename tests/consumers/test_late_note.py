@@ -1,4 +1,4 @@
-"""What a learner of late labels says, and counts, while none has found its features."""
+"""What is said of late labels: if none has found its features, or a topic does not keep them."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ import pytest
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
 from drift.consumers.codec import Codec, Example
 from drift.consumers.json_codec import JsonCodec
-from drift.consumers.late import LateLearner
+from drift.consumers.late import LateLearner, check_configs
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Message, Position
@@ -175,3 +175,46 @@ def test_a_label_that_waits_is_in_a_checkpoint():
     other.restore(from_bytes(data))
     feed(other, "orders", 0, {"id": "a", "features": {"b": 1}})
     assert (other.metrics.examples, other.join.counts["learnt"]) == (1, 1)
+
+
+DAY = 86_400_000  # in milliseconds
+GONE = ": at a restart those that it needs may be gone, which ends a worker. Set "
+SHORT = (
+    "orders keeps messages for 7d (retention.ms), and they wait for a label for 14d (max_age)"
+    f"{GONE}retention.ms of orders to more than 1209600000"
+)
+SHORT_FOR_SILENCE = (
+    "orders keeps messages for 120d (retention.ms), and they wait for a label for 120d (after and "
+    f"correct_for){GONE}retention.ms of orders to more than 10368000000"
+)
+SMALL = (
+    "orders keeps 3000 bytes of messages in 3 partitions (retention.bytes), and 3001 may wait for "
+    f"a label (pending_bytes){GONE}retention.bytes of orders to more than 1000"
+)
+ONE = (
+    "orders keeps 999 bytes of messages in 1 partition (retention.bytes), and 1999 may wait for a "
+    f"label (pending_bytes){GONE}retention.bytes of orders to more than 1999"
+)
+TWO_WEEKS = {"max_age": 14 * 86_400.0}
+SILENCE = {"silence": False, "after": 30 * 86_400.0, "correct_for": 90 * 86_400.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "config", "said"),
+    [
+        (TWO_WEEKS, {"retention.ms": f"{7 * DAY}"}, [SHORT]),
+        (SILENCE, {"retention.ms": f"{120 * DAY}"}, [SHORT_FOR_SILENCE]),
+        ({"pending_bytes": 3001}, {"retention.bytes": "1000"}, [SMALL]),
+        ({"pending_bytes": 1999, "partition": 2}, {"retention.bytes": "1999"}, []),
+        ({"pending_bytes": 1999, "partition": 2}, {"retention.bytes": "999"}, [ONE]),
+        (TWO_WEEKS, {"retention.ms": f"{14 * DAY + 1}"}, []),
+        ({"pending_bytes": 3000}, {"retention.ms": "-1", "retention.bytes": "1000"}, []),
+        ({}, {"retention.bytes": "-1", "cleanup.policy": "delete"}, []),
+        ({}, {}, []),  # the broker does not say it
+    ],
+)
+def test_a_topic_that_does_not_keep_what_waits_is_named(caplog, given, config, said):
+    options = WorkerOptions(topic="orders", group="g", labels="frauds", **given)
+    # What waits of the labels is in the checkpoint.
+    check_configs({"orders": config, "frauds": {"retention.ms": "1"}}, options, 3)
+    assert caplog.messages == said

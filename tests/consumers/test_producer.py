@@ -191,6 +191,18 @@ def test_a_topic_that_was_made_anew_is_looked_at_again(broker, outputs, monkeypa
     assert [record.key for record in consume(broker, "out", 1)] == [b"t:0:0"]
 
 
+def test_an_output_that_is_gone_is_named_once_until_it_is_there_again(broker, outputs, caplog):
+    broker.create_topic("dead", partitions=3)
+    outputs.check(["out", "dead"])
+    for there in (None, None, {0, 1, 2}, None):
+        outputs._look(SimpleNamespace(partitions_for_topic={"out": {0}, "dead": there}.get))
+    said = (
+        "there is no topic dead, or this user may not see it: what is sent there is tried again "
+        "for 60 s. Create it, with 3 partitions"
+    )
+    assert [one.getMessage() for one in caplog.records] == [said] * 2
+
+
 def test_topics_are_made_at_the_start_only(outputs):
     outputs.check(["made"])
     assert set(outputs._counts) == {"made"}

@@ -355,14 +355,16 @@ def two_logs(kafka_address):
     topics = [name, f"{name}-labels"]
 
     def make(folder, **configs):
-        wanted = {"num_partitions": 1, "replication_factor": 1, "configs": LOG_TIME | configs}
-        admin.create_topics({topic: dict(wanted) for topic in topics}, wait_for_metadata=True)
-        return Worker(
+        made = Worker(
             LBP(9),
             CheckpointFolder(folder),
             {"bootstrap_servers": kafka_address, "metadata_max_age_ms": 500},
             WorkerOptions(topic=name, group=name, start="earliest", labels=topics[1]),
         )
+        made.step(0.1)  # it waits for them
+        wanted = {"num_partitions": 1, "replication_factor": 1, "configs": LOG_TIME | configs}
+        admin.create_topics({topic: dict(wanted) for topic in topics}, wait_for_metadata=True)
+        return made
 
     yield admin, topics, make
     admin.delete_topics(topics)
@@ -395,6 +397,39 @@ def test_topics_that_forget_all_but_the_last_of_a_key_are_refused(two_logs, tmp_
     one = make(tmp_path, **{"cleanup.policy": "compact"})
     with pytest.raises(ConsumerError, match=rf"{topics[0]} is compacted"):
         run(one)
+
+
+def test_a_topic_that_deletes_what_waits_for_its_label_is_named(two_logs, tmp_path, caplog):
+    _, topics, make = two_logs
+    one = make(tmp_path, **{"retention.ms": "3600000", "retention.bytes": "9000"})
+    until(one, lambda: learner_of(one))
+    close(one)
+    shown = [text for text in caplog.messages if "at a restart" in text]
+    assert len(shown) == 2
+    assert shown[0].startswith(f"{topics[0]} keeps messages for 1h (retention.ms), and they wait ")
+    assert shown[1].startswith(f"{topics[0]} keeps 9000 bytes of messages in 1 partition (ret")
+
+
+def test_an_output_that_is_deleted_is_named_before_the_producer_gives_up(
+    kafka_address, kafka_topic, caplog
+):
+    admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_address)
+    name = f"{kafka_topic}-out"
+    admin.create_topics({name: {"num_partitions": 3}}, wait_for_metadata=True)
+    end = time.monotonic() + 30
+    with Producer({"bootstrap_servers": kafka_address}) as producer:
+        producer.send(Outgoing(name, None, b"{}", []))
+        producer.flush()
+        admin.delete_topics([name])
+        producer.send(Outgoing(name, None, b"{}", []))
+        said = f"there is no topic {name}, or this user may not see it: what is sent there is"
+        while said not in caplog.text:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        admin.create_topics({name: {"num_partitions": 3}}, wait_for_metadata=True)
+        assert "Create it, with 3 partitions" in caplog.text
+    admin.delete_topics([name])
+    admin.close()
 
 
 def test_what_an_output_topic_refuses_is_named(kafka_address, two_logs, tmp_path, monkeypatch):

@@ -74,3 +74,10 @@ def test_a_clock_that_was_ahead_for_a_while_takes_no_span_for_ever():
     times = [*(HOUR * n for n in range(3)), *ahead, *(HOUR * n for n in range(3, 53))]
     hourly = Retention(keep=1, keep_ten_minutes=0, keep_hourly=24, keep_daily=0)
     assert [times[i] for i in sorted(hourly.kept(times))] == [HOUR * n for n in range(29, 53)]
+
+
+def test_what_was_replaced_by_hand_is_kept_for_a_day_with_what_replaced_it():
+    """The third checkpoint, of a minute past, was made by hand instead of the second."""
+    rule = Retention(keep=1, keep_ten_minutes=0, keep_hourly=0, keep_daily=0)
+    for seconds, kept in ((DAY - 1, {1, 2, 3}), (DAY, {3})):
+        assert rule.kept([0.0, 30.0, 60.0, 60.0 + seconds], [(1, 2)]) == kept

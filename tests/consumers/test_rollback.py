@@ -1,17 +1,20 @@
 """Rolling back: which checkpoint, its messages, and what a kill leaves."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from drift.consumers import CheckpointFolder, crash_points
-from drift.consumers.checkpoints.adoption import adopt
+from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.journal import read_order
+from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.order import Clock
+from drift.consumers.records import Position
 from drift.errors import CheckpointError, FencedError, ParameterError
 from drift.models import LBP
 from tests.consumers import killed
@@ -164,9 +167,9 @@ def test_a_rewritten_one_has_its_own_time_and_goes_back_by_time(tmp_path):
     assert id_of(back.target.header) == "1-1"
     assert "  news:0 goes back from 30 to 10: 20 messages are learnt again" in back.lines()
     adopt(files(folder), 4, None)
-    said = "  news:0 goes on from 4 to 10: 6 messages are not learnt"
+    said = "  news:0 goes on from 4 to 10: 6 messages between count as learnt"
     assert said in plan(files(folder), "1-1").lines()
-    said = "  news:0 continues at 4: 6 messages are learnt again"
+    said = "  news:0 continues at 4: 6 messages are learnt that it may have learnt before"
     assert said in plan(files(folder), "1-1", keep_offsets=True).lines()
 
 
@@ -177,10 +180,31 @@ def test_it_is_undone_by_going_to_what_was_the_newest(tmp_path):
         write(folder, n, identity={"topic_id": "a", "group": "g"})
     plan(files(folder), "1-178").write(None)
     undo = plan(files(folder), "1-200")
-    why = "215 messages are not learnt again, as it is past them"
-    assert undo.lines()[1:] == [f"  news:0 goes on from 1785 to 2000: {why}"]
+    said = "  news:0 goes on from 1785 to 2000: 215 messages between count as learnt"
+    assert undo.lines()[1:] == [said]
     undo.write(None)
     assert state(folder)[:2] == (2000, 2000)
+
+
+@pytest.mark.parametrize("by", ["rollback", "adopt", "skip"])
+def test_what_was_done_by_hand_can_be_undone_for_a_day(folder, monkeypatch, by):
+    """1-3 was the newest; 2-1 takes its place eleven minutes past noon."""
+    now = SimpleNamespace(time=lambda: NOON + 660)
+    monkeypatch.setattr("drift.consumers.checkpoints.rewriting.clock", now)
+    if by == "rollback":
+        plan(files(folder), "1-1").write(None)
+    elif by == "adopt":
+        adopt(files(folder), 0, None)
+    else:
+        skip(files(folder), Position(*TP, 35), None)
+    epoch, _ = folder.claim(TP)
+    rule = Retention(keep=1, keep_ten_minutes=0, keep_hourly=0, keep_daily=0)
+    for n, minutes, kept in ((40, 1450, [(1, 3), (2, 1), (3, 4)]), (50, 1451, [(3, 5)])):
+        write(folder, n, epoch=epoch, minutes=minutes)
+        files(folder).prune(rule, files(folder).listing().checkpoints, {})
+        assert files(folder).listing().checkpoints == kept
+        if n == 40:
+            assert id_of(plan(files(folder), "1-3").target.header) == "1-3"
 
 
 def test_adopt_is_undone_until_a_worker_has_run(tmp_path):
@@ -195,6 +219,32 @@ def test_adopt_is_undone_until_a_worker_has_run(tmp_path):
     write(folder, 20, epoch=epoch, identity={"topic_id": "b", "group": "g"})
     with pytest.raises(CheckpointError, match=r"1-1 was learnt from another .* \(topic_id\), so"):
         plan(files(folder), "1-1").write(None)
+
+
+def test_of_a_log_that_was_truncated_nothing_is_said_to_be_learnt_again(tmp_path):
+    """Which has the identity that it had: after an adopt, the messages at old offsets are new."""
+    folder = CheckpointFolder(tmp_path)
+    folder.claim(TP)
+    same = {"topic_id": "a", "group": "g"}
+    write(folder, 50, identity=same)
+    adopt(files(folder), 0, None)
+    epoch, _ = folder.claim(TP)
+    write(folder, 20, epoch=epoch, identity=same)
+    for keep, said in (
+        (False, "goes on from 20 to 50: 30 messages between count as learnt"),
+        (True, "continues at 20: 30 messages are learnt that it may have learnt before"),
+    ):
+        back = plan(files(folder), "1-5", keep_offsets=keep)
+        assert back.lines()[1:] == [f"  news:0 {said}"]
+
+
+def test_offsets_of_two_logs_have_no_difference(tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    folder.claim(TP)
+    for n, topic in ((20, "a"), (30, "b")):
+        write(folder, n, identity={"topic_id": topic, "group": "g"})
+    back = plan(files(folder), "1-2", keep_offsets=True)
+    assert back.lines()[1:] == ["  news:0 continues at 30: all before it are not learnt again"]
 
 
 def test_a_damaged_one_is_passed_over(folder):

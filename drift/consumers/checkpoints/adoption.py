@@ -12,13 +12,18 @@ from drift.errors import CheckpointError
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.file_format import Description
     from drift.consumers.checkpoints.files import ModelFolder
-    from drift.consumers.records import Position
+    from drift.consumers.records import Position, TopicPartition
 
 __all__ = ["adopt", "skip"]
 
 
 def adopt(
-    files: ModelFolder, offset: int | None, secret: bytes | None, *, codec: bool = False
+    files: ModelFolder,
+    offset: int | None,
+    secret: bytes | None,
+    *,
+    place: TopicPartition | None = None,
+    codec: bool = False,
 ) -> None:
     """Rewrite the newest checkpoint of a model for the topic as it is now; see `rewrite`.
 
@@ -28,6 +33,9 @@ def adopt(
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
+    place
+        The partition whose log is another one, of a topic that is the same; None for all, of a
+        topic that may be another one.
     codec
         The topic is the checkpoint's; the codec may be another one, which the next checkpoint
         names.
@@ -43,10 +51,18 @@ def adopt(
             return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
                 old.payload
             ]
-        offsets = [[t, p, n if offset is None else offset] for t, p, n in old.header["offsets"]]
-        new = {"offsets": offsets, "identity": {}, "leader_epochs": []}
-        if offset is not None:  # what was to be left out is another message now
-            new["skips"] = []
+        # Of the other partitions. What is true at the offsets of one log alone goes.
+        kept = {
+            name: [entry for entry in old.header[name] if place not in {None, (*entry[:2],)}]
+            for name in ("offsets", "leader_epochs", "clocks", "skips")
+        }
+        others = [entry for entry in old.header["offsets"] if entry not in kept["offsets"]]
+        begun = [[t, p, n if offset is None else offset] for t, p, n in others]
+        new: dict[str, Any] = kept | {"offsets": sorted(kept["offsets"] + begun)}
+        if place is None:
+            new["identity"] = {}
+        if offset is None:  # the log goes on, with its time and what is to be left out
+            del new["clocks"], new["skips"]
         return old.header | new, [old.payload]
 
     rewrite(files, secret, changed, "drift checkpoint adopt")

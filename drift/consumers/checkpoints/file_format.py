@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FIELDS",
     "Description",
+    "Written",
     "check_signature",
     "describe",
     "id_of",
@@ -40,6 +41,7 @@ __all__ = [
     "naming",
     "next_offsets",
     "seal",
+    "written",
     "written_id",
 ]
 
@@ -236,8 +238,15 @@ def load(path: str | PathLike[str] | ObjectPath) -> bytes:
         raise unreadable(f"cannot be read: {problem.strerror or problem}") from problem
 
 
-def written_at(path: str | PathLike[str] | ObjectPath) -> float | None:
-    """Return when a file was written; None if there is none, or it is damaged.
+class Written(NamedTuple):
+    """When a file was written, and the id of the checkpoint that it replaced by hand."""
+
+    time: float
+    replaced: str | None = None
+
+
+def written(path: str | PathLike[str] | ObjectPath) -> Written | None:
+    """Return when a file was written, and by what; None if there is none, or it is damaged.
 
     Raises
     ------
@@ -249,9 +258,10 @@ def written_at(path: str | PathLike[str] | ObjectPath) -> float | None:
     except (DamagedCheckpointError, FileNotFoundError):
         return None
     try:
-        return float(describe(data).header["time"])
+        header = describe(data).header
     except CheckpointError:
         return None
+    return Written(float(header["time"]), header.get("replaced"))
 
 
 @contextmanager

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.file_format import (
     Description,
+    Written,
     describe,
     load,
     naming,
-    written_at,
+    written,
+    written_id,
 )
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.crash_points import reached
@@ -45,10 +47,12 @@ __all__ = [
     "ATTEMPTS",
     "ModelFolder",
     "ModelObjects",
+    "create_whole",
     "files_in",
     "models_in",
     "newest",
     "private",
+    "saying_why",
     "stored",
 ]
 
@@ -95,7 +99,7 @@ class ModelFolder:
     def listing(self) -> Listing:
         """List the files; empty without a folder."""
         names: list[str] = []
-        with _saying_why(self.path, "read"), suppress(FileNotFoundError):
+        with saying_why(self.path, "read"), suppress(FileNotFoundError):
             names = [path.name for path in self.path.iterdir()]
         return Listing(
             sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
@@ -108,7 +112,7 @@ class ModelFolder:
 
     def claim(self, owner: str = "") -> int:
         """Create the next epoch, and the folder if needed; the file names the owner."""
-        with _saying_why(self.path):
+        with saying_why(self.path):
             for folder in (self.path.parent, self.path):
                 if not folder.is_dir():
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -176,8 +180,8 @@ class ModelFolder:
     def prune(
         self,
         retention: Retention,
-        checkpoints: Iterable[tuple[int, int]],
-        known: dict[Any, float | None],
+        checkpoints: Sequence[tuple[int, int]],
+        known: dict[Any, Written | None],
     ) -> None:
         """Remove the checkpoints that are not kept.
 
@@ -191,18 +195,22 @@ class ModelFolder:
             When they were written, by their file; what is missing is added.
         """
         files = [self.file(*which) for which in checkpoints]
-        times: list[float | None] = []
+        found: list[Written | None] = []
         for file in reversed(files):
             # The last ones are looked at each time, as a disk may damage them; the others once.
-            is_last = 0 < len(times) - times.count(None) < retention.keep
+            is_last = 0 < len(found) - found.count(None) < retention.keep
             if is_last or file not in known:
                 try:
-                    known[file] = written_at(file)
+                    known[file] = written(file)
                 except CheckpointError as problem:  # it may be the only one of its day
                     log.warning("%s: %s: no older checkpoint is removed", self.path, problem)
                     return
-            times.append(known[file])
-        kept = retention.kept(times[::-1])
+            found.append(known[file])
+        found.reverse()
+        at = {written_id(*which): i for i, which in enumerate(checkpoints)}
+        made = [(one.replaced, i) for i, one in enumerate(found) if one is not None]
+        by_hand = [(at[before], i) for before, i in made if before in at]
+        kept = retention.kept([one and one.time for one in found], by_hand)
         gone = [file for i, file in enumerate(files) if i not in kept]
         for file in gone:
             del known[file]
@@ -229,10 +237,10 @@ class ModelFolder:
         """Append the order of what the next checkpoint has learnt; None has `orders` listed."""
         orders = self.listing().orders if orders is None else orders
         last = max((order for order in orders if order[0] == epoch), default=None)
-        if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
+        if last is None or self._order_size(last) > _ORDER_BYTES:
             last = epoch, sequence
         file = self._order(*last)
-        with _saying_why(file), open(file, "ab+", opener=private) as appended:
+        with saying_why(file), open(file, "ab+", opener=private) as appended:
             if appended.tell():
                 appended.seek(-1, os.SEEK_END)
                 if appended.read() != b"\n":  # a full disk has cut the line before
@@ -250,11 +258,16 @@ class ModelFolder:
         """Remove the oldest order files beyond the bounds."""
         size, kept = 0, 0
         for order in reversed(orders):
-            with suppress(OSError):
-                size += self._order(*order).stat().st_size
+            size += self._order_size(order)
             kept += size <= _ORDER_ALL
         kept = min(kept, _ORDER_FILES)
         self._remove(self._order(*order).name for order in orders[: len(orders) - kept])
+
+    def _order_size(self, order: tuple[int, int]) -> int:
+        """Return the bytes of an order file; 0 where it cannot be told, as once it is deleted."""
+        with suppress(OSError):
+            return int(self._order(*order).stat().st_size)
+        return 0
 
     def _order(self, epoch: int, sequence: int) -> Any:
         return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"
@@ -262,7 +275,7 @@ class ModelFolder:
     def write(self, epoch: int, sequence: int, data: bytes) -> Listing:
         """Write a checkpoint's file atomically; list those that there were before."""
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
-        with _saying_why(temporary):
+        with saying_why(temporary):
             try:
                 _write(temporary, data)
                 listing = self.owned(epoch)  # writing may have taken long
@@ -284,7 +297,7 @@ class ModelObjects(ModelFolder):
 
     def claim(self, owner: str = "") -> int:
         """Create the next epoch; a folder exists with its first object."""
-        with _saying_why(self.path):
+        with saying_why(self.path):
             self.path.check_conditions()
             return self._next_epoch(owner)
 
@@ -304,7 +317,7 @@ class ModelObjects(ModelFolder):
     def write(self, epoch: int, sequence: int, data: bytes) -> Listing:
         """Put a checkpoint's object; list those that there were before."""
         file = self.file(epoch, sequence)
-        with _saying_why(file):
+        with saying_why(file):
             for step in ("half-written", "written", "synced"):
                 reached(f"checkpoint.{step}")
             listing = self.owned(epoch)
@@ -384,7 +397,8 @@ def stored(
 
 
 @contextmanager
-def _saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
+def saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
+    """Turn OSErrors into CheckpointErrors: that a path cannot be written, and why."""
     try:
         yield
     except OSError as problem:
@@ -404,6 +418,21 @@ def _write(path: Path, data: bytes) -> None:
         reached("checkpoint.written")
         os.fsync(file.fileno())
     reached("checkpoint.synced")
+
+
+def create_whole(path: Path, data: bytes) -> None:
+    """Create a file that has all its bytes once it has its name; FileExistsError if it exists."""
+    temporary = path.with_name(f".tmp-{token_hex(8)}")
+    try:
+        with open(temporary, "xb", opener=private) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        path.hardlink_to(temporary)  # which, unlike a rename, replaces nothing
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    _sync(path.parent)
 
 
 def private(path: str, flags: int) -> int:

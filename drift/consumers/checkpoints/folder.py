@@ -25,8 +25,14 @@ from drift.consumers.checkpoints.checkpoint import (
     from_bytes,
     to_bytes,
 )
-from drift.consumers.checkpoints.file_format import load, naming, written_id
-from drift.consumers.checkpoints.files import ATTEMPTS, ModelFolder, files_in, private
+from drift.consumers.checkpoints.file_format import Written, load, naming, written_id
+from drift.consumers.checkpoints.files import (
+    ATTEMPTS,
+    ModelFolder,
+    create_whole,
+    files_in,
+    saying_why,
+)
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
@@ -46,13 +52,18 @@ if TYPE_CHECKING:
     from drift.consumers.order import Run
     from drift.consumers.records import TopicPartition
 
-__all__ = ["CheckpointFolder", "Claim"]
+__all__ = ["CheckpointFolder", "Claim", "this_process"]
 
 #: A `ClaimId`, or a plain tuple of a topic and the number of a partition.
 AnyClaimId: TypeAlias = tuple[str, int | None]
 
 log = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
+
+
+def this_process() -> str:
+    """Say which process this is, for those of other machines, too."""
+    return f"process {os.getpid()} on {platform.node()}"
 
 
 class Claim(NamedTuple):
@@ -98,7 +109,8 @@ class CheckpointFolder:
         the last one of each of these spans, hours and days; see
         `drift.consumers.checkpoints.retention`.
     secret
-        Sign checkpoints with this, and refuse those that are not.
+        Sign checkpoints with this, and refuse those that are not. Without it signed ones are read,
+        but not claimed, as those that follow would be refused by who has it.
     allow_pickle
         Store models that are not of drift's own as pickles, and load them, which runs what is in
         them.
@@ -157,9 +169,9 @@ class CheckpointFolder:
         self.secret = secret
         self.allow_pickle = allow_pickle
         self.warn = warn
-        self._times: dict[Any, float | None] = {}  # when checkpoints were written
+        self._written: dict[Any, Written | None] = {}  # when, by their file
         #: Who claims partitions, for those who are fenced by it.
-        self.owner = f"process {os.getpid()} on {platform.node()}"
+        self.owner = this_process()
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
         self.follows = False
 
@@ -241,7 +253,7 @@ class CheckpointFolder:
     def _refuse_parts(self, claim_id: AnyClaimId) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
         topic, number = claim_id
-        if number is None and (parts := self._parts(topic)):
+        if number is None and (parts := self.parts(topic)):
             names = ", ".join(sorted(self.folder((topic, part)).name for part in parts))
             raise CheckpointError(
                 f"{self.path} has models of single partitions, {names}, and one learns all of "
@@ -249,10 +261,10 @@ class CheckpointFolder:
                 "by --partition"
             )
 
-    def _parts(self, topic: str) -> list[int]:
+    def parts(self, topic: str) -> list[int]:
         """Return the partitions of a topic that have checkpoints of their own."""
         name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
-        with suppress(OSError):
+        with saying_why(self.path, "read"), suppress(FileNotFoundError):
             found = {path: name.fullmatch(path.name) for path in self.path.iterdir()}
             return [
                 int(match[1])
@@ -274,18 +286,16 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            If that cannot be noted.
+            If that cannot be noted, or what was noted cannot be read.
         """
         file = self.path / f"{self._name(topic)}-partitions"
-        with suppress(OSError, ValueError):
-            return int(file.read_bytes())
-        first = max(self._parts(topic), default=count - 1) + 1
-        try:
-            with open(cast("Path", file), "wb", opener=private) as noted:
-                noted.write(b"%d\n" % first)
-        except OSError as problem:
-            raise CheckpointError(f"{file}: cannot be written: {problem.strerror}") from problem
-        return first
+        with saying_why(file, "read"), suppress(FileNotFoundError):
+            return _noted(file, topic)
+        first = max(self.parts(topic), default=count - 1) + 1
+        with saying_why(file), suppress(FileExistsError):  # another worker's, since
+            create_whole(cast("Path", file), b"%d\n" % first)
+        with saying_why(file, "read"):
+            return _noted(file, topic)
 
     def _newest(
         self, claim_id: AnyClaimId, checkpoints: list[tuple[int, int]]
@@ -365,20 +375,32 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
+            As `newest` does, or if it is signed, and there is no key; a checkpoint that cannot be
+            used is found before anything is claimed.
         """
         files = self._files(claim_id)
-        found = self._look(claim_id, identity)
+        found = self._continued(claim_id, identity)
         reached("claim.checked")
         epoch = files.claim(self.owner)
         reached("claim.created")
         if files.listing().checkpoints != found.there:  # one was written, or removed, meanwhile
-            found = self._look(claim_id, identity)
+            found = self._continued(claim_id, identity)
         checkpoint = self._told(found)
         reached("claim.loaded")
         files.clean(epoch)
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
+
+    def _continued(self, claim_id: AnyClaimId, identity: Mapping[str, str] | None) -> _Found:
+        """Look for what to continue; refuse it if what would be saved after it lacked its key."""
+        found = self._look(claim_id, identity)
+        checkpoint = found.checkpoint
+        if checkpoint is not None and checkpoint.is_signed and self.secret is None:
+            raise CheckpointError(
+                f"{self.folder(claim_id)}: checkpoint {checkpoint.id} is signed: give the file of "
+                "its key, --key-file"
+            )
+        return found
 
     def save(  # noqa: PLR0913
         self,
@@ -467,8 +489,8 @@ class CheckpointFolder:
             files.append_order(epoch, sequence, line, before.orders)
             written = [*files.write(epoch, sequence, data).checkpoints, (epoch, sequence)]
             reached("checkpoint.recorded")
-            self._times[files.file(epoch, sequence)] = checkpoint.time
-            files.prune(self.retention, written, self._times)
+            self._written[files.file(epoch, sequence)] = Written(checkpoint.time)
+            files.prune(self.retention, written, self._written)
             reached("checkpoint.pruned")
             return whole
 
@@ -476,6 +498,17 @@ class CheckpointFolder:
 
     def _files(self, claim_id: AnyClaimId) -> ModelFolder:
         return files_in(self.folder(claim_id))
+
+
+def _noted(file: AnyPath, topic: str) -> int:
+    """Return the number of partitions in a file."""
+    data = file.read_bytes()
+    with suppress(ValueError):
+        if (count := int(data)) > 0:
+            return count
+    raise CheckpointError(
+        f"{file} has no number: write how many partitions {topic} had when its group started"
+    )
 
 
 def _check_offsets(claim_id: AnyClaimId, checkpoint: Checkpoint) -> None:

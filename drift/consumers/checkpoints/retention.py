@@ -1,4 +1,4 @@
-"""Which checkpoints are kept: the last ones, and one for each ten minutes, hour and day."""
+"""Which checkpoints are kept: the last ones, one for each ten minutes, hour and day, some more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from drift._options import Checked, option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["Retention"]
 
@@ -21,6 +21,9 @@ class Retention(Checked):
 
     Spans of ten minutes, hours and days are UTC. Those without a checkpoint do not count: a worker
     that was stopped for a week keeps its checkpoints.
+
+    What was changed by hand, as by a rollback, can be undone for a day: the checkpoint before it
+    is kept, too, and the one that it made.
 
     Parameters
     ----------
@@ -48,7 +51,9 @@ class Retention(Checked):
     keep_hourly: int = option("Hours whose last checkpoint is kept.", 24, least=0)
     keep_daily: int = option("Days whose last checkpoint is kept.", 30, least=0)
 
-    def kept(self, times: Sequence[float | None]) -> set[int]:
+    def kept(
+        self, times: Sequence[float | None], by_hand: Iterable[tuple[int, int]] = ()
+    ) -> set[int]:
         """Return the indices of the checkpoints to keep.
 
         Parameters
@@ -56,6 +61,8 @@ class Retention(Checked):
         times
             When each was written, seconds since 1970, from the oldest to the newest; None for one
             that is damaged, which is kept as long as it is newer than one of the last.
+        by_hand
+            Indices of checkpoints that were replaced by hand, each with that of the one that did.
         """
         whole = [i for i, time in enumerate(times) if time is not None]
         last = whole[-self.keep :]
@@ -69,4 +76,7 @@ class Retention(Checked):
             ends = {int((times[i] or 0) // size): i for i in whole}
             # The last written, not the latest: a clock that was ahead for a while would have them.
             found |= {*sorted(ends.values(), reverse=True)[:count]}
+        for replaced, made in by_hand:
+            if (times[last[-1]] or 0) - (times[made] or 0) < _DAY:
+                found |= {replaced, made}
         return found

@@ -16,6 +16,8 @@ from drift.consumers.checkpoints.file_format import (
 from drift.consumers.checkpoints.files import stored
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.crash_points import reached
+from drift.consumers.order import BY_HAND, LearntRuns
+from drift.consumers.records import Position
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -50,8 +52,8 @@ def check_secret(files: ModelFolder, found: Description, secret: bytes | None) -
 
 
 def _reads(header: dict[str, Any]) -> list[Any]:
-    """Return what says which messages are learnt next, and how they are read."""
-    return [header["offsets"], part(header["configuration"], "codec"), header["skips"]]
+    """Return what says which messages come next, and how they are read."""
+    return [header["offsets"], part(header["configuration"], "codec")]
 
 
 def rewrite(
@@ -80,18 +82,27 @@ def rewrite(
     FencedError, CheckpointError
         As `publish` does; or if it is signed with another key.
     """
+
+    def look() -> tuple[Description, dict[str, Any], list[bytes]]:
+        old = next(stored(files), None)
+        if old is None:
+            raise CheckpointError(f"{files.path} has no undamaged checkpoint any more")
+        check_secret(files, old, secret)
+        with naming(files.file(old.header["epoch"], old.header["sequence"])):
+            return old, *changed(old)
+
+    look()  # what is refused fences no worker
     epoch = files.claim(by)
-    old = next(stored(files), None)
-    if old is None:
-        raise CheckpointError(f"{files.path} has no undamaged checkpoint any more")
-    check_secret(files, old, secret)
-    with naming(files.file(old.header["epoch"], old.header["sequence"])):
-        header, payload = changed(old)
+    old, header, payload = look()
     header.pop("restores", None)
-    # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
-    is_ordered = _reads(header) == _reads(old.header)
+    # Else messages are learnt again, skipped or read otherwise, which neither the logs nor the line
+    # show.
+    is_ordered = _reads(header) == _reads(old.header) and all(
+        position in header["skips"] for position in old.header["skips"]
+    )
     previous = id_of(old.header) if is_ordered else None
-    return publish(files, epoch, header, payload, secret, previous=previous)
+    replaced = id_of(old.header)
+    return publish(files, epoch, header, payload, secret, replaced=replaced, previous=previous)
 
 
 def publish(  # noqa: PLR0913
@@ -101,6 +112,7 @@ def publish(  # noqa: PLR0913
     payload: Sequence[bytes],
     secret: bytes | None,
     *,
+    replaced: str,
     previous: str | None,
     offsets_of: str | None = None,
 ) -> dict[str, Any]:
@@ -114,6 +126,8 @@ def publish(  # noqa: PLR0913
         Number of the claim.
     header, payload
         Its contents, without epoch, sequence and time.
+    replaced
+        The checkpoint that was the newest, which is kept for a day to undo this.
     previous
         The checkpoint that it is to follow in the order of learning; None for none.
     offsets_of
@@ -126,10 +140,11 @@ def publish(  # noqa: PLR0913
     CheckpointError
         If it cannot be written.
     """
-    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time()}
+    header = header | {"epoch": epoch, "sequence": 1, "time": clock.time(), "replaced": replaced}
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
-        line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)
+        skips = LearntRuns(skips={Position(*at): BY_HAND for at in header["skips"]})
+        line = order_line(id_of(header), previous, skips, offsets_of=offsets_of, models=models)
         files.append_order(epoch, 1, line)
     files.write(epoch, 1, seal(header, payload, secret))
     files.look_again(epoch)

@@ -25,7 +25,7 @@ __all__ = ["Rollback", "plan", "when"]
 _DAY = timedelta(days=1, microseconds=-1)
 _ONLY_A_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
 #: Where a model continues: from the newest checkpoint, if the offsets are kept.
-_WHERE = ("offsets", "leader_epochs", "clocks", "identity")
+_WHERE = ("offsets", "leader_epochs", "clocks", "identity", "join")
 
 
 def when(header: Mapping[str, Any]) -> datetime:
@@ -144,18 +144,24 @@ class Rollback:
 
     def _said(self, before: int | None, now: int) -> str:
         if self.keep_offsets:
-            if before is not None and now < before:
-                return f"continues at {now}: {before - now:,} messages are learnt again"
-            missed = "all" if before is None else f"{now - before:,} messages"
-            return f"continues at {now}: {missed} before it are not learnt again"
+            if before is None or self._differing():  # offsets of two logs have no difference
+                return f"continues at {now}: all before it are not learnt again"
+            if now < before:
+                twice = "messages are learnt that it may have learnt before"
+                return f"continues at {now}: {before - now:,} {twice}"
+            return f"continues at {now}: {now - before:,} messages before it are not learnt again"
         if before is None:
             return "starts at its first offset"
         if now < before:
-            said = f"goes on from {now} to {before}: {before - now:,} messages are not learnt"
-            # Right after `adopt` the offsets may be of another log.
-            known = self.newest.header["identity"] or not self.target.header["identity"]
-            return f"{said} again, as it is past them" if known else said
+            # By it, as after a rollback; or by nobody, as of a log that was truncated and adopted.
+            said = f"{before - now:,} messages between count as learnt"
+            return f"goes on from {now} to {before}: {said}"
         return f"goes back from {now} to {before}: {now - before:,} messages are learnt again"
+
+    def _differing(self) -> list[str]:
+        """Return in what the topic or group of the target differs from that of the newest."""
+        before, now = (description.header["identity"] for description in (self.target, self.newest))
+        return [name for name in before if name in now and before[name] != now[name]]
 
     def check(self, secret: bytes | None) -> None:
         """Refuse a checkpoint that cannot be continued.
@@ -172,9 +178,7 @@ class Rollback:
         """
         for description in (self.target, self.newest):
             check_secret(self.files, description, secret)
-        before, now = (description.header["identity"] for description in (self.target, self.newest))
-        differ = [name for name in before if name in now and before[name] != now[name]]
-        if differ and not self.keep_offsets:
+        if (differ := self._differing()) and not self.keep_offsets:
             raise CheckpointError(
                 f"{self.files.path}: {id_of(self.target.header)} was learnt from another topic "
                 f"or group ({', '.join(differ)}), so that its offsets mean nothing now: give "
@@ -224,16 +228,21 @@ class Rollback:
             header["skips"] = [*skips, *added]
         if self.keep_offsets:
             header["is_blank"] = False  # it has what waits
-            header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
+            header |= {name: now[name] for name in _WHERE if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        # Else not all is learnt again, as `rewrite` says.
-        previous = wanted if self.keep_offsets or not added else None
         made = publish(
-            files, epoch, header, [payload], secret, previous=previous, offsets_of=offsets_of
+            files,
+            epoch,
+            header,
+            [payload],
+            secret,
+            replaced=id_of(now),
+            previous=wanted,
+            offsets_of=offsets_of,
         )
         return id_of(made)
 

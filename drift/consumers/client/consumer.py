@@ -29,7 +29,7 @@ from drift.consumers.client.errors import (
     making_clients,
     missing,
 )
-from drift.consumers.records import Gap
+from drift.consumers.records import Gap, Position
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -152,11 +152,7 @@ class LogConsumer:
         except GONE as error:
             raise Gap(self._gone(error)) from None
         except UNREADABLE as error:
-            raise ConsumerError(
-                f"kafka-python cannot read a message ({error}), the first after one of "
-                f"{', '.join(self._positions())}: install what it lacks, or delete what is damaged "
-                "from the topic and continue with on_gap='skip'"
-            ) from None
+            raise _unreadable(error, self._positions()) from None
         except KafkaError as error:
             if not error.retriable:
                 raise
@@ -176,6 +172,11 @@ class LogConsumer:
 
     def reread(self, place: TopicPartition, offset: int) -> tuple[list[Message], int]:
         """Read a fetch from an offset before the position; return it and its end."""
+        if self.lacks(place):
+            raise ConsumerError(
+                f"{place[0]} no longer has the partition {place[1]}, of which features wait for "
+                "labels: it was recreated. Start with another folder and group"
+            )
         partition = kafka.TopicPartition(*place)
         if self._second is None:
             alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
@@ -192,6 +193,8 @@ class LogConsumer:
                 ]
             except GONE as error:
                 raise Gap({place: offset}) from error
+            except UNREADABLE as error:
+                raise _unreadable(error, [str(Position(*place, offset))]) from None
             return fetched, self._second.position(partition)
 
     # --- partitions ----------------------------------------------------------------------------
@@ -211,7 +214,12 @@ class LogConsumer:
 
     def partitions(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        return len(self.consumer.partitions_for_topic(topic) or ())
+        with asking():
+            return len(self.consumer.partitions_for_topic(topic) or ())
+
+    def lacks(self, place: TopicPartition) -> bool:
+        """Whether a topic has no such partition, as one that was recreated with fewer."""
+        return 0 < self.partitions(place[0]) <= place[1]
 
     def bound(self, place: TopicPartition, start: str) -> int:
         """First offset of a partition ("earliest"), or its end ("latest")."""
@@ -279,6 +287,15 @@ class LogConsumer:
                 consumer.close(timeout_ms=5000)
             except KafkaError as error:
                 log.warning("close: %s", error)
+
+
+def _unreadable(error: KafkaError, places: Iterable[str]) -> ConsumerError:
+    """Return the error of a message that comes after one of these places."""
+    return ConsumerError(
+        f"kafka-python cannot read a message ({error}), the first after one of "
+        f"{', '.join(places)}: install what it lacks, or delete what is damaged from the topic and "
+        "continue with on_gap='skip'"
+    )
 
 
 class LoneConsumer(LogConsumer):
@@ -450,6 +467,7 @@ class GroupConsumer(LogConsumer, kafka.ConsumerRebalanceListener):  # type: igno
                 {
                     kafka.TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
                     for place, offset in offsets.items()
+                    if place in self.assignment.places
                 }
             )
         except KafkaError as error:

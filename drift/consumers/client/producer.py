@@ -25,9 +25,10 @@ from kafka.errors import (
     UnknownProducerIdError,
 )
 
+from drift._checks import counted
 from drift.consumers.client import workarounds
 from drift.consumers.client.batches import Batches
-from drift.consumers.client.errors import KafkaError, asking, making_clients
+from drift.consumers.client.errors import KafkaError, asking, making_clients, missing
 from drift.consumers.dead_letters import shortened
 from drift.errors import ConsumerError, UnavailableError
 
@@ -88,6 +89,7 @@ class Producer:
         self._unanswered: deque[Batch] = deque()
         self._waiting = 0  # records in them
         self._counts: dict[str, int] = {}  # partitions by topic
+        self._gone: set[str] = set()  # topics that are no longer there
         self.confirmed = 0
         given = {**DEFAULTS, "request_timeout_ms": 30_000, **options}
         shortest = given["linger_ms"] + given["request_timeout_ms"] + 1
@@ -102,6 +104,7 @@ class Producer:
     def _open(self) -> None:
         with making_clients(self._options):
             self.producer = kafka.KafkaProducer(**self._options)
+        self.producer._metadata.add_listener(self._look)  # noqa: SLF001
         self._batches = Batches(self.producer)
         self._failed = False  # so that another one has to be opened
 
@@ -143,6 +146,17 @@ class Producer:
                 )
             if now - started > self._patience():
                 raise UnsentError(f"the broker does not answer, not even whether there is {topic}")
+
+    def _look(self, cluster: Any) -> None:
+        """Say which topics are gone, on kafka-python's thread: what is sent there waits long."""
+        counts = dict(self._counts)
+        gone = {topic for topic in counts if not cluster.partitions_for_topic(topic)}
+        for topic in gone - self._gone:
+            log.warning(
+                "%s: what is sent there is tried again for %d s. Create it, with %s",
+                *(missing(topic), self._patience(), counted(counts[topic], "partition")),
+            )
+        self._gone = gone
 
     def _patience(self) -> float:
         if self._hurry():

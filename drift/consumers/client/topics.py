@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Reader",
+    "configs",
     "create",
     "known_options",
     "members",
-    "refuse_compacted",
 ]
 
 log = logging.getLogger("drift.consumers")
 
+#: What is said of a configuration that the broker does not show.
+_UNSHOWN = "not known is whether topics are compacted, and for how long they keep messages"
 #: Seconds to look for the coordinator of a group.
 _GROUP = 15
 
@@ -66,8 +68,8 @@ def create(topic: str, partitions: int, options: Mapping[str, Any]) -> None:
         admin.create_topics({topic: wanted}, wait_for_metadata=True)
 
 
-def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Refuse compacted topics, if the broker shows their configuration.
+def configs(topics: Iterable[str], options: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the configuration of topics, as far as the broker shows it.
 
     Parameters
     ----------
@@ -75,26 +77,21 @@ def refuse_compacted(topics: Iterable[str], options: Mapping[str, Any]) -> None:
         Their names.
     options
         Options of kafka-python.
-
-    Raises
-    ------
-    ConsumerError
-        By the name of the first.
     """
     kind = kafka.admin.ConfigResourceType.TOPIC
     asked = [kafka.admin.ConfigResource(kind, topic) for topic in topics]
     try:
         with _admin(options) as admin:
-            configs_of = admin.describe_configs(asked, config_filter="all")["topic"]
-    except (KafkaError, KeyError) as problem:  # a right of its own, which few workers have
-        log.info("the broker does not say whether topics are compacted: %s", problem)
-        return
-    for topic, configs in configs_of.items():
-        if "compact" in (configs.get("cleanup.policy") or {}).get("value", ""):
-            raise ConsumerError(
-                f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
-                "then, too. Set cleanup.policy=delete"
-            )
+            found = admin.describe_configs(asked, config_filter="all")["topic"]
+    except (KafkaError, KeyError) as problem:
+        log.info("%s: %s", _UNSHOWN, problem)
+        return {}
+    if hidden := [topic for topic, of in found.items() if not of]:  # a right of its own
+        log.info("%s: %s, for which this user may lack DescribeConfigs", _UNSHOWN, hidden)
+    return {
+        topic: {name: one["value"] for name, one in of.items() if one["value"] is not None}
+        for topic, of in found.items()
+    }
 
 
 def members(group: str, options: Mapping[str, Any]) -> list[str]:
