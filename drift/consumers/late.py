@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted, is_text
@@ -267,8 +268,8 @@ class LateLearner(Learner):
         refused = []
 
         def learn(early: Early) -> bool:
-            given = example.features, early.label, early.weight, answer, 0.0
-            _, error = caught(self._learn_by, *given)
+            learn_by = partial(self._learn_by, answer=answer, delay=0.0)
+            _, error = caught(learn_by, example.features, early.label, early.weight)
             if error is not None:
                 refused.extend(self._give_up(early.message, error))
             return error is None
@@ -284,9 +285,13 @@ class LateLearner(Learner):
         refused = []
 
         def learn(kind: str, waiting: Waiting) -> bool:
-            given = waiting, label.label, label.weight
-            delay = (time - waiting.time) / 1000
-            error = self._learn_waiting(*given, delay=delay, is_counted=kind == "corrected")
+            error = self._learn_waiting(
+                waiting,
+                label.label,
+                label.weight,
+                delay=(time - waiting.time) / 1000,
+                is_counted=kind == "corrected",
+            )
             if error is not None:
                 refused.extend(self._give_up(message, error))
             return error is None

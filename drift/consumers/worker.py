@@ -390,9 +390,10 @@ class Worker:
             if claim is None or place not in claim.order:
                 continue
             self._check_topic()
-            given = self._consumer, place, offset, self.options.on_gap, self.folder.path
             try:
-                first = offset_behind_gap(*given)
+                first = offset_behind_gap(
+                    self._consumer, place, offset, self.options.on_gap, self.folder.path
+                )
             except UnavailableError as problem:
                 log.warning("%s:%d: %s", *place, problem)
                 return  # the next poll finds the gap again
