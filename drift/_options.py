@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "Checked",
     "Option",
-    "check_options",
     "declared",
     "from_table",
     "from_tables",
@@ -201,14 +201,8 @@ def option(  # noqa: PLR0913 - what there is to say of an option, by keyword
     >>> @dataclass
     ... class Saving:
     ...     every: int = option("Messages between checkpoints.", 20_000, least=1)
-    ...
-    ...     def __post_init__(self):
-    ...         check_options(self)
     >>> Saving().every
     20000
-    >>> Saving(every=0)
-    Traceback (most recent call last):
-    drift.errors.ParameterError: every must be at least 1, not 0
     >>> from_table(Saving, {"evry": 5}, "[saving]")
     Traceback (most recent call last):
     drift.errors.ParameterError: [saving] has no 'evry': did you mean 'every'?
@@ -276,8 +270,8 @@ def _kind(hint: Any) -> tuple[type, bool, bool]:
     return (typing.get_args(hint)[0] if many else hint), many, optional
 
 
-def check_options(options: Any) -> None:
-    """Refuse options of a wrong type or out of bounds; for ``__post_init__``.
+class Checked:
+    """A dataclass of options that refuses those of a wrong type or out of bounds.
 
     A duration that is a text with a unit becomes seconds, as in a file.
 
@@ -285,12 +279,25 @@ def check_options(options: Any) -> None:
     ------
     ParameterError
         By the name of the field.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Saving(Checked):
+    ...     every: int = option("Messages between checkpoints.", 20_000, least=1)
+    >>> Saving(every=0)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: every must be at least 1, not 0
     """
-    for one in declared(type(options)):
-        value = one.made(given := getattr(options, one.field))
-        one.check(value, one.field)
-        if value is not given:
-            object.__setattr__(options, one.field, value)  # of a frozen dataclass, too
+
+    def __post_init__(self) -> None:
+        """Check each option; a subclass checks what is between them after that."""
+        for one in declared(type(self)):
+            value = one.made(given := getattr(self, one.field))
+            one.check(value, one.field)
+            if value is not given:
+                object.__setattr__(self, one.field, value)  # of a frozen dataclass, too
 
 
 def from_table(kind: type[_T], table: Mapping[str, Any], where: str) -> _T:

@@ -48,7 +48,10 @@ OWNERS = {
         "drift.consumers.client",
         *(
             f"drift.consumers.client.{name}"
-            for name in ("batches", "consumer", "errors", "producer", "topics", "workarounds")
+            for name in (
+                *("assignor", "batches", "consumer", "errors", "producer", "topics"),
+                "workarounds",
+            )
         ),
         "drift.testing._assignor",
         "drift.testing._clients",

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drift._options import check_options, declared, from_table, from_tables, option
+from drift._options import Checked, declared, from_table, from_tables, option
 from drift.errors import ParameterError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Checked):
     topic: str = option("What to read.", argument=True)
     group: str = option("With whom.")
     start: str | None = option("Where.", None, choices=("earliest", "latest"), name="from")
@@ -24,9 +24,6 @@ class Job:
     wait: float = option("How long.", 1.0, duration=True)
     loud: bool = option("Say so.", default=False)
     made: int = 3  # no option
-
-    def __post_init__(self):
-        check_options(self)
 
 
 GIVEN = {"topic": "t", "group": "g"}

@@ -41,8 +41,14 @@ class Learning(Client):
             "seed": self.seed,
         }
         return _settings.read(
-            *(self.config, os.environ, self.given, model, self.bootstrap, self.secrets),
-            *(self.shared, self.keyed),
+            self.config,
+            os.environ,
+            worker=self.given,
+            model=model,
+            bootstrap=self.bootstrap,
+            secrets=self.secrets,
+            kind=self.shared,
+            keyed=self.keyed,
         )
 
     def folder(self, settings: _settings.Settings) -> consumers.CheckpointFolder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,7 +107,8 @@ def configuration(table: Mapping[str, Any], prefix: str = "model") -> dict[str, 
     }
     for name, value in {**defaults, **parameters}.items():
         if name == "kernel" and value is None and ":" not in table["class"]:
-            value = {"class": "Polynomial", "degree": 4, "normalize": True}  # noqa: PLW2901
+            default = kernels.DEFAULT_KERNEL
+            value = {"class": type(default).__name__, **asdict(default)}  # noqa: PLW2901
         if _is_table(value):
             entries |= configuration(value, f"{prefix}.{name}")
         else:

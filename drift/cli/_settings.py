@@ -16,8 +16,9 @@ from drift.cli._named import build, imported, parse, table_of
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
+from drift.consumers.codec import is_keyed
 from drift.consumers.json_codec import JsonCodec, checked_codec
-from drift.consumers.options import ServiceOptions, WorkerOptions, is_keyed
+from drift.consumers.options import ServiceOptions, WorkerOptions
 from drift.errors import CheckpointError, ParameterError, UnavailableError, one_line
 
 if TYPE_CHECKING:
@@ -38,12 +39,6 @@ __all__ = [
     "read",
 ]
 
-TABLES = (
-    *("model", "models", "worker", "keyed", "labels", "promote", "serve"),
-    *("answers", "decision"),
-    *("codec", "kafka", "consumer", "producer"),
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumeOptions(Retention, WorkerOptions):
@@ -63,18 +58,18 @@ class ConsumeOptions(Retention, WorkerOptions):
     allow_pickle: bool = option("Allow pickle, for models that are not drift's.", default=False)
     log_json: bool = option("Log JSON objects.", default=False)
 
-    def __post_init__(self) -> None:
-        """Check these, too."""
-        WorkerOptions.__post_init__(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions(ServiceOptions, ConsumeOptions):
     """Settings of `drift serve`: those of `drift consume`, and ``[serve]``."""
 
-    def __post_init__(self) -> None:
-        """Check these, too."""
-        ConsumeOptions.__post_init__(self)
+
+#: The tables of a file.
+TABLES = (
+    *("model", "models", "worker"),
+    *dict.fromkeys(one.table for one in declared(ServeOptions) if one.table),
+    *("codec", "kafka", "consumer", "producer"),
+)
 
 
 class Settings(NamedTuple):

@@ -82,9 +82,7 @@ def start_offsets(
     wanted = _start(start or options.start)
     first: dict[TopicPartition, int] = {}
     identity = {"group": options.group}
-    for prefix, topic in (("", options.topic), ("labels_", options.labels)):
-        if topic is None:
-            continue
+    for topic in options.topics:
         with Reader(topic, {**reading, "group_id": options.group}) as reader:
             reader.require(options.partition)
             if committed := reader.committed():
@@ -94,16 +92,12 @@ def start_offsets(
                     "give another group"
                 )
             starts = reader.starts(wanted)
-            known = {
-                name if name == "cluster_id" else prefix + name: value
-                for name, value in reader.identity().items()
-            }
+            identity |= reader.identity(of_labels=topic == options.labels)
         first |= {
             (topic, number): offset
             for number, offset in starts.items()
             if options.partition in {None, number}
         }
-        identity |= known
     return first, identity
 
 

@@ -22,8 +22,15 @@ from drift.cli._settings import load as load_tables
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, skip
 from drift.consumers.checkpoints.checkpoint import verify
-from drift.consumers.checkpoints.file_format import Description, describe, id_of, load, naming
-from drift.consumers.checkpoints.files import newest, partitions, stored
+from drift.consumers.checkpoints.file_format import (
+    Description,
+    describe,
+    id_of,
+    load,
+    naming,
+    next_offsets,
+)
+from drift.consumers.checkpoints.files import models_in, newest, stored
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan, when
 from drift.consumers.checkpoints.stored_keys import StoredKeys
@@ -33,7 +40,7 @@ from drift.errors import CheckpointError, ConsumerError, DriftError, ParameterEr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.rollback import Rollback as Plan
 
@@ -76,9 +83,9 @@ class List(Command):
     json: bool = option("Print an object of JSON a line.", default=False)
 
     def _run(self) -> None:
-        for partition, _ in newest(as_path(self.folder), warn):
-            for one in stored(partition, warn):
-                click.echo(json.dumps(_entry(partition, one)) if self.json else _listed(one.header))
+        for files, _ in newest(as_path(self.folder), warn):
+            for one in stored(files, warn):
+                click.echo(json.dumps(_entry(files, one)) if self.json else _listed(one.header))
 
 
 @dataclass(kw_only=True)
@@ -102,30 +109,28 @@ class Verify(_Signed):
             return
         bad = count = 0
         problems: list[DriftError] = []
-        for partition in partitions(path):
-            for which in partition.listing().checkpoints:
+        for files in models_in(path):
+            for which in files.listing().checkpoints:
                 count += 1
                 try:
                     with suppress(FileNotFoundError):  # the worker has removed it
-                        click.echo(_verified(partition.file(*which), secret))
+                        click.echo(_verified(files.file(*which), secret))
                 except CheckpointError as problem:
                     click.echo(problem)
                     bad += 1
-            header = next((one.header for one in stored(partition)), {"models": None})
+            header = next((one.header for one in stored(files)), {"models": None})
             if header["models"] is not None:
                 with noting(problems):
-                    click.echo(_verified_models(partition, header, secret))
+                    click.echo(_verified_models(files, header, secret))
         if bad:
             unusable = f"{bad} of {counted(count, 'checkpoint')} cannot be used"
             problems.insert(0, CheckpointError(unusable))
         raise_all(problems)
 
 
-def _verified_models(
-    partition: PartitionFolder, header: Mapping[str, Any], secret: bytes | None
-) -> str:
+def _verified_models(files: ModelFolder, header: Mapping[str, Any], secret: bytes | None) -> str:
     """Return a line that says that the models of keys are sound."""
-    keys = StoredKeys(partition, header["models"], warn)
+    keys = StoredKeys(files, header["models"], warn)
     if header["signed"] and secret is None:
         keys.check()
         return f"{keys.path}: signed, and not verified without --key-file"
@@ -172,11 +177,9 @@ class Adopt(_Signed):
                 "--codec leaves the offsets as they are: leave --offset and --partition out"
             )
         headers = dict(newest(as_path(self.folder), warn))
-        for partition, header in headers.items():
+        for files, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
-            click.echo(
-                f"{partition.path}: {_offsets(header)}, learnt from {known or 'no known topic'}"
-            )
+            click.echo(f"{files.path}: {_offsets(header)}, learnt from {known or 'no known topic'}")
         topic = self.topic or click.prompt("Name of the topic that these continue with")
         chosen = [
             one
@@ -189,16 +192,16 @@ class Adopt(_Signed):
         known = topic if self.partition is None else f"{topic}:{self.partition}"
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {known}: nothing was changed")
-        for partition in chosen:
+        for files in chosen:
             place = None if self.partition is None else (topic, self.partition)
-            given = self.offset, read_secret(self.key_file)
-            adopt(partition, *given, place=place, codec=self.codec)
+            secret = read_secret(self.key_file)
+            adopt(files, self.offset, secret, place=place, codec=self.codec)
             what = f"the codec that {topic} is read with next"
             if not self.codec:
                 what = f"{known} as it is now"
                 if self.offset is None:
-                    what += f"; what is there before {_offsets(headers[partition])} is not read"
-            click.echo(f"{partition.path}: continues with {what}")
+                    what += f"; what is there before {_offsets(headers[files])} is not read"
+            click.echo(f"{files.path}: continues with {what}")
 
 
 @dataclass(kw_only=True)
@@ -217,8 +220,8 @@ class Skip(_Signed):
             raise ParameterError(f"{self.message!r} is no message, as orders:3:1207")
         position = Position(topic, *map(int, numbers))
         of = [
-            partition
-            for partition, header in newest(as_path(self.folder), warn)
+            files
+            for files, header in newest(as_path(self.folder), warn)
             if [*position[:2]] in [one[:2] for one in header["offsets"]]
         ]
         if not of:
@@ -226,9 +229,9 @@ class Skip(_Signed):
                 f"{self.folder} has no checkpoint of {topic}:{position.partition}: nothing was "
                 "changed"
             )
-        for partition in of:
-            skip(partition, position, read_secret(self.key_file))
-            click.echo(f"{partition.path}: leaves {position} out")
+        for files in of:
+            skip(files, position, read_secret(self.key_file))
+            click.echo(f"{files.path}: leaves {position} out")
 
 
 @dataclass(kw_only=True)
@@ -321,7 +324,7 @@ class Rollback(_Signed, Client):
 
     def _run(self) -> None:
         secret = read_secret(self.key_file)
-        models = [partition for partition, _ in newest(as_path(self.folder))]
+        models = [files for files, _ in newest(as_path(self.folder))]
         if len(models) > 1:
             names = ", ".join(str(one.path) for one in models)
             raise ParameterError(f"{self.folder} has several models, give one of {names}")
@@ -382,10 +385,10 @@ def _gone(rollback: Plan, options: Mapping[str, Any]) -> Iterator[str]:
                 )
 
 
-def _entry(partition: PartitionFolder, one: Description) -> dict[str, Any]:
+def _entry(files: ModelFolder, one: Description) -> dict[str, Any]:
     header = one.header
     return {
-        "folder": str(partition.path),
+        "folder": str(files.path),
         "id": id_of(header),
         "time": when(header).isoformat(),
         "offsets": header["offsets"],
@@ -420,7 +423,7 @@ def _listed(header: Mapping[str, Any]) -> str:
 
 
 def _offsets(header: Mapping[str, Any]) -> str:
-    return written_offsets({(topic, n): at for topic, n, at in header["offsets"]})
+    return written_offsets(next_offsets(header))
 
 
 def _counted(header: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from drift.cli import _named
 from drift.cli._learning import Learning
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
-from drift.consumers.options import check_codec
+from drift.consumers.preparing import check_reads_labels
 from drift.errors import ConsumerError, NothingLearntError, UnavailableError
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class Consume(Learning):
             try:
                 exporter = Exporter(worker.metrics, options.metrics_port, options.metrics_address)
             except BaseException:
-                worker.stop()
-                worker.run(signals=False)  # leaves the group
+                worker.close()
                 raise
             with exporter:
                 try:
@@ -98,10 +97,10 @@ class Consume(Learning):
         settings = self.settings()
         options = settings.worker
         if options.labels:
-            check_codec(settings.codec, options.silence)
+            check_reads_labels(settings.codec, options.silence)
         messages: list[Message] = []
         with logging_to_stderr(self.secrets):
-            for topic in filter(None, (options.topic, options.labels)):
+            for topic in options.topics:
                 with Reader(topic, settings.kafka | settings.consumer) as reader:
                     reader.require(options.partition)
                     messages += reader.sample(count, options.start, options.partition)

@@ -59,7 +59,7 @@ class Demo(Command):
 
 def _work(clients: dict[str, Any], folder: str) -> None:
     """Run a worker, in a process of its own."""
-    from drift.consumers.client.consumer import LeadAssignor
+    from drift.consumers.client.assignor import LeadAssignor
 
     consumers.Worker(
         models.LBP(_BUDGET),

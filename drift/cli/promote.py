@@ -11,6 +11,7 @@ from drift._options import option
 from drift.cli._client import read_secret
 from drift.cli._command import Command, warn
 from drift.consumers.checkpoints.agreement import advice
+from drift.consumers.checkpoints.file_format import next_offsets
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.records import written_offsets
@@ -40,15 +41,15 @@ class Promote(Command):
                 f"{self.folder} has {len(models)} models with a shadow: "
                 + ("give the folder of one of them" if models else "[models.shadow] makes one")
             )
-        [(partition, header)] = models
+        [(files, header)] = models
         names = header["model"], header["shadow"]["model"]
         question = "{1} is the shadow of {0}. Promote it".format(*names)
         if not self.yes and not click.confirm(question):
             return
-        made = promote(partition, read_secret(self.key_file))
-        offsets = written_offsets({(topic, n): at for topic, n, at in made["offsets"]})
+        made = promote(files, read_secret(self.key_file))
+        offsets = written_offsets(next_offsets(made))
         lines = (
-            f"{partition.path}: {names[1]} answers from {offsets} on",
+            f"{files.path}: {names[1]} answers from {offsets} on",
             advice(made["configuration"]),
         )
         click.echo("\n".join(filter(None, lines)))

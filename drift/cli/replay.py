@@ -10,7 +10,7 @@ import click
 from drift._options import option
 from drift.cli._client import Client, send_all
 from drift.cli._command import warn
-from drift.consumers.dead_letters import original, text
+from drift.consumers.dead_letters import error_of, original
 from drift.consumers.replay import Replay as Letters
 from drift.errors import ParameterError
 
@@ -68,7 +68,6 @@ def _show(chosen: Letters) -> int:
 
 
 def _line(letter: Message, outgoing: Outgoing) -> str:
-    error = text(dict(letter.headers)["drift.error"])
     size = len(outgoing.value or b"")
     where = original(letter).position
-    return f"{where} to {outgoing.topic}:{outgoing.partition}, {size:,} bytes: {error}"
+    return f"{where} to {outgoing.topic}:{outgoing.partition}, {size:,} bytes: {error_of(letter)}"

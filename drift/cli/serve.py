@@ -45,8 +45,13 @@ class Serve(Learning):
         from drift.consumers.service import Service
 
         with logging_to_stderr(self.secrets, as_json=options.log_json):
-            given = self.folder(settings), settings.kafka, options
-            replica = Replica(*given, codec=settings.codec, consumer=settings.consumer)
+            replica = Replica(
+                self.folder(settings),
+                settings.kafka,
+                options,
+                codec=settings.codec,
+                consumer=settings.consumer,
+            )
             log.info("serving %s at http://%s:%d", options.topic, options.host, options.port)
             Service(replica, options).run()
             log.info("stopped")

@@ -94,8 +94,8 @@ def _shadow(folder: str) -> str:
     """Return a line for each shadow in a folder of checkpoints, or why there is none to be seen."""
     try:
         return "\n".join(
-            f"{partition.path.name}: shadow {line}"
-            for partition, header in newest(as_path(folder))
+            f"{files.path.name}: shadow {line}"
+            for files, header in newest(as_path(folder))
             if (line := shadow_line(header))
         )
     except (CheckpointError, OSError) as problem:

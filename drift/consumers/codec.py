@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Headers
     from drift.types import Features, Label
 
-__all__ = ["Codec", "Example"]
+__all__ = ["Codec", "Example", "codec_settings", "is_keyed"]
 
 
 class Example(NamedTuple):
@@ -109,3 +109,24 @@ class Codec(ABC):
     def encode(self, example: Example) -> bytes:
         """Return the bytes that `decode` turns into the example."""
         raise MessageError("value", f"cannot be written: {type(self).__name__} has no encode")
+
+
+def codec_settings(codec: Codec) -> dict[str, Any]:
+    """Return what a checkpoint's configuration says of a codec.
+
+    Examples
+    --------
+    >>> from drift.consumers.json_codec import JsonCodec
+    >>> codec_settings(JsonCodec(label="fraud"))
+    {'codec': 'JsonCodec', 'codec.label': 'fraud'}
+    """
+    kind = type(codec)
+    is_ours = kind.__module__.partition(".")[0] == "drift"
+    name = kind.__qualname__ if is_ours else f"{kind.__module__}:{kind.__qualname__}"
+    settings = {f"codec.{name}": value for name, value in codec.settings().items()}
+    return {"codec": name, **settings}
+
+
+def is_keyed(codec: Codec) -> bool:
+    """Whether each key has its own model, by what reads the messages."""
+    return codec.key is not None

@@ -8,14 +8,14 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from drift.consumers.checkpoints.journal import which_models
-from drift.consumers.claim import FedLearner
+from drift.consumers.fed import FedLearner
 from drift.consumers.order import sort_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from drift.consumers.checkpoints.journal import Journal
-    from drift.consumers.client.consumer import LoneConsumer
+    from drift.consumers.fed import Feed
     from drift.consumers.learner import Learner
     from drift.consumers.order import Run
     from drift.consumers.records import Message, TopicPartition
@@ -131,7 +131,7 @@ class Course(FedLearner):
         When each partition was known to have been learnt to its end, as `time.monotonic` has it.
     """
 
-    def __init__(self, learner: Learner, consumer: LoneConsumer) -> None:
+    def __init__(self, learner: Learner, consumer: Feed) -> None:
         super().__init__(learner, consumer)
         self.went_back = False
         self.ends: dict[TopicPartition, float] = dict.fromkeys(learner.offsets, -math.inf)

@@ -40,7 +40,7 @@ from drift.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NO_FAULT_OF_IT", "caught", "dead_letter", "original", "shortened", "text"]
+__all__ = ["NO_FAULT_OF_IT", "caught", "dead_letter", "error_of", "original", "shortened", "text"]
 
 #: Errors that no message is given up for.
 NO_FAULT_OF_IT = MemoryError, ConsumerError, FencedError, MissingExtraError, UnavailableError
@@ -185,6 +185,11 @@ def original(letter: Message | Outgoing) -> Message:
     except ValueError:
         raise MessageError("headers", "hold no partition, offset or timestamp of drift's") from None
     return Message(position, letter.key, value, headers[:split], timestamp)
+
+
+def error_of(letter: Message) -> str:
+    """Return why the message of a dead letter was given up; nothing of another record."""
+    return text(dict(letter.headers).get(_HEADERS[0]))
 
 
 def _bytes(fact: str | int) -> bytes:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from drift._checks import counted
 from drift._durations import shown_moment
 from drift.consumers._json import found_at, text_of
+from drift.consumers.codec import is_keyed
 from drift.consumers.dead_letters import caught
 from drift.consumers.json_codec import JsonCodec, schema_id
 from drift.consumers.keyed import key_of
 from drift.consumers.late import identified, labelled
-from drift.consumers.learner import decoded
-from drift.consumers.options import is_keyed
+from drift.consumers.learner import ONE_KIND, decoded
 from drift.consumers.records import CutValue
 from drift.consumers.skip import HEADER, TOMBSTONE
 from drift.errors import MessageError, SkippedError, one_line
@@ -419,8 +419,7 @@ def mixed_labels(labels: Iterable[Any]) -> str | None:
     for text, found in kinds.items():
         if len(found) > 1:
             return (
-                f"Label {text} is {' and '.join(sorted(found))}, which are two classes: send one "
-                "kind; classes = [true, false] in [codec] refuses the other"
+                f"Label {text} is {' and '.join(sorted(found))}, which are two classes: {ONE_KIND}"
             )
     return None
 

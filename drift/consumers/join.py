@@ -27,7 +27,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from drift._options import check_options, option
+from drift._options import Checked, option
 from drift.consumers.checkpoints.join_state import as_columns, check_state, early_of, waiting_of
 from drift.consumers.waiting import Classes
 from drift.errors import ParameterError
@@ -48,7 +48,7 @@ _option = partial(option, table="labels")
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinOptions:
+class JoinOptions(Checked):
     """How long features and labels wait for each other.
 
     Parameters
@@ -96,7 +96,7 @@ class JoinOptions:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        check_options(self)
+        super().__post_init__()
         if (self.silence is None) is not (self.after is None):
             raise ParameterError(
                 "silence and after belong together: the label of features that get none, and the "

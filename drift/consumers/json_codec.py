@@ -49,7 +49,7 @@ from itertools import islice
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from drift._options import check_options, from_table, option
+from drift._options import Checked, from_table, option
 from drift.consumers._json import (
     LONGEST,
     check_kind,
@@ -125,7 +125,7 @@ class _LabelPaths:
 
 
 @dataclass(kw_only=True, eq=False)
-class JsonCodec(Codec):
+class JsonCodec(Checked, Codec):
     """Examples as JSON objects: ``{"features": {"age": 31.5}, "label": true, "id": "a7"}``.
 
     The module's table has the outcome of each kind of value. Needs the extra ``kafka``, for orjson.
@@ -224,7 +224,7 @@ class JsonCodec(Codec):
 
     def __post_init__(self) -> None:
         """Check the options, and prepare what every message is read by."""
-        check_options(self)
+        super().__post_init__()
         if self.classes is not None and not self.classes:
             raise ParameterError("classes must be a list of labels or None, not []")
         self._read_paths()

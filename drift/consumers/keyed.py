@@ -93,6 +93,10 @@ class KeyedLearner(Learner):
         now = max((clock.time for clock in self.clocks.values()), default=-1)
         return self.models.prepare(now)
 
+    def share_memory(self, learners: int) -> None:
+        """Have no more models in memory than one of so many learners may, the next time."""
+        self.models.most = max(1, self.options.max_models // learners)
+
     def note(self) -> None:
         """Have the metrics show how far it is."""
         self.metrics.keyed = {

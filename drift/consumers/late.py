@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
-from time import monotonic
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted, is_text
-from drift._durations import shown, shown_moment
+from drift._durations import shown
 from drift.consumers._json import check_kind, plain
 from drift.consumers.answers import UNSEEN, Answer
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
@@ -17,6 +16,7 @@ from drift.consumers.join import Join
 from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing
+from drift.consumers.unmatched import Unmatched
 from drift.consumers.waiting import Early, Waiting
 from drift.errors import (
     CheckpointError,
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["LateLearner", "check_configs", "identified", "learner_of"]
 
 log = logging.getLogger("drift.consumers")
-
-#: Seconds after the first label in which one has to find its features, or a warning says so.
-_PATIENCE = 30.0
 
 
 def check_configs(
@@ -166,9 +163,8 @@ class LateLearner(Learner):
     def __init__(self, model: Any, codec: Codec, metrics: Metrics, options: WorkerOptions) -> None:
         super().__init__(model, codec, metrics, options)
         self.join = Join(options)
-        self._first: dict[str, tuple[Any, int]] = {}  # id and time of the first message by topic
+        self._unmatched = Unmatched(codec, options)
         self._has_ignored = False  # a label in a message of features
-        self._since: float | None = None  # when the first label came, until one has joined
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -263,7 +259,7 @@ class LateLearner(Learner):
         self.metrics.unlabelled += 1
         if example.id is None:
             return sent
-        self._first.setdefault(self.options.topic, (example.id, time))
+        self._unmatched.note_features(example.id, time)
         answer = self._shadowed(answer, example.features)
         shadowed = None if self.shadow is None else answer.shadowed
         kept = message.whole_size, message.value or b"", message.headers
@@ -272,8 +268,8 @@ class LateLearner(Learner):
         refused = []
 
         def learn(early: Early) -> bool:
-            given = example.features, early.label, early.weight, answer, 0.0
-            _, error = caught(self._learn_by, *given)
+            learn_by = partial(self._learn_by, answer=answer, delay=0.0)
+            _, error = caught(learn_by, example.features, early.label, early.weight)
             if error is not None:
                 refused.extend(self._give_up(early.message, error))
             return error is None
@@ -284,16 +280,18 @@ class LateLearner(Learner):
 
     def _learn_label(self, message: Message, time: int) -> list[Outgoing]:
         example = labelled(self.codec.decode_label, message)
-        if self._since is None:
-            self._first[message.position.topic] = example.id, time
-            self._since = monotonic()
+        self._unmatched.note_label(example.id, time)
         label = Early(message, example.label, example.weight, time)
         refused = []
 
         def learn(kind: str, waiting: Waiting) -> bool:
-            given = waiting, label.label, label.weight
-            delay = (time - waiting.time) / 1000
-            error = self._learn_waiting(*given, delay=delay, is_counted=kind == "corrected")
+            error = self._learn_waiting(
+                waiting,
+                label.label,
+                label.weight,
+                delay=(time - waiting.time) / 1000,
+                is_counted=kind == "corrected",
+            )
             if error is not None:
                 refused.extend(self._give_up(message, error))
             return error is None
@@ -352,31 +350,8 @@ class LateLearner(Learner):
     def note(self) -> None:
         """Update the metrics, and warn if labels find no features."""
         super().note()
-        late = self._since is not None and monotonic() > self._since + _PATIENCE
-        if late and len(self._first) > 1 and not self.join.counts["learnt"]:
-            self._since = math.inf
-            topics, paths = (self.options.topic, self.options.labels), self._id_paths()
-            first = [self._first[str(topic)] for topic in topics]
-            sides = [
-                f"the first message of {topic} has the id {name!r}{path} and the time "
-                f"{shown_moment(at)}"
-                for topic, path, (name, at) in zip(topics, paths, first, strict=True)
-            ]
-            question = (
-                "Is that the same id? [codec] and [codec.labels] say where it is"
-                if first[0][0] != first[1][0]
-                else "The id is the same, so look at the times: if they should be near each other, "
-                "one of the producers' clocks is off, or sends seconds for milliseconds"
-            )
-            log.warning(
-                "no label has found its features for %d s: %s. %s",
-                *(_PATIENCE, ", ".join(sides), question),
-            )
-
-    def _id_paths(self) -> list[str]:
-        """Return the codec's paths of the ids of features and labels, if known."""
-        of = [paths.get("id") for paths in (self.codec.paths, self.codec.label_paths)]
-        return ["" if path is None else f" at {path!r}" for path in of]
+        if not self.join.counts["learnt"]:
+            self._unmatched.warn()
 
 
 def _ends_before(source: Logs, place: TopicPartition, offset: int) -> bool:

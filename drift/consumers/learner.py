@@ -9,16 +9,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from drift._late import final_step, ticket_for
-from drift.consumers._json import as_json, check_kind, plain
-from drift.consumers.answers import UNSEEN, Answer, Answering, by_text, largest
+from drift._late import ticket_for
+from drift.consumers._json import check_kind, plain
+from drift.consumers.answers import UNSEEN, Answer, Answering
 from drift.consumers.checkpoints.agreement import advice, swapped, written
 from drift.consumers.checkpoints.checkpoint import Checkpoint
+from drift.consumers.codec import codec_settings, is_keyed
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
-from drift.consumers.options import codec_settings, is_keyed
 from drift.consumers.order import BY_HAND, Clock, Runs, sort_key
-from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
+from drift.consumers.outputs import alarm_event, prediction
+from drift.consumers.records import ClaimId, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.skip import AbsentError
 from drift.consumers.trouble_log import TroubleLog
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from drift.consumers.records import Logs, Position, TopicPartition
     from drift.types import Features, Label
 
-__all__ = ["Learner", "decoded"]
+__all__ = ["ONE_KIND", "Learner", "decoded"]
 
 log = logging.getLogger("drift.consumers")
 
@@ -48,6 +49,9 @@ log = logging.getLogger("drift.consumers")
 _MARSHAL = 2
 #: One example in so many goes into the digest, which takes as long as a tenth of an example.
 _DIGESTED = 8
+
+#: What to do about labels of two kinds.
+ONE_KIND = "send one kind; classes = [true, false] in [codec] refuses the other"
 
 _START = Clock()
 
@@ -87,7 +91,7 @@ class Learner:
 
     Attributes
     ----------
-    claim_id : ClaimName
+    claim_id : ClaimId
         What it learns: topic, and partition or None for all of them.
     offsets : dict
         Next offset to learn by topic and partition.
@@ -146,7 +150,7 @@ class Learner:
         self.options = options
         self.checkpoint: str | None = None
         self.offsets: dict[TopicPartition, int] = {}
-        self.claim_id = ClaimName(metrics.topic, metrics.partition)
+        self.claim_id = ClaimId(metrics.topic, metrics.partition)
         self.epoch = 0
         self.leader_epochs: dict[TopicPartition, int] = {}
         self.identity: dict[str, str] = {}
@@ -201,7 +205,7 @@ class Learner:
         self.configuration = dict(checkpoint.configuration)
         if "codec" not in self.configuration:
             self.configuration |= codec_settings(self.codec)
-            self.since_checkpoint = 1  # so that the next one names it
+            self.save_soon()  # as that one names it
             log.warning(
                 "%s: checkpoint %s names no codec: it continues with this one, [codec] %s",
                 *(self.claim_id, checkpoint.id, written(self.configuration, "codec")),
@@ -217,6 +221,10 @@ class Learner:
         if checkpoint.metrics:  # none of a model that was trained elsewhere
             self.metrics.restore(dict(checkpoint.metrics))
             self.answering.restore(checkpoint.answering)
+
+    def save_soon(self) -> None:
+        """Have a checkpoint be due at its time, though nothing may be learnt until then."""
+        self.since_checkpoint += 1
 
     def snapshot(self) -> Checkpoint:
         """Return what a checkpoint has of it now, except late labels and models of keys.
@@ -252,7 +260,7 @@ class Learner:
             return []
         started = perf_counter()
         clock = self.clocks.get(place, _START).after(message.time, self._jump)
-        if clock.claim is not None:
+        if clock.far is not None:
             self.metrics.jumps += 1
         answer = self._age(message, clock.time)
         why = self.skips.pop(message.position, None) if self.skips else None
@@ -334,6 +342,9 @@ class Learner:
         """Return what writes the models of keys, and returns their lineage; None without."""
         return None
 
+    def share_memory(self, learners: int) -> None:
+        """Have no more models of keys in memory than one of so many learners may."""
+
     def close(self) -> None:
         """Let go of what is open, and say what is left to say."""
         self.trouble.say_again(at_once=True)
@@ -395,9 +406,10 @@ class Learner:
         if str in self._kinds and len(self._kinds) > 1 and not was_mixed:
             log.warning(
                 '%s: some labels are strings and others are not, as %r. "true" and true are two '
-                'classes, and so are "1" and 1: send one kind; classes = [true, false] in [codec] '
-                "refuses the other",
-                *(self.claim_id, label),
+                'classes, and so are "1" and 1: %s',
+                self.claim_id,
+                label,
+                ONE_KIND,
             )
 
     def _note_learnt(self, *what: Any) -> None:
@@ -447,7 +459,10 @@ class Learner:
         assert self.shadow is not None  # noqa: S101 - it has been compared
         self.promotions = promotion(
             self.promotions,
-            *(self.configuration, self.shadow.state(), self.metrics.state(), by),
+            configuration=self.configuration,
+            shadow=self.shadow.state(),
+            counts=self.metrics.state(),
+            by=by,
         )
         self.model, shadow = self.shadow.model, self.model
         self.shadow = Shadow(shadow, self.offsets)
@@ -480,36 +495,24 @@ class Learner:
     ) -> tuple[Answer, list[Outgoing]]:
         """Return what is predicted, and what is to be sent of it."""
         answer = self._answer(example.features, ticket)
-        if self.options.predictions is None:
+        to = self.options.predictions
+        if to is None:
             return answer, []
-        predicted, chances = answer.predicted, answer.chances
-        most = self.options.top_probabilities
-        topic, partition, offset = message.position
-        body = {
-            "id": example.id,
-            "timestamp": example.timestamp,
-            "predicted": predicted,
-            "score": largest(answer.score, most),
-            "probabilities": by_text(chances, most),
-            "label": example.label,
-            "topic": topic,
-            "partition": partition,
-            "offset": offset,
-            "checkpoint": self.checkpoint,
-            **self.answering.beside(answer),
-        }
-        if example.key is not None:
-            body["key"] = example.key
-        key = f"{topic}:{partition}:{offset}".encode()  # the text of the position
-        wanted = self.options.headers
-        headers = [header for header in message.headers if header[0] in wanted]
-        sent = Outgoing(self.options.predictions, key, as_json(body), headers, partition)
+        sent = prediction(
+            to,
+            message,
+            example,
+            answer,
+            options=self.options,
+            checkpoint=self.checkpoint,
+            beside=self.answering.beside,
+        )
         return answer, [sent]
 
     def _alarm(self, message: Message) -> list[Outgoing]:
         """Say which measures have risen by a message, and return that for the topic of events."""
         raised, self.metrics.raised = self.metrics.raised, []
-        sent = []
+        sent, to = [], self.options.events
         for alarm in raised:
             moved = ", ".join(f"{name} ({distance:.2f})" for name, distance in alarm.features)
             log.warning(
@@ -517,25 +520,8 @@ class Learner:
                 *(message.position, alarm.measure, alarm.before, alarm.now, alarm.examples),
                 f"; moved most: {moved}" if moved else "",
             )
-            if self.options.events is not None:
-                topic, partition, offset = message.position
-                body = {
-                    "event": "alarm",
-                    "measure": alarm.measure,
-                    "before": alarm.before,
-                    "now": alarm.now,
-                    "examples": alarm.examples,
-                    "features": [{"name": n, "distance": d} for n, d in alarm.features],
-                    "level": self.options.alarm_level,
-                    "model": type(final_step(self.model)).__name__,
-                    "group": self.options.group,
-                    "topic": topic,
-                    "partition": partition,
-                    "offset": offset,
-                    "timestamp": message.timestamp,
-                }
-                key = f"alarm:{alarm.measure}:{message.position}".encode()
-                sent.append(Outgoing(self.options.events, key, as_json(body), [], partition))
+            if to is not None:
+                sent.append(alarm_event(to, alarm, message, self.options, self.model))
         return sent
 
     def _give_up(self, message: Message, error: Exception) -> list[Outgoing]:

@@ -1,38 +1,19 @@
-"""A worker's options, each declared once, and what it refuses."""
+"""The options of a worker and of its service, each declared once."""
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drift._late import final_step, keeps_tickets, with_late_labels
-from drift._options import check_options, option
-from drift.consumers.checkpoints.files import network_file_system
-from drift.consumers.checkpoints.objects import ObjectPath
-from drift.consumers.codec import Codec
+from drift._options import Checked, option
 from drift.consumers.join import JoinOptions
-from drift.consumers.json_codec import JsonCodec
-from drift.errors import ConfigurationError, ParameterError
+from drift.errors import ParameterError
 
 if TYPE_CHECKING:
     from drift._decision import Goal
-    from drift.consumers.checkpoints.folder import CheckpointFolder
 
-__all__ = [
-    "ServiceOptions",
-    "WorkerOptions",
-    "check_codec",
-    "check_model",
-    "codec_settings",
-    "is_keyed",
-    "prepare_folder",
-    "prepared",
-    "prepared_shadow",
-    "refuse_keyed",
-    "refuse_shadow",
-]
+__all__ = ["ServiceOptions", "WorkerOptions"]
 
 #: Names that brokers take for topics, but "." and "..".
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -45,6 +26,8 @@ _SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class _TopicOptions:
+    """Those that come before the ones of late labels, in the help and on the page of options."""
+
     topic: str = option("The topic to learn from.", argument=True)
     group: str = option("Consumer group.")
     start: str | None = option(
@@ -247,7 +230,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         """Refuse what cannot work."""
         super().__post_init__()
         _ = self.goal  # refuses what cannot be
-        topics = [topic for topic in (self.topic, self.labels, *self.outputs) if topic]
+        topics = [*self.topics, *filter(None, self.outputs)]
         for topic in topics:
             if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
                 raise ParameterError(
@@ -259,6 +242,11 @@ class WorkerOptions(JoinOptions, _TopicOptions):
                 f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
                 "each, or what is sent is learnt again"
             )
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are learnt from: that of the labels comes last, where they have one."""
+        return [self.topic, *filter(None, [self.labels])]
 
     @property
     def outputs(self) -> tuple[str | None, ...]:
@@ -282,7 +270,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceOptions:
+class ServiceOptions(Checked):
     """How predictions are served over HTTP, and what is refused: see `drift.consumers.service`.
 
     Parameters
@@ -337,216 +325,3 @@ class ServiceOptions:
         duration=True,
         table="serve",
     )
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be."""
-        check_options(self)
-
-
-def check_model(model: Any, codec: Codec) -> None:
-    """Refuse what is no classifier, or cannot learn what the messages say.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-
-    Examples
-    --------
-    >>> from river.linear_model import LinearRegression
-    >>> from drift.consumers.json_codec import JsonCodec
-    >>> check_model(LinearRegression(), JsonCodec())
-    Traceback (most recent call last):
-    drift.errors.ParameterError: LinearRegression is not a classifier: a worker predicts labels. ...
-    """
-    from river import base  # noqa: PLC0415 - takes a while
-
-    final = final_step(model)
-    if not isinstance(final, base.Classifier):
-        raise ParameterError(
-            f"{type(model).__name__} is not a classifier: a worker predicts labels. Give one of "
-            "drift's or River's, a pipeline that ends in one, or a function that returns one"
-        )
-    if not any(paths.get("weight") for paths in (codec.paths, codec.label_paths)):
-        return
-    learn = inspect.signature(final.learn_one).parameters.values()
-    if not any(
-        parameter.name == "w" or parameter.kind is parameter.VAR_KEYWORD for parameter in learn
-    ):
-        raise ParameterError(
-            f"{type(model).__name__} learns without weights: leave weight out of the codec"
-        )
-
-
-def prepared(model: Any, folder: CheckpointFolder, options: WorkerOptions, codec: Codec) -> Any:
-    """Return the model as it is to learn, after a look at all that would be refused later.
-
-    Parameters
-    ----------
-    model
-        As it was given; where labels have a separate topic a `Tracker` that does not say
-        whether they come late gets ``late=True``, at the end of a pipeline, too.
-    folder
-        Where it is to be stored; where labels have a separate topic its configuration gets the
-        options on which it depends what is learnt.
-    options
-        The worker's.
-    codec
-        The worker's.
-
-    Raises
-    ------
-    ParameterError
-        If the model is no classifier, or one for late labels where each key has a model; or if the
-        codec reads no labels.
-    CheckpointError
-        If the model cannot be stored.
-    """
-    check_model(model, codec)
-    if options.explain or options.goal:
-        from drift.explain import Explainer  # noqa: PLC0415 - takes a while
-
-        Explainer(model)  # refuses a model without probabilities
-    prepare_folder(folder, options, codec)
-    if is_keyed(codec) and keeps_tickets(model):
-        raise ParameterError("where each key has a model labels come at once: leave late=True out")
-    if options.labels:
-        model = with_late_labels(model)
-    folder.check(model)
-    return model
-
-
-def prepare_folder(folder: CheckpointFolder, options: WorkerOptions, codec: Codec) -> None:
-    """Have a folder's configuration name all on which it depends what is learnt.
-
-    Raises
-    ------
-    ParameterError
-        If labels have a separate topic, and the codec cannot read them; or if each key has a
-        model of its own, and labels have a topic, one partition is meant, or the folder is an
-        object store's or on another machine.
-    """
-    settings = codec_settings(codec)
-    if is_keyed(codec):
-        _check_keyed(options, folder)
-        settings |= {"keyed": codec.key, "keyed.prior": options.prior}
-    if options.labels:
-        check_codec(codec, options.silence)
-        settings |= options.settings()
-    folder.configuration = {**(folder.configuration or {}), **settings}
-
-
-def codec_settings(codec: Codec) -> dict[str, Any]:
-    """Return what a checkpoint's configuration says of a codec.
-
-    Examples
-    --------
-    >>> codec_settings(JsonCodec(label="fraud"))
-    {'codec': 'JsonCodec', 'codec.label': 'fraud'}
-    """
-    kind = type(codec)
-    is_ours = kind.__module__.partition(".")[0] == "drift"
-    name = kind.__qualname__ if is_ours else f"{kind.__module__}:{kind.__qualname__}"
-    settings = {f"codec.{name}": value for name, value in codec.settings().items()}
-    return {"codec": name, **settings}
-
-
-def is_keyed(codec: Codec) -> bool:
-    """Whether each key has its own model, by what reads the messages."""
-    return codec.key is not None
-
-
-def refuse_keyed(codec: Codec, what: str) -> None:
-    """Refuse what takes one model where each key has one of its own."""
-    if is_keyed(codec):
-        raise ParameterError(
-            f"{what} takes one model, and each key has one of its own: leave --keyed out, which is "
-            "key in [codec]"
-        )
-
-
-def _check_keyed(options: WorkerOptions, folder: CheckpointFolder) -> None:
-    if isinstance(folder.path, ObjectPath):
-        raise ParameterError(
-            "where each key has a model of its own checkpoints are in a local folder, not in "
-            f"{folder.path}: for workers on several machines take Quix Streams or Spark, "
-            "docs/engines.md"
-        )
-    if kind := network_file_system(folder.path):
-        raise ParameterError(
-            "where each key has a model of its own checkpoints are on a disk of the machine on "
-            f"which all workers run, and {folder.path} is on {kind}, where a file of SQLite may be "
-            "damaged: give another folder, or for workers on several machines take Quix Streams or "
-            "Spark, docs/engines.md"
-        )
-    for wrong, remedy in (
-        (options.labels, "labels have to be in the messages, without [labels] topic"),
-        (options.partition is not None, "the group shares the partitions, without --partition"),
-    ):
-        if wrong:
-            raise ParameterError(f"where each key has a model of its own {remedy}")
-
-
-def refuse_shadow(options: WorkerOptions, which: str = "") -> None:
-    """Refuse a shadow beside a threshold: one that is given, or `which`, that of a checkpoint."""
-    if options.goal is None:
-        return
-    why = "a shadow is compared by labels, which [decision] changes for the model alone"
-    if not which:
-        raise ParameterError(f"{why}: leave one of the two out")
-    raise ConfigurationError(
-        f"{which}; {why}: leave [decision] out, or [models.shadow] out of the worker's file, whose "
-        "next checkpoint has none then"
-    )
-
-
-def prepared_shadow(
-    shadow: Any, folder: CheckpointFolder, options: WorkerOptions, codec: Codec
-) -> Any:
-    """Return the second model likewise; None where there is none, and none is to be promoted."""
-    if shadow is not None:
-        refuse_keyed(codec, "a shadow")
-        refuse_shadow(options)
-        return prepared(shadow, folder, options, codec)
-    if options.promote is not None:
-        raise ParameterError("promote takes a shadow: give one, [models.shadow] in the file")
-    return None
-
-
-def check_codec(codec: Codec, silence: object | None = None) -> None:
-    """Refuse what cannot read labels of a separate topic.
-
-    Parameters
-    ----------
-    codec
-        What reads them.
-    silence
-        The label of features that get none; None where they are not learnt.
-
-    Raises
-    ------
-    ParameterError
-        If it has no method for them, they could not be found, or silence is none of its labels.
-
-    Examples
-    --------
-    >>> check_codec(JsonCodec(require_label=True))
-    Traceback (most recent call last):
-    drift.errors.ParameterError: require_label would refuse all features, whose labels come ...
-    """
-    if type(codec).decode_label is Codec.decode_label:
-        raise ParameterError(
-            f"{type(codec).__name__} has no decode_label: labels of a topic of their own take one"
-        )
-    if codec.require_label:
-        raise ParameterError(
-            "require_label would refuse all features, whose labels come later: leave it out"
-        )
-    if isinstance(codec, JsonCodec) and codec.label is not None and codec.id is None:
-        raise ParameterError("labels find their features by the id: say where it is, id in [codec]")
-    classes = codec.classes
-    if silence is not None and classes is not None and silence not in classes:
-        raise ParameterError(
-            f"silence is {silence!r}, which is none of the codec's classes, {[*classes]!r:.80}: "
-            "give one of them, or add it to classes"
-        )

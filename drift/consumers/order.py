@@ -48,7 +48,7 @@ _AHEAD_BYTES, _AGAIN_BYTES = 16 << 20, 4 << 20
 
 
 class Clock(NamedTuple):
-    """The time of a partition, and a far one that its last record claimed, in milliseconds.
+    """The time of a partition, and a far one that its last record had, in milliseconds.
 
     The time is -1 before the first record.
 
@@ -57,30 +57,30 @@ class Clock(NamedTuple):
     >>> hour = 3_600_000
     >>> clock = Clock(1_000)
     >>> clock.after(999, hour).after(1_500, hour)
-    Clock(time=1500, claim=None)
+    Clock(time=1500, far=None)
     >>> clock.after(10 * hour, hour)
-    Clock(time=1000, claim=36000000)
+    Clock(time=1000, far=36000000)
     >>> clock.after(10 * hour, hour).after(2_000, hour)
-    Clock(time=2000, claim=None)
+    Clock(time=2000, far=None)
     >>> clock.after(10 * hour, hour).after(11 * hour, hour)
-    Clock(time=36000000, claim=None)
+    Clock(time=36000000, far=None)
     """
 
     time: int = -1
-    claim: int | None = None
+    far: int | None = None
 
     def after(self, stamp: int, max_jump: float) -> Clock:
         """Return the clock after a record with this timestamp, or with -1, which is none."""
-        time, claim = self
-        if stamp == time and claim is None:
+        time, far = self
+        if stamp == time and far is None:
             return self  # as thousands of records of a second are
         if time <= stamp <= time + max_jump or time < 0:
             return Clock(stamp)
         if time - max_jump <= stamp < time or stamp < 0:
-            return Clock(time) if claim is not None else self
-        if claim is None or (claim > time) is not (stamp > time):
+            return Clock(time) if far is not None else self
+        if far is None or (far > time) is not (stamp > time):
             return Clock(time, stamp)
-        return Clock(min(claim, stamp) if stamp > time else max(claim, stamp))
+        return Clock(min(far, stamp) if stamp > time else max(far, stamp))
 
 
 def sort_key(time: int, place: TopicPartition, labels: str | None) -> tuple[int, bool, str, int]:

@@ -6,12 +6,13 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from drift.consumers.claim import FedLearner, largest_record
-from drift.consumers.client.consumer import LoneConsumer
+from drift.consumers.client.consumer import LoneConsumer, largest_record
 from drift.consumers.client.errors import check_partition, missing
+from drift.consumers.fed import FedLearner
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import WorkerOptions, check_codec
+from drift.consumers.options import WorkerOptions
+from drift.consumers.preparing import check_reads_labels
 from drift.consumers.records import Gap
 from drift.errors import ConsumerError
 
@@ -89,25 +90,24 @@ def read_topic(
     given = {"group": "-", "alarm_level": 0.0, "probabilities": False, **options}
     settings = WorkerOptions(topic=topic, **given)
     if settings.labels:
-        check_codec(codec, settings.silence)
-    topics = [*filter(None, (topic, settings.labels))]
-    consumer = LoneConsumer(topics, kafka, largest=largest_record(codec))
+        check_reads_labels(codec, settings.silence)
+    consumer = LoneConsumer(settings.topics, kafka, largest=largest_record(codec))
     try:
-        yield from _read(consumer, topics, codec, settings)
+        yield from _read(consumer, codec, settings)
     finally:
         consumer.close()
 
 
 def _read(
-    consumer: LoneConsumer, topics: list[str], codec: Codec, options: WorkerOptions
+    consumer: LoneConsumer, codec: Codec, options: WorkerOptions
 ) -> Iterator[tuple[Features, Label]]:
-    for name in topics:
+    for name in options.topics:
         if not consumer.partitions(name):
             raise ConsumerError(missing(name))
         check_partition(name, options.partition, range(consumer.partitions(name)))
     places = [
         (name, number)
-        for name in topics
+        for name in options.topics
         for number in range(consumer.partitions(name))
         if options.partition in {None, number}
     ]
@@ -132,11 +132,11 @@ def _read(
         except Gap as gap:  # deleted meanwhile
             for place in gap.offsets:
                 fed.skip(place, consumer.bound(place, "earliest"))
-        fed.add(
+        wanted = (
             (place, [message for message in messages if message.position.offset < ends[place]])
             for place, messages in batches
         )
-        fed.idle(time.monotonic() - started)
+        fed.read(wanted, time.monotonic() - started)
         for message in fed.order.take(ended_at):
             learner.take(message)
             yield from listener.heard

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 __all__ = [
     "PROTOCOLS",
-    "ClaimName",
+    "ClaimId",
     "CutValue",
     "Gap",
     "Headers",
@@ -34,12 +34,12 @@ TopicPartition: TypeAlias = tuple[str, int]
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 
 
-class ClaimName(NamedTuple):
+class ClaimId(NamedTuple):
     """Which model is claimed: a topic's, or that of one partition of it.
 
     Examples
     --------
-    >>> print(ClaimName("orders", None), ClaimName("orders", 3))
+    >>> print(ClaimId("orders", None), ClaimId("orders", 3))
     orders orders:3
     """
 

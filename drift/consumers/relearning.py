@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import refuse_keyed, refuse_shadow
 from drift.consumers.order import Clock, LearntRuns, sort_key
+from drift.consumers.preparing import refuse_keyed, refuse_shadow
 from drift.consumers.records import Position, TopicPartition
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift.consumers.dead_letters import original, text
+from drift.consumers.dead_letters import error_of, original, text
 from drift.consumers.records import Message, Outgoing, Position
 from drift.errors import MessageError
 
@@ -112,7 +112,7 @@ class Replay:
         """Yield the letters with their messages, each message once."""
         seen = set()
         for letter in self.letters.read(ends):
-            if self.error not in text(dict(letter.headers).get("drift.error")):
+            if self.error not in error_of(letter):
                 continue
             try:
                 message = self._sendable(original(letter))

@@ -19,13 +19,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from drift.consumers.checkpoints.journal import read_journal
-from drift.consumers.claim import largest_record
-from drift.consumers.client.consumer import LoneConsumer
+from drift.consumers.client.consumer import LoneConsumer, largest_record
 from drift.consumers.course import Course, Found
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import prepare_folder, refuse_keyed, refuse_shadow
-from drift.consumers.records import ClaimName, Gap, written_offsets
+from drift.consumers.preparing import prepare_folder, refuse_keyed, refuse_shadow
+from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ class Replica:
         self.folder = folder
         # Whether a shadow is promoted, the worker decides: its next checkpoint says so.
         self.options = replace(options, predictions=None, orphans=None, alarm_level=0, promote=None)
-        self.claim_id = ClaimName(options.topic, options.partition)
+        self.claim_id = ClaimId(options.topic, options.partition)
         self.starts = 0
         self.trouble: str | None = None
         self.differs: str | None = None
@@ -174,7 +173,7 @@ class Replica:
         self._following = _Following()
         self._looked = -math.inf
         self._consumer = LoneConsumer(
-            [*filter(None, (options.topic, options.labels))],
+            options.topics,
             {**kafka, **(consumer or {})},
             largest=largest_record(self.codec),
         )
@@ -273,8 +272,7 @@ class Replica:
             self._following.hurry()
             time.sleep(seconds)
             return
-        course.add(batches)
-        course.idle(time.monotonic() - started)
+        course.read(batches, time.monotonic() - started)
 
     def learn(self, seconds: float = math.inf) -> bool:
         """Learn what has come, for about so many seconds; return whether there is more."""

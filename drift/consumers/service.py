@@ -54,8 +54,6 @@ __all__ = ["Service"]
 
 log = logging.getLogger("drift.consumers")
 
-_JSON = "application/json"
-
 #: Seconds of learning between two looks at the requests, and of one wait for the broker.
 _SLICE, _WAIT = 0.0005, 0.25
 #: Seconds without a turn of the follower after which the process is taken for stuck.
@@ -203,15 +201,15 @@ class Service:
             self._asked -= 1
         self._requests.labels(*self._labels, status).inc()
         self._seconds.observe(time.perf_counter() - started)
-        return Response(body, status, headers, _JSON)
+        return Response(body, status, headers, web_server.JSON)
 
     def _check_request(self, request: Request) -> None:
         if self._asked > web_server.CONNECTIONS:
             what = f"{web_server.CONNECTIONS} requests are being answered: ask again"
             raise _Refusal(503, what)
         # A browser sends no other site's JSON before it has asked whether it may.
-        if request.headers.get("content-type", "").partition(";")[0].strip() != _JSON:
-            raise _Refusal(415, f"send Content-Type: {_JSON}, as curl --json does")
+        if request.headers.get("content-type", "").partition(";")[0].strip() != web_server.JSON:
+            raise _Refusal(415, f"send Content-Type: {web_server.JSON}, as curl --json does")
         if problems := self._problems(is_ready=False):
             raise _Refusal(503, "; ".join(problems))
 
@@ -313,7 +311,7 @@ class Service:
         return Response("ok\n")
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(self._api, media_type="application/json")
+        return Response(self._api, media_type=web_server.JSON)
 
     async def _metrics(self, _: Request) -> Response:
         return Response(generate_latest(self.registry), media_type="text/plain; version=0.0.4")
@@ -341,7 +339,7 @@ def _no_such_page(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)  # noqa: S101 - which it is registered for
     what = f"{request.method} {request.url.path} is not served: see GET /openapi.json"
     body = as_json({"error": one_line(what)})
-    return Response(body, problem.status_code, problem.headers, _JSON)
+    return Response(body, problem.status_code, problem.headers, web_server.JSON)
 
 
 def _refusal(problem: Exception, where: str = "") -> _Refusal:

@@ -232,6 +232,7 @@ class Shadow:
 
 def promotion(
     before: Sequence[dict[str, Any]],
+    *,
     configuration: Mapping[str, Any],
     shadow: Mapping[str, Any],
     counts: Mapping[str, Any],

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drift.consumers.checkpoints.agreement import advice, part
 from drift.consumers.checkpoints.keyed_store import ModelStore
+from drift.consumers.codec import is_keyed
 from drift.consumers.keyed import KeyedLearner
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import is_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import DriftError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from drift.consumers.learner import Learner
     from drift.consumers.metrics import WorkerMetrics
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import ClaimName, Logs, Message, TopicPartition
+    from drift.consumers.records import ClaimId, Logs, Message, TopicPartition
 
 __all__ = ["Loader", "TakeOver"]
 
@@ -59,13 +59,13 @@ class TakeOver:
 
     Attributes
     ----------
-    learner : Future
-        The learner, once it is taken over.
+    loading : Future
+        Has the learner, once it is taken over.
     """
 
-    learner: Future[Learner]
+    loading: Future[Learner]
 
-    def __init__(self, claim_id: ClaimName, source: Logs, metrics: WorkerMetrics) -> None:
+    def __init__(self, claim_id: ClaimId, source: Logs, metrics: WorkerMetrics) -> None:
         self.claim_id = claim_id
         self._source, self._metrics = source, metrics
         self._began = self._said = time.monotonic()
@@ -83,7 +83,7 @@ class TakeOver:
 
     def begin(self, executor: Executor, load: Callable[[Logs], Learner]) -> None:
         """Have another thread do it."""
-        self.learner = executor.submit(load, self)
+        self.loading = executor.submit(load, self)
 
     def say(self) -> None:
         """Log how far it is, now and then."""
@@ -94,8 +94,8 @@ class TakeOver:
     def abandon(self) -> None:
         """Have it end soon, as the partitions have gone."""
         self._gone.set()
-        if not self.learner.cancel():
-            self.learner.add_done_callback(_close)
+        if not self.loading.cancel():
+            self.loading.add_done_callback(_close)
 
     # --- as `drift.consumers.records.Logs` -----------------------------------------------------
 
@@ -137,7 +137,7 @@ class Loader(NamedTuple):
     codec: Codec
     options: WorkerOptions
 
-    def load(self, claim_id: ClaimName, identity: dict[str, str], source: Logs) -> Learner:
+    def load(self, claim_id: ClaimId, identity: dict[str, str], source: Logs) -> Learner:
         """Claim a model and load it, whose topic and group have an identity.
 
         Raises
@@ -157,9 +157,7 @@ class Loader(NamedTuple):
             raise
         return learner
 
-    def _new_learner(
-        self, claim_id: ClaimName, epoch: int, checkpoint: Checkpoint | None
-    ) -> Learner:
+    def _new_learner(self, claim_id: ClaimId, epoch: int, checkpoint: Checkpoint | None) -> Learner:
         model, codec, options, folder = self.model.clone(), self.codec, self.options, self.folder
         if not is_keyed(codec):
             return learner_of(model, codec, options)
@@ -184,7 +182,7 @@ class Loader(NamedTuple):
                 "%s: checkpoint %s names no topic and group, they are %s now",
                 *(learner.claim_id, checkpoint.id, learner.identity),
             )
-            learner.since_checkpoint = 1  # so that the next one names it
+            learner.save_soon()  # as that one names them
 
     def _set_shadow(self, learner: Learner) -> None:
         """Give a learner the shadow that it is to have, which is the checkpoint's or starts."""

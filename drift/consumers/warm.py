@@ -10,7 +10,7 @@ from drift.consumers.codec import Example
 from drift.consumers.dead_letters import caught
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
-from drift.consumers.options import prepared, prepared_shadow, refuse_keyed
+from drift.consumers.preparing import prepared, prepared_shadow, refuse_keyed
 from drift.consumers.shadow import Shadow
 from drift.errors import CheckpointError
 

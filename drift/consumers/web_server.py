@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["CONNECTIONS", "KnownHosts", "is_local", "listening", "server", "short_pauses"]
+__all__ = ["CONNECTIONS", "JSON", "KnownHosts", "is_local", "listening", "server", "short_pauses"]
 
 #: Predictions that are answered at once, and connections that health has more: beyond both, the one
 #: that has been idle for longest makes room.
 CONNECTIONS, SPARE = 1_000, 50
+#: The content of questions and answers.
+JSON = "application/json"
 #: Bytes of a request's head.
 _HEAD = 16 << 10
 #: Seconds for which a connection is kept between requests, and an answer waited for at the end.
@@ -172,9 +174,7 @@ class KnownHosts:
             await self.app(scope, receive, send)
             return
         error = f"{host!r:.100} is no name of this service: add it to hosts, in [serve]"
-        await Response(as_json({"error": error}), 403, media_type="application/json")(
-            scope, receive, send
-        )
+        await Response(as_json({"error": error}), 403, media_type=JSON)(scope, receive, send)
 
     def _is_known(self, host: str) -> bool:
         try:

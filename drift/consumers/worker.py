@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment
 from drift.consumers.checkpoints.folder import this_process
-from drift.consumers.claim import ClaimedModel, largest_record, skipping
-from drift.consumers.client.consumer import GroupConsumer
+from drift.consumers.claim import ClaimedModel, skipping
+from drift.consumers.client.consumer import GroupConsumer, largest_record
 from drift.consumers.client.errors import missing
 from drift.consumers.client.producer import Producer, UnsentError
 from drift.consumers.client.topics import configs
+from drift.consumers.codec import is_keyed
 from drift.consumers.crash_points import reached
 from drift.consumers.gaps import first_offset, offset_behind_gap
 from drift.consumers.json_codec import checked_codec
-from drift.consumers.keyed import KeyedLearner, name_unused
+from drift.consumers.keyed import name_unused
 from drift.consumers.late import check_configs
 from drift.consumers.metrics import WorkerMetrics
-from drift.consumers.options import is_keyed, prepared, prepared_shadow
-from drift.consumers.records import ClaimName, Gap, written_offsets
+from drift.consumers.preparing import prepared, prepared_shadow
+from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (
     CheckpointError,
-    DriftError,
     FencedError,
     NothingLearntError,
     UnavailableError,
@@ -42,17 +42,19 @@ if TYPE_CHECKING:
     from drift.consumers.codec import Codec
     from drift.consumers.learner import Learner
     from drift.consumers.options import WorkerOptions
-    from drift.consumers.records import Logs, Message, Position, TopicPartition
+    from drift.consumers.records import Logs, Message, TopicPartition
 
 __all__ = ["Worker"]
 
 log = logging.getLogger("drift.consumers")
 
-#: Seconds of learning after which a worker polls again, so that slow models stay in the group; and
-#: for which folder or broker may be out of reach as a partition is taken over.
-_PATIENCE = 30.0
-#: Log a rebalance that left no partition for longer, in seconds.
-_LONG = 10.0
+#: Seconds of learning after which a worker polls again, so that slow models stay in the group.
+_SLICE = 30.0
+#: Seconds for which folder or broker may be out of reach as a partition is taken over.
+_OUTAGE = 30.0
+#: Seconds without a partition: of a rebalance that is logged once it is over, and of a wait that is
+#: logged while it lasts.
+_LONG, _TOO_LONG = 10.0, 30.0
 #: A new group stops if it can learn none of its first messages, this many.
 _TRIAL = 100
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
@@ -137,8 +139,8 @@ class Worker:
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
-        self._claims: dict[ClaimName, ClaimedModel] = {}
-        self._taking: dict[ClaimName, TakeOver] = {}
+        self._claims: dict[ClaimId, ClaimedModel] = {}
+        self._taking: dict[ClaimId, TakeOver] = {}
         self._taker = ThreadPoolExecutor(1, "drift-takeover")
         self._has_looked = False  # at the topics
         self._forced = 0  # steps of claims that are gone
@@ -147,7 +149,7 @@ class Worker:
         self._writer = ThreadPoolExecutor(1, "drift-checkpoint")
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._saved = time.monotonic()
-        self._refused: dict[ClaimName, float] = {}  # since when models cannot be taken over
+        self._refused: dict[ClaimId, float] = {}  # since when models cannot be taken over
         self._empty: float | None = None  # since when there is no partition
         self._complained = False  # that there is none
         receiving = {**kafka, **(consumer or {}), "group_id": options.group}
@@ -155,8 +157,9 @@ class Worker:
         self._producer = Producer({**kafka, **(producer or {})}, hurry=self._stopping.is_set)
         try:
             self._consumer = GroupConsumer(
-                [*filter(None, (options.topic, options.labels))],
-                *(receiving, self.assignment),
+                options.topics,
+                receiving,
+                self.assignment,
                 leave=self._leave,
                 lose=self._lose,
                 largest=largest_record(self.codec),
@@ -169,7 +172,7 @@ class Worker:
         # A worker that is silent for longer is out of the group.
         self.metrics.silence = self._consumer.longest_silence
         self.metrics.connections = self._consumer.connections
-        self._patience = min(_PATIENCE, self.metrics.silence / 4, self._consumer.session / 4)
+        self._slice = min(_SLICE, self.metrics.silence / 4, self._consumer.session / 4)
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -221,9 +224,7 @@ class Worker:
                 raise
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
         finally:
-            # Or closing, which gives the partitions up, saves the models.
-            self._lose([*self.assignment.places])
-            self._close()
+            self.close()
 
     def _save_what_is_left(self) -> None:
         """Save the model where an error has left it whole."""
@@ -233,7 +234,10 @@ class Worker:
         except Exception as problem:  # noqa: BLE001 - the one that ends the worker counts
             log.warning("%s: what was learnt since the checkpoint is learnt again", problem)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Leave the group and close the clients; `run` does so at its end, and saves before."""
+        # Or the group's client, which gives the partitions up as it closes, saves the models.
+        self._lose([*self.assignment.places])
         self._ended.set()
         self._taker.shutdown()
         self._writer.shutdown()
@@ -255,7 +259,7 @@ class Worker:
         log.error(
             "%s has kept the worker for %d s, and would keep the next one, too. Kill this one: at "
             "the third time the message is left out; sooner by %s",
-            *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
+            *(at, self.metrics.silence, skipping(claim.folder, at)),
         )
         if claim.notes is not None:
             claim.notes.note_while(lambda: self.metrics.at == at, at)
@@ -306,21 +310,20 @@ class Worker:
             self._empty, self._complained = None, False
         elif waited is None:
             self._empty = started
-        elif waited > _PATIENCE and not self._complained:
+        elif waited > _TOO_LONG and not self._complained:
             self._complained = True
             why = (
                 f"the others of {self.options.group} have them all, or it is still agreeing on them"
             )
             if gone := self._consumer.gone():
                 why = f"{missing(gone[0])}. If it was deleted, create it again, or stop the workers"
-            log.warning("no partition of %s for %d s: %s", self.options.topic, _PATIENCE, why)
+            log.warning("no partition of %s for %d s: %s", self.options.topic, _TOO_LONG, why)
 
     def _read(self, batches: list[tuple[TopicPartition, list[Message]]], seconds: float) -> None:
         """Have records wait for their turn; `seconds` is how long they were polled for."""
         # Their partitions may have gone while records were on their way.
         for claim in self._claims.values():
-            claim.add([batch for batch in batches if batch[0] in claim.order])
-            claim.idle(seconds)
+            claim.read([batch for batch in batches if batch[0] in claim.order], seconds)
 
     def _take(self) -> int:
         """Learn the records whose turn has come; return their number."""
@@ -329,20 +332,15 @@ class Worker:
 
     def _take_of(self, claim: ClaimedModel) -> int:
         learner, learnt = claim.learner, 0
-        until = time.monotonic() + self._patience / len(self._claims)
+        until = time.monotonic() + self._slice / len(self._claims)
         try:
             with self._whole(claim):
                 if claim.order:
-                    claim.begin(self.folder.folder(learner.claim_id))
+                    claim.begin()
                 for message in claim.in_turn():
-                    if claim.is_careful and not self._brace(claim, message.position):
+                    if claim.suspects(message) and not self._save_before(claim):
                         return learnt
-                    self.metrics.at = message.position
-                    answer = learner.take(message)
-                    self.metrics.at = None
-                    if claim.notes is not None and claim.notes.at is not None:
-                        claim.notes.note(None)
-                    for outgoing in answer:
+                    for outgoing in claim.take(message):
                         self._producer.send(outgoing)
                     learnt += 1
                     if learner.trial is not None:
@@ -372,38 +370,17 @@ class Worker:
         """Drop a model that an error leaves amid a message."""
         try:
             yield
-        except BaseException as error:
-            self._blame(claim, error)
-            if not isinstance(error, UnsentError):
-                self._drop(claim.learner.claim_id)
+        except UnsentError:
             raise
-        finally:
-            self.metrics.at = None
+        except BaseException:
+            self._drop(claim.learner.claim_id)
+            raise
 
-    def _blame(self, claim: ClaimedModel, error: BaseException) -> None:
-        """Note, and say, which message has raised what ends the worker, if it is its fault."""
-        at, notes = self.metrics.at, claim.notes
-        if isinstance(error, DriftError) or not isinstance(error, Exception):
-            at = None
-        elif at is not None:
-            command = skipping(self.folder.folder(claim.learner.claim_id), at)
-            log.error("%s ends the worker: %r. %s leaves it out", at, error, command)
-        if notes is not None and notes.at != at:
-            notes.note(at)
-
-    def _brace(self, claim: ClaimedModel, position: Position) -> bool:
-        """Note a message that may end the process; say whether the model is still there."""
-        learner, notes = claim.learner, claim.notes
-        if notes is None:
-            return True
-        if position == notes.suspect and learner.since_checkpoint:
-            self._save(claim)  # so that what came before is not sent again
-            if learner.claim_id not in self._claims:
-                return False
-        if notes.is_given_up(position):
-            learner.skips[position] = f"has ended the worker {notes.deaths} times"
-        notes.note(position)
-        return True
+    def _save_before(self, claim: ClaimedModel) -> bool:
+        """Save what came before a suspect, or it is sent again; say whether the model is there."""
+        if claim.learner.since_checkpoint:
+            self._save(claim)
+        return claim.learner.claim_id in self._claims
 
     def _skip(self, gap: Gap) -> None:
         """Continue after messages that were deleted, if that was requested."""
@@ -413,9 +390,10 @@ class Worker:
             if claim is None or place not in claim.order:
                 continue
             self._check_topic()
-            given = self._consumer, place, offset, self.options.on_gap, self.folder.path
             try:
-                first = offset_behind_gap(*given)
+                first = offset_behind_gap(
+                    self._consumer, place, offset, self.options.on_gap, self.folder.path
+                )
             except UnavailableError as problem:
                 log.warning("%s:%d: %s", *place, problem)
                 return  # the next poll finds the gap again
@@ -426,11 +404,11 @@ class Worker:
 
     # --- partitions ----------------------------------------------------------------------------
 
-    def _claim_id(self, place: TopicPartition) -> ClaimName:
+    def _claim_id(self, place: TopicPartition) -> ClaimId:
         """Return what the model is claimed as that learns a partition."""
         if is_keyed(self.codec):
-            return ClaimName(*place)
-        return ClaimName(self.options.topic, self.options.partition)
+            return ClaimId(*place)
+        return ClaimId(self.options.topic, self.options.partition)
 
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
@@ -455,8 +433,7 @@ class Worker:
         waiting = set(map(self._claim_id, self.assignment.waiting()))
         self._refused = {name: since for name, since in self._refused.items() if name in waiting}
         for claim in self._claims.values():
-            if isinstance(claim.learner, KeyedLearner):
-                claim.learner.models.most = max(1, self.options.max_models // len(self._claims))
+            claim.learner.share_memory(len(self._claims))
 
     def _starts_later(self, place: TopicPartition) -> bool:
         """Whether a partition waits until its start may be saved, as of a full disk."""
@@ -521,7 +498,7 @@ class Worker:
             self._drop(learner.claim_id)
         return False
 
-    def _is_younger(self, claim_id: ClaimName) -> bool:
+    def _is_younger(self, claim_id: ClaimId) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
@@ -532,21 +509,21 @@ class Worker:
         first = self.folder.first_partitions(topic, count)
         return number is not None and number >= first
 
-    def _retry(self, claim_id: ClaimName, error: CheckpointError | UnavailableError) -> None:
+    def _retry(self, claim_id: ClaimId, error: CheckpointError | UnavailableError) -> None:
         """Have a claim be tried again later; raise what cannot pass, or has not for long."""
         if isinstance(error, CheckpointError) and not isinstance(error.__cause__, OSError):
             raise error
         now = time.monotonic()
         self._note_trouble(claim_id, str(error))
         if claim_id not in self._refused:
-            log.warning("%s; tried again for %d s", error, _PATIENCE)
+            log.warning("%s; tried again for %d s", error, _OUTAGE)
             self._refused[claim_id] = now
-        elif now > self._refused[claim_id] + _PATIENCE:
+        elif now > self._refused[claim_id] + _OUTAGE:
             if isinstance(error.__cause__, PermissionError):
                 raise error  # somebody has to grant the right
             raise UnavailableError(str(error)) from error
 
-    def _note_trouble(self, claim_id: ClaimName, why: str | None = None) -> None:
+    def _note_trouble(self, claim_id: ClaimId, why: str | None = None) -> None:
         """Have the metrics show why a model has no checkpoint; None where it has one."""
         others = {name: text for name, text in self.metrics.trouble.items() if name != claim_id}
         self.metrics.trouble = others if why is None else {**others, claim_id: why}
@@ -555,7 +532,7 @@ class Worker:
         """What tells the topics, and the group that learns them, from others."""
         return {**self._consumer.identity(), "group": self.options.group}
 
-    def _take_over(self, claim_id: ClaimName, until: float) -> bool:
+    def _take_over(self, claim_id: ClaimId, until: float) -> bool:
         """Claim a model on another thread; say whether it is here, at the latest at a time."""
         if claim_id in self._claims:
             return True
@@ -565,34 +542,35 @@ class Worker:
             partitions = self._consumer.partitions(self.options.topic)
             load = partial(self._load, claim_id, self._identity(), partitions)
             taking.begin(self._taker, load)
-        wait([taking.learner], max(0.0, until - time.monotonic()))
-        if not taking.learner.done():
+        wait([taking.loading], max(0.0, until - time.monotonic()))
+        if not taking.loading.done():
             taking.say()
             return False
         del self._taking[claim_id]
-        learner = taking.learner.result()
+        learner = taking.loading.result()
         since = "a new model"
         if learner.checkpoint is not None:
             since = f"from checkpoint {learner.checkpoint}, {written_offsets(learner.offsets)}"
         log.info("%s: epoch %d, %s", claim_id, learner.epoch, since)
-        self._claims[claim_id] = ClaimedModel(learner, self._consumer)
+        folder = self.folder.folder(claim_id)
+        self._claims[claim_id] = ClaimedModel(learner, self._consumer, folder, self.metrics)
         return True
 
     def _load(
-        self, claim_id: ClaimName, identity: dict[str, str], partitions: int, source: Logs
+        self, claim_id: ClaimId, identity: dict[str, str], partitions: int, source: Logs
     ) -> Learner:
         """Load a model, on another thread; at first look at the topics, which are there now."""
         if not self._has_looked:
             options = self.options
             if options.labels is not None:
-                asked = configs((options.topic, options.labels), self._receiving)
+                asked = configs(options.topics, self._receiving)
                 check_configs(asked, options, partitions)
             if is_keyed(self.codec):
                 name_unused(self.folder, options.topic, partitions)
             self._has_looked = True
         return self._loader.load(claim_id, identity, source)
 
-    def _drop(self, claim_id: ClaimName) -> None:
+    def _drop(self, claim_id: ClaimId) -> None:
         """Drop a model; at the next step it is taken over anew, if there are partitions."""
         taking = self._taking.pop(claim_id, None)
         if taking is not None:
@@ -674,23 +652,13 @@ class Worker:
         """Start a checkpoint, once the broker has all that was sent because of what is in it."""
         if not self._end_save(claim):
             return False
-        learner = claim.learner
         self._check_topic()
         self._producer.flush()
         reached("outputs.flushed")
-        checkpoint = learner.snapshot()
         try:
-            write = self.folder.prepare(
-                learner.claim_id,
-                checkpoint,
-                join=learner.join_state(),
-                keyed=learner.prepare_models(),
-                runs=learner.runs.all(),
-                previous=learner.checkpoint,
-            )
+            claim.begin_saving(self.folder, self._writer)
         except CheckpointError as error:
             return self._refuse_save(claim, error)
-        claim.begin_saving(self._writer.submit(write), checkpoint.offsets)
         return True
 
     def _end_save(self, claim: ClaimedModel) -> bool:

@@ -16,7 +16,7 @@ pytest.importorskip("kafka")
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from drift.consumers.client.consumer import LeadAssignor  # after the check that there is a client
+from drift.consumers.client.assignor import LeadAssignor  # after the check that there is a client
 
 PLACES = [("t", 0), ("t", 1), ("t", 2)]
 

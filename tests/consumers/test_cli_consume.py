@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -204,6 +205,20 @@ def test_a_worker_learns_stops_at_sigterm_and_continues(drift, topics, tmp_path)
     written = b"".join(path.read_bytes() for path in (tmp_path / "c").rglob("*") if path.is_file())
     assert written
     assert SECRET.encode() not in written
+
+
+def test_a_port_that_is_taken_ends_a_worker_before_it_learns(drift, topics, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        more = ["--group", "g", "--checkpoints", "c", "--model", "RBP", "--from", "earliest"]
+        before = threading.enumerate()
+        shown = drift("consume", "t", *more, "--metrics-port", port, *options(topics))
+        assert (shown.exit_code, f"127.0.0.1:{port} " in shown.stderr) == (2, True), shown.output
+        # Its clients are closed.
+        assert not {*threading.enumerate()} - {*before}
+    assert not (tmp_path / "c").exists()
 
 
 def test_the_codec_is_that_of_the_file(drift, broker):

@@ -13,7 +13,7 @@ from drift.consumers.answers import Answer
 from drift.consumers.checkpoints.checkpoint import from_bytes, to_bytes
 from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.preparing import prepared, prepared_shadow
 from drift.consumers.records import Message, Position
 from drift.consumers.relearning import relearn
 from drift.errors import ParameterError

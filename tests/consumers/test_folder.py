@@ -22,7 +22,7 @@ from drift.consumers.checkpoints import files
 from drift.consumers.checkpoints import folder as folder_module
 from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes
 from drift.consumers.checkpoints.file_format import load, naming
-from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.files import ModelFolder
 from drift.consumers.checkpoints.journal import read_order
 from drift.errors import (
     CheckpointError,
@@ -450,8 +450,8 @@ def test_the_order_lasts_longer_than_a_few_claims(local, monkeypatch):
 
 def test_a_zombie_between_its_look_and_its_rename_does_not_count_for_long(folder, monkeypatch):
     old, _ = folder.claim(TP)
-    looks, owned = [], PartitionFolder.owned
-    monkeypatch.setattr(PartitionFolder, "clean", lambda *_: None)  # as if it had not come to that
+    looks, owned = [], ModelFolder.owned
+    monkeypatch.setattr(ModelFolder, "clean", lambda *_: None)  # as if it had not come to that
 
     def frozen(self, epoch):
         listing = owned(self, epoch)
@@ -461,7 +461,7 @@ def test_a_zombie_between_its_look_and_its_rename_does_not_count_for_long(folder
             save(folder, new, 30)
         return listing
 
-    monkeypatch.setattr(PartitionFolder, "owned", frozen)
+    monkeypatch.setattr(ModelFolder, "owned", frozen)
     assert save(folder, old, 20).epoch == old
     assert newest_of(folder) == 30
 

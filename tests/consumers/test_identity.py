@@ -10,9 +10,8 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.agreement import check_identity
-from drift.consumers.codec import Example
+from drift.consumers.codec import Example, codec_settings
 from drift.consumers.json_codec import JsonCodec
-from drift.consumers.options import codec_settings
 from drift.consumers.order import Clock, Order
 from drift.consumers.records import Gap, Message, Position
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from river import compose, naive_bayes, preprocessing
 
 from drift.consumers import CheckpointFolder, WorkerOptions, crash_points
-from drift.consumers.checkpoints import files
+from drift.consumers.checkpoints import files, mounts
 from drift.consumers.checkpoints.keyed_file import Row
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.objects import ObjectPath
@@ -24,7 +24,7 @@ from drift.consumers.keyed import KeyedLearner
 from drift.consumers.keyed_models import KeyedModels
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import prepared, prepared_shadow
+from drift.consumers.preparing import prepared, prepared_shadow
 from drift.consumers.records import Message, Position
 from drift.consumers.relearning import relearn
 from drift.consumers.warm import warm
@@ -185,14 +185,14 @@ def test_versions_that_no_checkpoint_needs_are_removed(tmp_path):
 def test_a_version_that_ends_while_checkpoints_are_looked_for_is_kept(tmp_path, monkeypatch):
     store = ModelStore(tmp_path, 1)
     store.write(1, {"a": Row(b"1", "drift")})
-    listing = files.PartitionFolder.listing
+    listing = files.ModelFolder.listing
 
     def listed(folder):
         store.advance()
         return listing(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.PartitionFolder, "listing", listed)
+        patch.setattr(files.ModelFolder, "listing", listed)
         store.refresh()
     store.write(2, {"a": Row(b"2", "drift")})
     assert execute(tmp_path, "select version from models order by version") == [(1,), (2,)]
@@ -711,16 +711,16 @@ MOUNTS = """\
 
 
 def test_a_file_system_of_another_machine_is_told_by_where_it_is_mounted(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_MOUNTS", tmp_path / "mounts")
-    assert files.network_file_system(tmp_path) is None  # as no other system lists them
+    monkeypatch.setattr(mounts, "_MOUNTS", tmp_path / "mounts")
+    assert mounts.network_file_system(tmp_path) is None  # as no other system lists them
     (tmp_path / "mounts").write_text(MOUNTS.replace("HERE", str(tmp_path)))
     kinds = {"": "nfs4", "new/a": "nfs4", "ours here/a": None, "x": "fuse.sshfs", "xy": "nfs4"}
     for name, kind in kinds.items():
-        assert files.network_file_system(tmp_path / name) == kind
-    assert files.network_file_system(tmp_path / "y" / "a") is None
-    assert files.network_file_system(tmp_path.parent) is None
+        assert mounts.network_file_system(tmp_path / name) == kind
+    assert mounts.network_file_system(tmp_path / "y" / "a") is None
+    assert mounts.network_file_system(tmp_path.parent) is None
     (tmp_path / "link").symlink_to(tmp_path / "x")
-    assert files.network_file_system(tmp_path / "ours here" / ".." / "link") == "fuse.sshfs"
+    assert mounts.network_file_system(tmp_path / "ours here" / ".." / "link") == "fuse.sshfs"
 
 
 def test_what_takes_one_model_refuses_keys(tmp_path, monkeypatch):
@@ -736,7 +736,7 @@ def test_what_takes_one_model_refuses_keys(tmp_path, monkeypatch):
         prepared(LBP(3), objects, options, codec)
     with monkeypatch.context() as patch:
         (tmp_path / "mounts").write_text(MOUNTS.replace("HERE", str(tmp_path)))
-        patch.setattr(files, "_MOUNTS", tmp_path / "mounts")
+        patch.setattr(mounts, "_MOUNTS", tmp_path / "mounts")
         with pytest.raises(ParameterError, match=rf"and {tmp_path} is on nfs4, where a file of S"):
             prepared(LBP(3), folder, options, codec)
     with pytest.raises(ParameterError, match="labels come at once: leave late=True out"):

@@ -15,14 +15,14 @@ from click.testing import CliRunner
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import files
-from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.files import ModelFolder
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
 from drift.consumers.codec import Example
 from drift.consumers.exporter import Exporter
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.keyed_models import KeyedModels
-from drift.consumers.records import ClaimName, Message, Position
+from drift.consumers.records import ClaimId, Message, Position
 from drift.errors import CheckpointError, MessageError, UnavailableError
 from drift.models import LBP
 from drift.models._state.codec import encode
@@ -302,7 +302,7 @@ def test_a_file_that_another_one_holds_is_waited_for(topics, tmp_path, monkeypat
 
 
 def test_each_partition_that_cannot_be_taken_over_says_why(topics, tmp_path, monkeypatch, caplog):
-    tries, claim = {"t-0": 0, "t-1": 0}, PartitionFolder.claim
+    tries, claim = {"t-0": 0, "t-1": 0}, ModelFolder.claim
 
     def refused(files, owner):
         name = files.path.name
@@ -311,7 +311,7 @@ def test_each_partition_that_cannot_be_taken_over_says_why(topics, tmp_path, mon
             raise CheckpointError(f"{name} is away") from OSError()
         return claim(files, owner)
 
-    monkeypatch.setattr(PartitionFolder, "claim", refused)
+    monkeypatch.setattr(ModelFolder, "claim", refused)
     one = worker(topics, tmp_path)
     until(one, lambda: offsets(one) == END)
     close(one)
@@ -464,7 +464,7 @@ def test_of_a_topic_that_is_gone_no_number_of_partitions_is_noted(topics, tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(one._consumer, "partitions", lambda _: 0)
         with pytest.raises(UnavailableError, match="there is no topic t, or this user may not see"):
-            one._is_younger(ClaimName("t", 0))
+            one._is_younger(ClaimId("t", 0))
     until(one, lambda: len(one._claims) == 2)
     close(one)
     assert (tmp_path / "c" / "t-partitions").read_bytes() == b"2\n"

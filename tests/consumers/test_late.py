@@ -202,7 +202,7 @@ def test_a_tracker_continues_amid_the_delay_across_a_crash_too(topics, tmp_path,
 def test_what_a_tracker_says_of_its_labels_counts(topics, tmp_path, late):
     one = worker(topics, tmp_path, model=Tracker(9, late=late))
     assert one._loader.model.late is late
-    one._close()
+    one.close()
 
 
 @pytest.mark.parametrize("partition", [0, 1])

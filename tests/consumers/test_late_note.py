@@ -34,7 +34,7 @@ class Own(Codec):
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("drift.consumers.late.monotonic", lambda: now[0])
+    monkeypatch.setattr("drift.consumers.unmatched.monotonic", lambda: now[0])
     return now
 
 

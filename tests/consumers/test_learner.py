@@ -13,7 +13,8 @@ from drift.consumers import Codec, Example, JsonCodec, _json, trouble_log
 from drift.consumers.late import learner_of
 from drift.consumers.learner import Learner
 from drift.consumers.metrics import Metrics
-from drift.consumers.options import WorkerOptions, check_codec, check_model
+from drift.consumers.options import WorkerOptions
+from drift.consumers.preparing import check_model, check_reads_labels
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
 from drift.models import LBP, OneVsRest, Tracker
@@ -136,13 +137,13 @@ class Plain(Codec):
 
 def test_silence_is_one_of_the_labels_that_there_are():
     for silence in (None, False, 0):
-        check_codec(JsonCodec(classes=[True, False]), silence)
+        check_reads_labels(JsonCodec(classes=[True, False]), silence)
     for codec in (JsonCodec(), Plain()):
-        check_codec(codec, "legit")
+        check_reads_labels(codec, "legit")
     with pytest.raises(ParameterError, match="Mute has no decode_label"):
-        check_codec(type("Mute", (Codec,), {"decode": None})())
+        check_reads_labels(type("Mute", (Codec,), {"decode": None})())
     with pytest.raises(ParameterError, match=r"silence is 'legit', .* classes, \['ok', 'fraud'\]:"):
-        check_codec(JsonCodec(classes=["ok", "fraud"]), "legit")
+        check_reads_labels(JsonCodec(classes=["ok", "fraud"]), "legit")
 
 
 def test_a_weight_goes_to_the_model():

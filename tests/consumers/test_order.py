@@ -3,7 +3,7 @@
 import math
 from concurrent.futures import Future
 from itertools import accumulate, pairwise
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given
@@ -358,10 +358,11 @@ def test_runs_of_a_checkpoint_that_failed_come_before_those_since():
 
 
 def test_what_a_checkpoint_that_failed_was_to_have_is_in_the_next_one():
-    learner = SimpleNamespace(options=OPTIONS, runs=Runs(), since_checkpoint=3)
-    claim, written = ClaimedModel(learner, None), Future()
+    learner = Mock(options=OPTIONS, runs=Runs(), since_checkpoint=3)
+    written = Future()
+    claim = ClaimedModel(learner, None, None, None)
     learner.runs.note(sort_key(5, ("f", 0), None), ("f", 0), 2)
-    claim.begin_saving(written, {("f", 0): 3})
+    claim.begin_saving(Mock(), Mock(submit=lambda _: written))
     assert (learner.since_checkpoint, learner.runs.all()) == (0, [])
     learner.runs.note(sort_key(4, ("f", 0), None), ("f", 0), 3)
     learner.since_checkpoint = 1

@@ -563,7 +563,8 @@ def test_errors_of_a_shadow_and_the_last_ten_promotions_are_kept():
     assert Shadow.restore(json.loads(json.dumps(shadow.state())), LBP(2)).errors == 7
     made = []
     for _ in range(13):
-        made = promotion(made, {"model": "LBP", "shadow": "RBP"}, shadow.state(), {}, "hand")
+        models = {"model": "LBP", "shadow": "RBP"}
+        made = promotion(made, configuration=models, shadow=shadow.state(), counts={}, by="hand")
     assert [one["number"] for one in made] == [*range(4, 14)]
 
 

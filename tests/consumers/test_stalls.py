@@ -14,8 +14,8 @@ pytest.importorskip("kafka")
 from kafka import TopicPartition
 
 from drift.consumers import order
-from drift.consumers.claim import FedLearner
 from drift.consumers.client import consumer, workarounds
+from drift.consumers.fed import FedLearner
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import learner_of
 from drift.consumers.options import WorkerOptions
@@ -195,8 +195,7 @@ class Simulation:
         self._patch.undo()
 
     def step(self):
-        self.fed.add(self.broker.poll())
-        self.fed.idle(POLL)
+        self.fed.read(self.broker.poll(), POLL)
         for message in self.fed.in_turn():
             self.learner.take(message)
         self.fed.resume()

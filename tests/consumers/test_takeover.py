@@ -9,7 +9,7 @@ import pytest
 
 from drift.consumers import takeover
 from drift.consumers.metrics import WorkerMetrics
-from drift.consumers.records import ClaimName
+from drift.consumers.records import ClaimId
 from drift.consumers.takeover import TakeOver
 
 
@@ -17,7 +17,7 @@ from drift.consumers.takeover import TakeOver
 def one():
     source = Mock()
     source.reread.return_value = (["a", "b"], 7)
-    return TakeOver(ClaimName("t", None), source, WorkerMetrics())
+    return TakeOver(ClaimId("t", None), source, WorkerMetrics())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_it_says_how_far_it_is_now_and_then(one, monkeypatch, caplog):
 
 
 def test_a_partition_of_its_own_is_named():
-    other = TakeOver(ClaimName("t", 4), Mock(), WorkerMetrics())
+    other = TakeOver(ClaimId("t", 4), Mock(), WorkerMetrics())
     assert str(other).startswith("t:4 is being taken over for 0 s")
 
 
@@ -56,7 +56,7 @@ def test_what_reads_again_ends_as_it_is_abandoned(one, thread):
     assert begun.wait(10)
     one.abandon()
     with pytest.raises(takeover._AbandonedError):
-        one.learner.result(10)
+        one.loading.result(10)
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -73,7 +73,7 @@ def test_a_learner_that_nobody_takes_is_closed(one, thread, is_done):
     assert begun.wait(10)
     if is_done:
         go.set()
-        assert one.learner.result(10) is learner
+        assert one.loading.result(10) is learner
     one.abandon()
     go.set()
     assert closed.wait(10)
@@ -87,4 +87,4 @@ def test_one_that_has_not_begun_never_does(one, thread):
     go.set()
     thread.shutdown()
     other.assert_not_called()
-    assert one.learner.cancelled()
+    assert one.loading.cancelled()

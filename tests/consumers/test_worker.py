@@ -15,7 +15,7 @@ import pytest
 from drift.consumers import CheckpointFolder, WorkerOptions, alarms, relearn
 from drift.consumers.checkpoints.checkpoint import from_bytes
 from drift.consumers.checkpoints.file_format import load
-from drift.consumers.checkpoints.files import PartitionFolder
+from drift.consumers.checkpoints.files import ModelFolder
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.codec import Example
 from drift.consumers.crash_points import install, remove
@@ -41,13 +41,13 @@ pytest.importorskip("confluent_kafka")
 
 from kafka.errors import KafkaTimeoutError
 
-from drift.consumers.claim import FedLearner
-from drift.consumers.client.consumer import LeadAssignor
+from drift.consumers.client.assignor import LeadAssignor
 from drift.consumers.client.producer import (  # after the check that there is a client
     Producer,
     UnsentError,
 )
 from drift.consumers.client.topics import Reader
+from drift.consumers.fed import FedLearner
 from drift.consumers.worker import Worker
 from tests.consumers.labelled_logs import LOGS, POISON, Latin, log, loop, values
 from tests.consumers.stepping import SESSION
@@ -271,7 +271,7 @@ def test_a_first_start_has_to_say_where(topics, tmp_path):
     one = worker(topics, tmp_path, start=None)
     with pytest.raises(ConsumerError, match="or --from latest, in Python start='earliest' or"):
         work(one, 1)
-    one._close()
+    one.close()
 
 
 def test_a_worker_waits_for_its_topic_and_does_not_have_it_made(broker, tmp_path, caplog):
@@ -293,7 +293,7 @@ def test_progress_without_its_checkpoint_is_refused(topics, tmp_path):
     other = follower(topics, tmp_path / "b")
     with pytest.raises(ConsumerError, match=r"has been learnt up to 200, but .* has no checkpoint"):
         work(other, 1)
-    other._close()
+    other.close()
 
 
 @pytest.mark.parametrize("start", ["latest", None])
@@ -612,7 +612,7 @@ def test_messages_that_were_deleted_before_they_were_learnt(
     if on_gap == "stop":
         with pytest.raises(ConsumerError, match=r"t:1 starts at 250, after 200.*: 50 messages"):
             work(other, 10**6)
-        other._close()
+        other.close()
         return
     finish(other, 400)
     assert "t:1: 50 messages are gone, continuing at 250" in caplog.text
@@ -868,21 +868,21 @@ def test_a_checkpoint_that_fails_is_a_trouble_until_there_is_one(topics, tmp_pat
 
 
 def test_a_right_that_is_missing_for_longer_is_for_a_person(topics, tmp_path, monkeypatch):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+    monkeypatch.setattr("drift.consumers.worker._OUTAGE", 0.0)
 
     def claim(*_):
         raise CheckpointError("t-0: cannot be written") from PermissionError("403")
 
-    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    monkeypatch.setattr(ModelFolder, "claim", claim)
     one = worker(topics, tmp_path)
     with pytest.raises(CheckpointError, match="cannot be written"):
         work(one, 1)
-    one._close()
+    one.close()
 
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_worker_without_a_partition_says_so_once(topics, tmp_path, monkeypatch, caplog, is_there):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+    monkeypatch.setattr("drift.consumers.worker._TOO_LONG", -1.0)
     one = worker(topics, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(one._consumer, "poll", lambda seconds: [])
@@ -938,8 +938,8 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
             raise CheckpointError("t-0: cannot be written") from OSError(errno.EROFS, "Read-only")
         return claimed(files, owner)
 
-    claimed = PartitionFolder.claim
-    monkeypatch.setattr(PartitionFolder, "claim", claim)
+    claimed = ModelFolder.claim
+    monkeypatch.setattr(ModelFolder, "claim", claim)
     one = worker(topics, tmp_path)
     finish(one)
     assert_exact(tmp_path)
@@ -951,15 +951,15 @@ def test_a_folder_that_is_read_only_for_a_moment_is_waited_for(
     assert idle.metrics.problems() == []  # though there is nothing to save
     close(idle)
     claims.clear()
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", 0.0)
+    monkeypatch.setattr("drift.consumers.worker._OUTAGE", 0.0)
     impatient = worker(topics, tmp_path, "later still")
     with pytest.raises(UnavailableError, match="cannot be written"):
         work(impatient, 1)
-    impatient._close()
+    impatient.close()
 
 
-def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, monkeypatch):
-    monkeypatch.setattr("drift.consumers.worker._PATIENCE", -1.0)
+def test_what_comes_after_the_slice_comes_at_the_next_step(broker, tmp_path, monkeypatch):
+    monkeypatch.setattr("drift.consumers.worker._SLICE", -1.0)
     broker.create_topic("t")
     messages = log(0, 15)
     send(broker, messages)
@@ -973,7 +973,7 @@ def test_what_comes_after_the_patience_comes_at_the_next_step(broker, tmp_path, 
     assert_exact(tmp_path, {("t", 0): messages})
 
 
-def test_a_slow_model_polls_within_its_patience(topics, tmp_path, monkeypatch):
+def test_a_slow_model_polls_within_its_slice(topics, tmp_path, monkeypatch):
     one, now = worker(topics, tmp_path, session=120_000), [0.0]
     take = Learner.take
 
@@ -993,13 +993,13 @@ def test_a_slow_model_polls_within_its_patience(topics, tmp_path, monkeypatch):
     kill(one)
 
 
-def test_the_patience_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
+def test_the_slice_is_shorter_than_the_silence_that_a_group_takes(topics, tmp_path):
     """Also while the group rebalances, and a member sends no heartbeat between two polls."""
     silence = {"max_poll_interval_ms": 20_000}
-    for session, given, patience in ((120, {}, 30.0), (120, silence, 5.0), (10, silence, 2.5)):
+    for session, given, seconds in ((120, {}, 30.0), (120, silence, 5.0), (10, silence, 2.5)):
         one = worker(topics, tmp_path, session=1000 * session, consumer=given)
-        assert one._patience == patience
-        one._close()
+        assert one._slice == seconds
+        one.close()
 
 
 def test_a_broker_that_is_silent_while_partitions_are_taken_over_is_waited_for(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from drift.consumers import CheckpointFolder, WorkerOptions
     from drift.consumers.checkpoints.checkpoint import Checkpoint
-    from drift.consumers.checkpoints.folder import ClaimId
+    from drift.consumers.checkpoints.folder import AnyClaimId
 
 __all__ = ["Findings", "check", "ends", "read"]
 
@@ -99,7 +99,7 @@ def check(  # noqa: PLR0917
     logs: list[list[Any]],
     last: Mapping[tuple[str, int], int],
     folder: CheckpointFolder,
-    journals: Mapping[ClaimId, Path],
+    journals: Mapping[AnyClaimId, Path],
     outputs: Mapping[str, list[Any]],
 ) -> Findings:
     """Compare what the workers left with what the twin makes of the logs.
@@ -180,7 +180,9 @@ def _check_end(
         )
 
 
-def _check_models(findings: Findings, folder: CheckpointFolder, claim: ClaimId, twin: Twin) -> None:
+def _check_models(
+    findings: Findings, folder: CheckpointFolder, claim: AnyClaimId, twin: Twin
+) -> None:
     """Claim the models of keys, as the next worker does, and compare each."""
     epoch, newest = folder.claim(claim)
     assert newest is not None

@@ -21,7 +21,7 @@ from drift.errors import CheckpointError
 from tests.faults.runner import claim_steps, claims, folder, steps
 
 if TYPE_CHECKING:
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from tests.faults.plan import Fault
 
 __all__ = ["Group"]
@@ -277,7 +277,7 @@ class Group:
                 self._in(fault.seconds, self._thaw, other)
         self._kill(worker, fault)
 
-    def _held(self, worker: _Worker) -> list[PartitionFolder]:
+    def _held(self, worker: _Worker) -> list[ModelFolder]:
         """Return the files to which it may still save."""
         claimed = worker.claims().items()
         return [self._files[one] for one, n in claimed if n in self._files[one].listing().epochs]
@@ -318,7 +318,7 @@ class Group:
                 self.injected["damaged files"] += 1
         self._in(fault.seconds, self._start)
 
-    def _damage(self, files: PartitionFolder, path: Any) -> None:
+    def _damage(self, files: ModelFolder, path: Any) -> None:
         data = bytearray(path.read_bytes())
         place = self._rng.randrange(len(data))
         if self._rng.random() < 0.5:

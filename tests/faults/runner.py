@@ -20,7 +20,7 @@ from kafka.errors import NotLeaderForPartitionError
 from kafka.producer.sender import Sender
 
 from drift.consumers import CheckpointFolder, WorkerOptions
-from drift.consumers.checkpoints.files import PartitionFolder, PartitionObjects
+from drift.consumers.checkpoints.files import ModelFolder, ModelObjects
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.crash_points import install
@@ -64,7 +64,7 @@ SILENCE = 5.0
 #: Seconds after which an output that the broker has not taken is given up.
 _DELIVERY = 4.0
 #: Seconds of learning after which a worker polls again, and what a message takes of a slow model.
-_PATIENCE, _SLOW = 0.2, 0.02
+_SLICE, _SLOW = 0.2, 0.02
 #: Messages that come again wherever a partition is started, as Kafka may have it.
 _AGAIN = 7
 #: Where a disk is full.
@@ -157,12 +157,12 @@ def journal(path: Path, checkpoints: CheckpointFolder, claim: tuple[str, int | N
 def _keep_order(path: Path) -> None:
     """Have the order of checkpoints in a store written to a folder."""
 
-    def append(self: PartitionObjects, *line: Any) -> None:
+    def append(self: ModelObjects, *line: Any) -> None:
         beside = path / self.path.name
         beside.mkdir(parents=True, exist_ok=True)
-        PartitionFolder(beside).append_order(*line)
+        ModelFolder(beside).append_order(*line)
 
-    PartitionObjects.append_order = append  # type: ignore[method-assign]
+    ModelObjects.append_order = append  # type: ignore[method-assign]
 
 
 def _obey(root: Path, points: list[str]) -> None:
@@ -273,7 +273,7 @@ def main(text: str) -> None:
             "delivery_timeout_ms": int(1000 * _DELIVERY),
         },
     )
-    worker._patience = _PATIENCE
+    worker._slice = _SLICE
     try:
         worker.run()
     except DriftError as error:  # as the command line ends

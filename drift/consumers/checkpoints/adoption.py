@@ -5,30 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.checkpoints.agreement import without
+from drift.consumers.checkpoints.file_format import next_offsets
 from drift.consumers.checkpoints.rewriting import rewrite
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.file_format import Description
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.records import Position, TopicPartition
 
 __all__ = ["adopt", "skip"]
 
 
 def adopt(
-    partition: PartitionFolder,
+    files: ModelFolder,
     offset: int | None,
     secret: bytes | None,
     *,
     place: TopicPartition | None = None,
     codec: bool = False,
 ) -> None:
-    """Rewrite the newest checkpoint of a partition for the topic as it is now; see `rewrite`.
+    """Rewrite the newest checkpoint of a model for the topic as it is now; see `rewrite`.
 
     Parameters
     ----------
-    partition, secret
+    files, secret
         As of `rewrite`.
     offset
         The next offset of each partition; None for those of the checkpoint.
@@ -64,15 +65,15 @@ def adopt(
             del new["clocks"], new["skips"]
         return old.header | new, [old.payload]
 
-    rewrite(partition, secret, changed, "drift checkpoint adopt")
+    rewrite(files, secret, changed, "drift checkpoint adopt")
 
 
-def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -> None:
-    """Have the newest checkpoint of a partition leave a message out; see `rewrite`.
+def skip(files: ModelFolder, position: Position, secret: bytes | None) -> None:
+    """Have the newest checkpoint of a model leave a message out; see `rewrite`.
 
     Parameters
     ----------
-    partition, secret
+    files, secret
         As of `rewrite`.
     position
         The message, which becomes a dead letter.
@@ -84,8 +85,7 @@ def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -
     """
 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
-        offsets = {(topic, number): at for topic, number, at in old.header["offsets"]}
-        at = offsets[position[:2]]
+        at = next_offsets(old.header)[position[:2]]
         if position.offset < at:
             raise CheckpointError(
                 f"{position} has been learnt, the next offset is {at}: roll back to a checkpoint "
@@ -93,4 +93,4 @@ def skip(partition: PartitionFolder, position: Position, secret: bytes | None) -
             )
         return old.header | {"skips": [*old.header["skips"], [*position]]}, [old.payload]
 
-    rewrite(partition, secret, changed, "drift checkpoint skip")
+    rewrite(files, secret, changed, "drift checkpoint skip")

@@ -39,6 +39,7 @@ __all__ = [
     "id_of",
     "load",
     "naming",
+    "next_offsets",
     "seal",
     "written",
     "written_id",
@@ -97,7 +98,7 @@ def _clock_entries(clocks: Mapping[TopicPartition, Clock]) -> list[list[Any]]:
 
 
 def _clocks(entries: list[list[Any]]) -> dict[TopicPartition, Clock]:
-    return {(topic, partition): Clock(time, claim) for topic, partition, time, claim in entries}
+    return {(topic, partition): Clock(time, far) for topic, partition, time, far in entries}
 
 
 def _positions(entries: list[list[Any]]) -> list[Position]:
@@ -199,6 +200,11 @@ def written_id(epoch: int, sequence: int) -> str:
 def id_of(header: Mapping[str, Any]) -> str:
     """Return the identifier of the checkpoint with a header."""
     return written_id(header["epoch"], header["sequence"])
+
+
+def next_offsets(header: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """Return the next offsets of the checkpoint with a header, by topic and partition."""
+    return _numbers(header["offsets"])
 
 
 def check_signature(description: Description | _format.Frame, secret: bytes | None) -> None:

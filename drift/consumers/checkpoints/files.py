@@ -1,4 +1,4 @@
-"""The files of one partition's checkpoints: claim, write, list and remove.
+"""The files of one model's checkpoints: claim, write, list and remove.
 
 ::
 
@@ -45,13 +45,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTEMPTS",
-    "PartitionFolder",
-    "PartitionObjects",
+    "ModelFolder",
+    "ModelObjects",
     "create_whole",
     "files_in",
-    "network_file_system",
+    "models_in",
     "newest",
-    "partitions",
     "private",
     "saying_why",
     "stored",
@@ -66,35 +65,10 @@ _ORDER_BYTES, _ORDER_ALL, _ORDER_FILES = 8 << 20, 256 << 20, 4_000
 #: Races with other processes that are lost before something must be wrong.
 ATTEMPTS = 100
 
-#: Types of file systems on other machines, as Linux names them; "fuse." may come before.
-_NETWORK = {
-    *("afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4"),
-    *("s3fs", "smb3", "sshfs"),
-}
-#: Where Linux lists them.
-_MOUNTS = Path("/proc/self/mountinfo")
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _FILE = re.compile(r"checkpoint-(\d{8,})-(\d{10,})\.drift")
 _ORDER = re.compile(r"order-(\d{8,})-(\d{10,})\.jsonl")
 _TEMPORARY = re.compile(r"\.tmp-(\d{8,})(-\w+)?")
-
-
-def network_file_system(path: Path) -> str | None:
-    """Return the type of the file system that a path is on, if it is another machine's.
-
-    None for one of this machine, and where it cannot be told: Linux alone lists them.
-    """
-    try:
-        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    here, kind, longest = path.resolve(), "", -1
-    for line in lines:  # of several at one place the last is seen
-        fields, _, source = line.partition(" - ")
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields.split()[4])
-        if here.is_relative_to(point) and len(point) >= longest:
-            kind, longest = source.split()[0], len(point)
-    return kind if kind.removeprefix("fuse.") in _NETWORK else None
 
 
 class Listing(NamedTuple):
@@ -106,8 +80,8 @@ class Listing(NamedTuple):
     orders: list[tuple[int, int]]  # epoch and sequence of the first checkpoint
 
 
-class PartitionFolder:
-    """Files of one partition's checkpoints; OSErrors become CheckpointErrors with the cause.
+class ModelFolder:
+    """Files of one model's checkpoints; OSErrors become CheckpointErrors with the cause.
 
     Parameters
     ----------
@@ -318,7 +292,7 @@ class PartitionFolder:
         return listing
 
 
-class PartitionObjects(PartitionFolder):
+class ModelObjects(ModelFolder):
     """The same in an S3-compatible store, where a put is atomic and durable."""
 
     def claim(self, owner: str = "") -> int:
@@ -353,15 +327,15 @@ class PartitionObjects(PartitionFolder):
         return listing
 
 
-def files_in(path: AnyPath) -> PartitionFolder:
-    """Return the files of a partition, in a folder or a store."""
-    return PartitionObjects(path) if isinstance(path, ObjectPath) else PartitionFolder(path)
+def files_in(path: AnyPath) -> ModelFolder:
+    """Return the files of a model, in a folder or a store."""
+    return ModelObjects(path) if isinstance(path, ObjectPath) else ModelFolder(path)
 
 
 def newest(
     folder: AnyPath, warn: Callable[[str], None] = lambda _: None
-) -> Iterator[tuple[PartitionFolder, dict[str, Any]]]:
-    """Yield the headers of the newest checkpoints, in a folder of one partition or of several.
+) -> Iterator[tuple[ModelFolder, dict[str, Any]]]:
+    """Yield the headers of the newest checkpoints, in a folder of one model or of several.
 
     Parameters
     ----------
@@ -373,20 +347,20 @@ def newest(
     Raises
     ------
     CheckpointError
-        At the end, if a partition has no checkpoint that can be used, or if there is no partition.
+        At the end, if a model has no checkpoint that can be used, or if there is no model.
     """
     damaged = []
-    for partition in partitions(folder):
-        found = next(stored(partition, warn), None)
+    for files in models_in(folder):
+        found = next(stored(files, warn), None)
         if found is None:
-            damaged.append(f"{partition.path}: no checkpoint can be used")
+            damaged.append(f"{files.path}: no checkpoint can be used")
         else:
-            yield partition, found.header
+            yield files, found.header
     if damaged:
         raise CheckpointError("; ".join(damaged))
 
 
-def partitions(folder: AnyPath) -> list[PartitionFolder]:
+def models_in(folder: AnyPath) -> list[ModelFolder]:
     """Return the files of each model that has checkpoints in a folder, of one or of several.
 
     Raises
@@ -402,19 +376,19 @@ def partitions(folder: AnyPath) -> list[PartitionFolder]:
 
 
 def stored(
-    partition: PartitionFolder, warn: Callable[[str], None] = lambda _: None
+    files: ModelFolder, warn: Callable[[str], None] = lambda _: None
 ) -> Iterator[Description]:
-    """Yield the checkpoints of a partition that are whole, the newest first.
+    """Yield the checkpoints of a model that are whole, the newest first.
 
     Parameters
     ----------
-    partition
+    files
         Its files.
     warn
         Called with a line for each that is skipped, as it cannot be used.
     """
-    for which in reversed(partition.listing().checkpoints):
-        file = partition.file(*which)
+    for which in reversed(files.listing().checkpoints):
+        file = files.file(*which)
         try:
             with suppress(FileNotFoundError), naming(file):
                 yield describe(load(file))

@@ -28,7 +28,7 @@ from drift.consumers.checkpoints.checkpoint import (
 from drift.consumers.checkpoints.file_format import Written, load, naming, written_id
 from drift.consumers.checkpoints.files import (
     ATTEMPTS,
-    PartitionFolder,
+    ModelFolder,
     create_whole,
     files_in,
     saying_why,
@@ -54,11 +54,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointFolder", "Claim", "this_process"]
 
-#: What is claimed: a topic and the number of a partition; None for all, learnt by one model. The
-#: worker's is a `ClaimName`; any tuple will do.
-ClaimId: TypeAlias = tuple[str, int | None]
+#: A `ClaimId`, or a plain tuple of a topic and the number of a partition.
+AnyClaimId: TypeAlias = tuple[str, int | None]
 
-_LOG = logging.getLogger("drift.consumers")
+log = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
 
 
@@ -176,7 +175,7 @@ class CheckpointFolder:
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
         self.follows = False
 
-    def folder(self, claim_id: ClaimId) -> AnyPath:
+    def folder(self, claim_id: AnyClaimId) -> AnyPath:
         """Return the folder of a claim's checkpoints."""
         topic, number = claim_id
         return self.path / f"{self._name(topic)}-{'all' if number is None else number}"
@@ -192,7 +191,7 @@ class CheckpointFolder:
     # --- reading -------------------------------------------------------------------------------
 
     def newest(
-        self, claim_id: ClaimId, identity: Mapping[str, str] | None = None
+        self, claim_id: AnyClaimId, identity: Mapping[str, str] | None = None
     ) -> Checkpoint | None:
         """Return a claim's newest checkpoint that is not damaged.
 
@@ -221,12 +220,12 @@ class CheckpointFolder:
     def _told(self, found: _Found) -> Checkpoint | None:
         """Say which checkpoints are damaged; return the one that is not."""
         for damage in found.damages:
-            _LOG.error(damage)
+            log.error(damage)
             if self.warn is not None:
                 self.warn(damage)
         return found.checkpoint
 
-    def newest_id(self, claim_id: ClaimId) -> str | None:
+    def newest_id(self, claim_id: AnyClaimId) -> str | None:
         """Return the id of a claim's newest file without reading it, or None.
 
         Raises
@@ -237,7 +236,7 @@ class CheckpointFolder:
         checkpoints = self._files(claim_id).listing().checkpoints
         return written_id(*checkpoints[-1]) if checkpoints else None
 
-    def _look(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
+    def _look(self, claim_id: AnyClaimId, identity: Mapping[str, str] | None) -> _Found:
         for _ in range(ATTEMPTS):
             checkpoints = self._files(claim_id).listing().checkpoints
             if not checkpoints:
@@ -251,7 +250,7 @@ class CheckpointFolder:
             return _Found(checkpoint, damages, checkpoints)
         raise CheckpointError(f"{self.folder(claim_id)}: checkpoints vanish while they are read")
 
-    def _refuse_parts(self, claim_id: ClaimId) -> None:
+    def _refuse_parts(self, claim_id: AnyClaimId) -> None:
         """Refuse a folder with models of single partitions for one model of all."""
         topic, number = claim_id
         if number is None and (parts := self.parts(topic)):
@@ -299,7 +298,7 @@ class CheckpointFolder:
             return _noted(file, topic)
 
     def _newest(
-        self, claim_id: ClaimId, checkpoints: list[tuple[int, int]]
+        self, claim_id: AnyClaimId, checkpoints: list[tuple[int, int]]
     ) -> tuple[Checkpoint, list[str]]:
         """Return the newest undamaged checkpoint, and a line for each damaged one."""
         damaged: list[str] = []
@@ -331,13 +330,13 @@ class CheckpointFolder:
             return replace(checkpoint, configuration=now)
         replaced = checkpoint.promotions[-1]["replaced"] if checkpoint.promotions else None
         agreed, has_shadow = agree(
-            *(path, checkpoint.configuration, now, replaced), follows=self.follows
+            path, checkpoint.configuration, now, replaced, follows=self.follows
         )
         shadow = checkpoint.shadow if has_shadow else None
         return replace(checkpoint, configuration=agreed, shadow=shadow)
 
     def check_identity(
-        self, claim_id: ClaimId, before: Mapping[str, str], now: Mapping[str, str]
+        self, claim_id: AnyClaimId, before: Mapping[str, str], now: Mapping[str, str]
     ) -> None:
         """Raise CheckpointError if the topic is not the one that was learnt.
 
@@ -358,7 +357,7 @@ class CheckpointFolder:
         checkpoint = Checkpoint(model, {}, configuration=self.configuration or {})
         to_bytes(checkpoint, secret=self.secret, allow_pickle=self.allow_pickle)
 
-    def claim(self, claim_id: ClaimId, identity: Mapping[str, str] | None = None) -> Claim:
+    def claim(self, claim_id: AnyClaimId, identity: Mapping[str, str] | None = None) -> Claim:
         """Claim the next epoch of a model: earlier claimants can no longer save.
 
         Parameters
@@ -392,7 +391,7 @@ class CheckpointFolder:
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
 
-    def _continued(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
+    def _continued(self, claim_id: AnyClaimId, identity: Mapping[str, str] | None) -> _Found:
         """Look for what to continue; refuse it if what would be saved after it lacked its key."""
         found = self._look(claim_id, identity)
         checkpoint = found.checkpoint
@@ -405,7 +404,7 @@ class CheckpointFolder:
 
     def save(  # noqa: PLR0913
         self,
-        claim_id: ClaimId,
+        claim_id: AnyClaimId,
         epoch: int,
         model: Any,
         offsets: Mapping[TopicPartition, int],
@@ -425,7 +424,7 @@ class CheckpointFolder:
 
     def prepare(  # noqa: PLR0913
         self,
-        claim_id: ClaimId,
+        claim_id: AnyClaimId,
         checkpoint: Checkpoint,
         *,
         join: Callable[[], tuple[Mapping[str, Any], bytes]] | None = None,
@@ -497,7 +496,7 @@ class CheckpointFolder:
 
         return write
 
-    def _files(self, claim_id: ClaimId) -> PartitionFolder:
+    def _files(self, claim_id: AnyClaimId) -> ModelFolder:
         return files_in(self.folder(claim_id))
 
 
@@ -512,7 +511,7 @@ def _noted(file: AnyPath, topic: str) -> int:
     )
 
 
-def _check_offsets(claim_id: ClaimId, checkpoint: Checkpoint) -> None:
+def _check_offsets(claim_id: AnyClaimId, checkpoint: Checkpoint) -> None:
     topic, number = claim_id
     topics = {topic, checkpoint.configuration.get("labels")}
     for other, of in checkpoint.offsets:

@@ -11,7 +11,7 @@ from drift.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.checkpoints.keyed_file import Lineage
 
 __all__ = ["KeptLineages"]
@@ -37,7 +37,7 @@ class KeptLineages:
         The number of the claim.
     """
 
-    def __init__(self, files: PartitionFolder, epoch: int) -> None:
+    def __init__(self, files: ModelFolder, epoch: int) -> None:
         self._files = files
         self._epoch = epoch
         self._read: dict[tuple[int, int], Lineage] = {}  # by checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drift._options import check_options, option
+from drift._options import Checked, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _TEN_MINUTES, _HOUR, _DAY = 600, 3_600, 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retention:
+class Retention(Checked):
     """Which checkpoints of a model are kept.
 
     Spans of ten minutes, hours and days are UTC. Those without a checkpoint do not count: a worker
@@ -50,10 +50,6 @@ class Retention:
     )
     keep_hourly: int = option("Hours whose last checkpoint is kept.", 24, least=0)
     keep_daily: int = option("Days whose last checkpoint is kept.", 30, least=0)
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_options(self)
 
     def kept(
         self, times: Sequence[float | None], by_hand: Iterable[tuple[int, int]] = ()

@@ -1,4 +1,4 @@
-"""Rewrite a partition's newest checkpoint, by hand."""
+"""Rewrite a model's newest checkpoint, by hand."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from drift.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
 
 __all__ = ["check_secret", "publish", "rewrite"]
 
 
-def check_secret(partition: PartitionFolder, found: Description, secret: bytes | None) -> None:
+def check_secret(files: ModelFolder, found: Description, secret: bytes | None) -> None:
     """Refuse to rewrite a checkpoint without the key that it is signed with.
 
     Parameters
     ----------
-    partition
+    files
         The files that it is of.
     found
         What is in it.
@@ -45,7 +45,7 @@ def check_secret(partition: PartitionFolder, found: Description, secret: bytes |
     CheckpointError
         If it is signed with another one.
     """
-    with naming(partition.file(found.header["epoch"], found.header["sequence"])):
+    with naming(files.file(found.header["epoch"], found.header["sequence"])):
         if secret is None and found.signature is not None:
             raise CheckpointError("it is signed: give the file of its key, --key-file")
         check_signature(found, secret)
@@ -57,18 +57,18 @@ def _reads(header: dict[str, Any]) -> list[Any]:
 
 
 def rewrite(
-    partition: PartitionFolder,
+    files: ModelFolder,
     secret: bytes | None,
     changed: Callable[[Description], tuple[dict[str, Any], list[bytes]]],
     by: str,
 ) -> dict[str, Any]:
-    """Rewrite the newest checkpoint of a partition, changed; return its header.
+    """Rewrite the newest checkpoint of a model, changed; return its header.
 
-    A worker that has the partition is fenced, and loads the new checkpoint.
+    A worker that has the model is fenced, and loads the new checkpoint.
 
     Parameters
     ----------
-    partition
+    files
         Its folder.
     secret
         What it is signed with, if it is.
@@ -84,15 +84,15 @@ def rewrite(
     """
 
     def look() -> tuple[Description, dict[str, Any], list[bytes]]:
-        old = next(stored(partition), None)
+        old = next(stored(files), None)
         if old is None:
-            raise CheckpointError(f"{partition.path} has no undamaged checkpoint any more")
-        check_secret(partition, old, secret)
-        with naming(partition.file(old.header["epoch"], old.header["sequence"])):
+            raise CheckpointError(f"{files.path} has no undamaged checkpoint any more")
+        check_secret(files, old, secret)
+        with naming(files.file(old.header["epoch"], old.header["sequence"])):
             return old, *changed(old)
 
     look()  # what is refused fences no worker
-    epoch = partition.claim(by)
+    epoch = files.claim(by)
     old, header, payload = look()
     header.pop("restores", None)
     # Else messages are learnt again, skipped or read otherwise, which neither the logs nor the line
@@ -101,12 +101,12 @@ def rewrite(
         position in header["skips"] for position in old.header["skips"]
     )
     previous = id_of(old.header) if is_ordered else None
-    given = partition, epoch, header, payload, secret
-    return publish(*given, replaced=id_of(old.header), previous=previous)
+    replaced = id_of(old.header)
+    return publish(files, epoch, header, payload, secret, replaced=replaced, previous=previous)
 
 
 def publish(  # noqa: PLR0913
-    partition: PartitionFolder,
+    files: ModelFolder,
     epoch: int,
     header: dict[str, Any],
     payload: Sequence[bytes],
@@ -120,7 +120,7 @@ def publish(  # noqa: PLR0913
 
     Parameters
     ----------
-    partition, secret
+    files, secret
         As of `rewrite`.
     epoch
         Number of the claim.
@@ -145,9 +145,9 @@ def publish(  # noqa: PLR0913
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
         skips = LearntRuns(skips={Position(*at): BY_HAND for at in header["skips"]})
         line = order_line(id_of(header), previous, skips, offsets_of=offsets_of, models=models)
-        partition.append_order(epoch, 1, line)
-    partition.write(epoch, 1, seal(header, payload, secret))
-    partition.look_again(epoch)
+        files.append_order(epoch, 1, line)
+    files.write(epoch, 1, seal(header, payload, secret))
+    files.look_again(epoch)
     reached("rewrite.written")
-    partition.clean(epoch)
+    files.clean(epoch)
     return header

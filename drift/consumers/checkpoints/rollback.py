@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from drift._durations import moment
-from drift.consumers.checkpoints.file_format import Description, id_of
+from drift.consumers.checkpoints.file_format import Description, id_of, next_offsets
 from drift.consumers.checkpoints.files import stored
 from drift.consumers.checkpoints.rewriting import check_secret, publish
 from drift.consumers.crash_points import reached
@@ -17,7 +17,7 @@ from drift.errors import CheckpointError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.records import TopicPartition
 
 __all__ = ["Rollback", "plan", "when"]
@@ -34,7 +34,7 @@ def when(header: Mapping[str, Any]) -> datetime:
 
 
 def plan(
-    partition: PartitionFolder,
+    files: ModelFolder,
     to: str,
     *,
     keep_offsets: bool = False,
@@ -44,7 +44,7 @@ def plan(
 
     Parameters
     ----------
-    partition
+    files
         The files of a model.
     to
         An identifier, as ``"3-17"``; or a time in ISO's form, UTC where it does not say otherwise:
@@ -63,7 +63,7 @@ def plan(
     """
     wanted = _time(to)
     newest: Description | None = None
-    for description in stored(partition, warn):
+    for description in stored(files, warn):
         found = (
             id_of(description.header) == to
             if wanted is None
@@ -73,16 +73,16 @@ def plan(
             newest = description
             if found:
                 raise CheckpointError(
-                    f"{partition.path}: {id_of(newest.header)} of {when(newest.header)} is the "
+                    f"{files.path}: {id_of(newest.header)} of {when(newest.header)} is the "
                     "newest: there is nothing to roll back"
                 )
         elif found:
-            return Rollback(partition, description, newest, keep_offsets)
+            return Rollback(files, description, newest, keep_offsets)
     if newest is None:
-        raise CheckpointError(f"{partition.path} has no checkpoint that can be used")
+        raise CheckpointError(f"{files.path} has no checkpoint that can be used")
     which = to if wanted is None else f"from {wanted} or before"
     raise CheckpointError(
-        f"{partition.path} has no checkpoint {which}: drift checkpoint list shows all"
+        f"{files.path} has no checkpoint {which}: drift checkpoint list shows all"
     )
 
 
@@ -105,7 +105,7 @@ class Rollback:
 
     Parameters
     ----------
-    partition
+    files
         Its files.
     target
         The checkpoint whose model it is to be.
@@ -116,21 +116,21 @@ class Rollback:
         where `target` does.
     """
 
-    partition: PartitionFolder
+    files: ModelFolder
     target: Description
     newest: Description
     keep_offsets: bool
 
     def offsets(self) -> dict[TopicPartition, tuple[int | None, int]]:
         """Return the next offsets of target and newest, by partition."""
-        before = {(topic, n): at for topic, n, at in self.target.header["offsets"]}
-        return {(t, n): (before.get((t, n)), at) for t, n, at in self.newest.header["offsets"]}
+        before, now = next_offsets(self.target.header), next_offsets(self.newest.header)
+        return {place: (before.get(place), offset) for place, offset in now.items()}
 
     def lines(self) -> list[str]:
         """Describe what will be learnt again, and what will not."""
         back, now = self.target.header, self.newest.header
         lines = [
-            f"{self.partition.path}: from {_named(now)} back to {_named(back)}",
+            f"{self.files.path}: from {_named(now)} back to {_named(back)}",
             *(
                 f"  {topic}:{n} {self._said(before, at)}"
                 for (topic, n), (before, at) in self.offsets().items()
@@ -177,10 +177,10 @@ class Rollback:
             If they are signed with another key, or the target is of another log.
         """
         for description in (self.target, self.newest):
-            check_secret(self.partition, description, secret)
+            check_secret(self.files, description, secret)
         if (differ := self._differing()) and not self.keep_offsets:
             raise CheckpointError(
-                f"{self.partition.path}: {id_of(self.target.header)} was learnt from another topic "
+                f"{self.files.path}: {id_of(self.target.header)} was learnt from another topic "
                 f"or group ({', '.join(differ)}), so that its offsets mean nothing now: give "
                 "--keep-offsets"
             )
@@ -203,21 +203,21 @@ class Rollback:
             If a worker has written another checkpoint since the plan was made, or nothing can be
             written: the newest is what it was.
         """
-        partition, back = self.partition, self.target
+        files, back = self.files, self.target
         self.check(secret)
         reached("rollback.checked")
-        epoch = partition.claim(owner)
+        epoch = files.claim(owner)
         reached("rollback.claimed")
-        left = [description.header for description in stored(partition)]
+        left = [description.header for description in stored(files)]
         now, wanted = next(iter(left), self.newest.header), id_of(back.header)
         if id_of(now) != id_of(self.newest.header):
             raise CheckpointError(
-                f"{partition.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
+                f"{files.path}: {id_of(now)} was written meanwhile, nothing was rolled back: "
                 "stop the workers and try again"
             )
         if wanted not in map(id_of, left):
             raise CheckpointError(
-                f"{partition.path}: {wanted} was removed meanwhile, nothing was rolled back: "
+                f"{files.path}: {wanted} was removed meanwhile, nothing was rolled back: "
                 "drift checkpoint list shows what is left"
             )
         header = back.header | {"restores": wanted}
@@ -234,8 +234,17 @@ class Rollback:
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        given = partition, epoch, header, [payload], secret
-        return id_of(publish(*given, replaced=id_of(now), previous=wanted, offsets_of=offsets_of))
+        made = publish(
+            files,
+            epoch,
+            header,
+            [payload],
+            secret,
+            replaced=id_of(now),
+            previous=wanted,
+            offsets_of=offsets_of,
+        )
+        return id_of(made)
 
 
 def _models(description: Description) -> bytes:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator
 
-    from drift.consumers.checkpoints.files import PartitionFolder
+    from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.checkpoints.keyed_file import Lineage, Row
 
 __all__ = ["KeyFacts", "StoredKeys"]
@@ -89,7 +89,7 @@ class StoredKeys:
 
     Parameters
     ----------
-    partition
+    files
         The files of its checkpoints.
     lineage
         What its newest checkpoint names; None where that has one model for all keys.
@@ -104,14 +104,14 @@ class StoredKeys:
 
     def __init__(
         self,
-        partition: PartitionFolder,
+        files: ModelFolder,
         lineage: Lineage | None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.path = partition.path / FILE
+        self.path = files.path / FILE
         self._warn = warn
         if lineage is None or not self.path.is_file():
-            raise CheckpointError(f"{partition.path} has no models of keys")
+            raise CheckpointError(f"{files.path} has no models of keys")
         self._lineage = lineage
 
     def __iter__(self) -> Iterator[KeyFacts]:

@@ -8,24 +8,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import kafka
-from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import FencedInstanceIdError
-from kafka.protocol.consumer.metadata import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-)
 from kafka.structs import OffsetAndMetadata
 
 from drift.consumers.client import workarounds
+from drift.consumers.client.assignor import LeadAssignor
 from drift.consumers.client.errors import (
     GONE,
     UNREADABLE,
@@ -42,17 +36,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from drift.consumers.assignment import Assignment
+    from drift.consumers.codec import Codec
     from drift.consumers.records import Message, TopicPartition
 
 __all__ = [
     "DEFAULTS",
     "WORKER_DEFAULTS",
     "GroupConsumer",
-    "LeadAssignor",
     "LogConsumer",
     "LoneConsumer",
     "connect",
     "identity",
+    "largest_record",
     "read",
 ]
 
@@ -79,6 +74,11 @@ WORKER_DEFAULTS: dict[str, Any] = {
 }
 
 
+def largest_record(codec: Codec) -> int:
+    """Return the bytes of the largest record that is read for a codec: value, key and headers."""
+    return (codec.max_bytes or workarounds.LARGEST) + (1 << 20)
+
+
 def connect(options: Mapping[str, Any], largest: int = workarounds.LARGEST) -> Any:
     """Return a consumer of kafka-python that never commits by itself, and creates no topic.
 
@@ -102,107 +102,21 @@ def read(consumer: Any, seconds: float) -> Iterator[tuple[TopicPartition, list[M
             yield tuple(place), messages
 
 
-def identity(consumer: Any, topics: Sequence[str]) -> dict[str, str]:
+def identity(consumer: Any, topic: str | None, labels: str | None = None) -> dict[str, str]:
     """Return the identity of topics, as far as the broker has it.
 
     Parameters
     ----------
     consumer
         One of kafka-python.
-    topics
-        The topic to learn, and that of the labels where they have their own.
+    topic, labels
+        The topic to learn, and that of the labels; None for one that is not asked for.
     """
     cluster = consumer._cluster  # noqa: SLF001
-    ids = [cluster.topic_id(topic) for topic in topics]
-    known = dict(zip(("topic_id", "labels_topic_id"), ids, strict=False))
-    known_ids = {
-        name: str(topic_id) for name, topic_id in known.items() if topic_id and topic_id.int
-    }  # 0: none
-    return known_ids | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
-
-
-class LeadAssignor(RangePartitionAssignor):  # type: ignore[misc]
-    """Assigns all partitions to one member for as long as it stays; the others are standbys.
-
-    The active member keeps its partitions while the group rebalances (cooperative). Another member
-    gets them only once it is no longer in the group. If it was frozen and comes back, two members
-    say that they have had them: the one of the later generation is the active one.
-
-    The assignment says what the active member reads. A member that wants to read something else
-    warns.
-
-    Parameters
-    ----------
-    partition
-        The partition of each topic that this member is to read; None for all of them.
-    """
-
-    name = "drift-cooperative"
-
-    def __init__(self, partition: int | None = None) -> None:
-        self._partition = partition
-        self._led = 0  # the generation in which this member last had them
-        self._wanted = ""  # what this member is to read
-
-    def supported_protocols(self) -> list[RebalanceProtocol]:
-        """Have members keep their partitions while the group rebalances."""
-        return [RebalanceProtocol.COOPERATIVE]
-
-    def assign(self, cluster: Any, members: Any) -> Any:
-        """Assign everything to the member that had it last, else to the first by its instance."""
-        told = {member.member_id: _Told.of(member) for member in members}
-
-        def rank(member: Any) -> tuple[int, str, str]:
-            return -told[member.member_id].led, member.group_instance_id or "", member.member_id
-
-        first = min(members, key=rank)
-        _, partition, wanted = told[first.member_id]
-        made = dict(super().assign(cluster, [first]))
-        topics = [
-            (topic, [n for n in numbers if partition in {None, n}])
-            for topic, numbers in made[first.member_id].assigned_partitions
-        ]
-        return {
-            member.member_id: ConsumerProtocolAssignment(
-                self.version, topics if member is first else [], wanted.encode()
-            )
-            for member in members
-        }
-
-    def metadata(self, topics: Any) -> Any:
-        """Send the group's leader when this member had the partitions, and what it is to read."""
-        self._wanted = " and ".join(sorted(topics))
-        if self._partition is not None:
-            self._wanted = f"partition {self._partition} of {self._wanted}"
-        told = _Told(self._led, self._partition, self._wanted)
-        return ConsumerProtocolSubscription(self.version, list(topics), json.dumps(told).encode())
-
-    def on_assignment(self, assignment: Any, generation: int) -> None:
-        """Store the generation in which this member has them."""
-        self._led = generation if assignment.partitions() else 0
-        read = bytes(assignment.user_data or b"").decode()
-        if read != self._wanted:
-            log.warning(
-                "the active worker of the group reads %s, this one is to read %s: nothing is read "
-                "here while that one stays. Give this one its own group and checkpoint folder",
-                *(read, self._wanted),
-            )
-
-
-class _Told(NamedTuple):
-    """What a member with a `LeadAssignor` tells the leader of its group.
-
-    When it last had the partitions, as a generation, 0 for never; and what it is to read.
-    """
-
-    led: int
-    partition: int | None
-    wanted: str
-
-    @classmethod
-    def of(cls, member: Any) -> _Told:
-        """Return what a member has told."""
-        return cls(*json.loads(bytes(member.metadata.user_data)))
+    topics = {"topic_id": topic, "labels_topic_id": labels}
+    ids = {name: cluster.topic_id(one) for name, one in topics.items() if one is not None}
+    known = {name: str(one) for name, one in ids.items() if one and one.int}  # 0: none
+    return known | ({"cluster_id": cluster.cluster_id} if cluster.cluster_id else {})
 
 
 class LogConsumer:
@@ -340,7 +254,7 @@ class LogConsumer:
 
     def identity(self) -> dict[str, str]:
         """Return the identity of the topics, as far as the broker has it."""
-        return identity(self.consumer, self.topics)
+        return identity(self.consumer, *self.topics)
 
     def read_at(self, place: TopicPartition) -> float:
         """Return the time of the last fetch of a partition; -inf before one."""

@@ -219,9 +219,10 @@ class Reader:
         }
         return ends | first
 
-    def identity(self) -> dict[str, str]:
-        """The identity of the topic, as far as the broker has it."""
-        return consumer.identity(self._consumer, [self.topic])
+    def identity(self, *, of_labels: bool = False) -> dict[str, str]:
+        """The identity of the topic, which may be that of the labels, as far as it is known."""
+        topic, labels = (None, self.topic) if of_labels else (self.topic, None)
+        return consumer.identity(self._consumer, topic, labels)
 
     def committed(self) -> dict[int, int]:
         """Return the group's committed offsets by partition; empty if none."""
