@@ -51,7 +51,7 @@ def check_configs(
     options
         The worker's.
     partitions
-        How many the topic of messages has.
+        How many the topic of messages has; 0 where that is not known.
 
     Raises
     ------
@@ -77,12 +77,12 @@ def check_configs(
             "retention.ms of %s to more than %d",
             *(topic, shown(kept / 1000), shown(needed), why, gone, topic, 1000 * needed),
         )
-    if 0 <= size * partitions < options.pending_bytes:
+    if partitions and 0 <= size * partitions < options.pending_bytes:
         log.warning(
             "%s keeps %d bytes of messages in %s (retention.bytes), and %d may wait for a label "
             "(pending_bytes): %s retention.bytes of %s to more than %d",
             *(topic, size * partitions, counted(partitions, "partition"), options.pending_bytes),
-            *(gone, topic, options.pending_bytes // max(1, partitions)),
+            *(gone, topic, options.pending_bytes // partitions),
         )
 
 

@@ -218,3 +218,10 @@ def test_a_topic_that_does_not_keep_what_waits_is_named(caplog, given, config, s
     # What waits of the labels is in the checkpoint.
     check_configs({"orders": config, "frauds": {"retention.ms": "1"}}, options, 3)
     assert caplog.messages == said
+
+
+@pytest.mark.parametrize("size", ["-1", "1"])
+def test_of_a_topic_without_known_partitions_no_size_is_named(caplog, size):
+    options = WorkerOptions(topic="orders", group="g", labels="frauds")
+    check_configs({"orders": {"retention.bytes": size}}, options, 0)
+    assert not caplog.messages
