@@ -35,6 +35,8 @@ __all__ = ["LateLearner", "check_configs", "identified", "learner_of"]
 
 log = logging.getLogger("drift.consumers")
 
+#: Outcomes that metrics have under the same name.
+_COUNTED = "repeated", "expired", "evicted", "silent", "corrected"
 #: Seconds after the first label in which one has to find its features, or a warning says so.
 _PATIENCE = 30.0
 
@@ -336,7 +338,7 @@ class LateLearner(Learner):
             "pending": self.join.pending,
             "orphans": counts["orphan"],
             "duplicates": counts["duplicate"],
-            **{name: counts[name] for name in ("expired", "evicted", "silent", "corrected")},
+            **{name: counts[name] for name in _COUNTED},
         }
 
     def note(self) -> None:

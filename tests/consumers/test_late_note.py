@@ -151,12 +151,14 @@ def test_what_becomes_of_features_and_labels_is_counted():
     label(1, "b", True, 11)
     label(2, "nobody", True, 12)
     features(4, "e", 14)
+    features(5, "b", 14)
     label(3, "e", False, 16)  # c and d have been silent by now
     label(4, "c", True, 17)
     learner.note()
     wanted = {
         "orphans": 1,
         "duplicates": 1,
+        "repeated": 1,
         "expired": 0,
         "evicted": 1,
         "silent": 2,
