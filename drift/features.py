@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from drift._checks import check_number, check_numbers
+from drift._checks import check_numbers
 from drift._values import is_missing, number
 from drift.errors import FeatureError, ParameterError, naming_row
 from drift.models import _batch
@@ -118,9 +118,7 @@ class RecentDeviation(base.MiniBatchTransformer):
     """
 
     def __init__(self, horizons: Sequence[float] = HORIZONS) -> None:
-        self.horizons = check_numbers("horizons", horizons)
-        for horizon in self.horizons:
-            check_number("each of horizons", horizon, least=1.0)
+        self.horizons = check_numbers("horizons", horizons, least=1.0)
         if len(set(self.horizons)) < len(self.horizons):
             raise ParameterError(f"horizons has a number twice: {horizons!r:.80}")
         self._means: dict[Hashable, Means] = {}
@@ -265,12 +263,12 @@ class RecentDeviation(base.MiniBatchTransformer):
         rows, none = list[tuple[float, ...]](), (math.nan,) * len(self.horizons)
         with naming_row(rows.__len__):
             for value in values:
-                number = _number(name, value)
-                if number is None:
+                found = _number(name, value)
+                if found is None:
                     rows.append(none)
                     continue
-                rows.append(_deviations(number, means))
-                means, some = self._with(means, number), True
+                rows.append(_deviations(found, means))
+                means, some = self._with(means, found), True
         return rows, means if some else None
 
 
@@ -303,9 +301,8 @@ def _number(name: Hashable, value: Any) -> float | None:
 def _numbers(features: dict[Hashable, Any]) -> Iterator[tuple[Hashable, float]]:
     """Yield the features that are numbers."""
     for name, value in features.items():
-        number = _number(name, value)
-        if number is not None:
-            yield name, number
+        if (found := _number(name, value)) is not None:
+            yield name, found
 
 
 def _check_names(back: dict[Hashable, Any], names: Any) -> None:

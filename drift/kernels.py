@@ -205,7 +205,7 @@ class RBF:
         # Rounding may leave it a hair below zero.
         distance = squared_norm_a + squared_norm_b - 2.0 * dot
         distance = (distance + abs(distance)) / 2.0
-        return math.e ** (-self.gamma * distance)
+        return math.e ** (-self.gamma * distance)  # of arrays, too, without importing numpy
 
     @property
     def scales_rows(self) -> bool:

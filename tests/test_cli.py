@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,18 @@ from drift import __version__, cli
 from drift._options import declared
 from drift.cli import app
 from drift.cli._command import say
+from drift.cli._experiment import Experiment
 from drift.cli._figure import ErrorFigure, drawn
+from drift.cli.arena import Arena
+from drift.cli.compare import Compare
 from drift.cli.produce import paced, pick
+from drift.cli.reproduce import Reproduce
 from drift.cli.serve import Serve
+from drift.cli.track import Track
 from drift.consumers.records import Message, Position
-from drift.experiments import RunFolder
+from drift.experiments import RunFolder, compare, reproduce, run_all, track
+from drift.experiments.arena import arena
+from drift.experiments.comparison.protocol import FORKS
 from drift.models import MODELS
 
 QUICK = [
@@ -328,6 +337,30 @@ def test_what_is_a_number_of_seconds_has_units_everywhere():
             if re.search(r"\bseconds\b", getattr(one, "help", None) or "", re.IGNORECASE):
                 is_text = words == ("compare",) and one.name in {"moment", "delay"}  # columns, too
                 assert one.metavar == ("TEXT" if is_text else "DURATION"), (words, one.name)
+
+
+@pytest.mark.parametrize(
+    ("options", "function"),
+    [
+        (Arena, arena),
+        (Compare.shared, compare),
+        (Reproduce, reproduce),
+        (Track, track),
+        (Experiment, run_all),
+    ],
+)
+def test_a_command_has_the_defaults_of_its_function(options, function):
+    parameters = signature(function).parameters
+    names = [one.name for one in fields(options) if one.name in parameters]
+    given = {name: parameters[name].default for name in names}
+    expected = {name: value for name, value in given.items() if value is not Parameter.empty}
+    assert {one.name: one.default for one in fields(options) if one.name in expected} == expected
+    assert len(expected) > 2
+
+
+def test_forks_are_those_of_comparisons():
+    [forks] = [one for one in declared(Compare.shared) if one.field == "forks"]
+    assert set(forks.choices) == set(FORKS)
 
 
 def test_help_says_lists_defaults_and_what_serve_uses():

@@ -123,6 +123,29 @@ def test_the_page_on_models_names_the_models_that_there_are():
     assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == {"Tracker", *MODELS}
 
 
+#: Where the oldest Python of `requires-python` stands, too; {1} is its minor number.
+OLDEST = {
+    ".github/workflows/ci.yml": ['tests-3.{1}, python: "3.{1}"'],
+    "CONTRIBUTING.md": ["CPython 3.{1} and later"],
+    "README.md": ["Python 3.{1} or later"],
+    "docs/compatibility.md": ["| Python | 3.{1} or later |"],
+    "drift/__init__.py": ["(3, {1})", "needs Python 3.{1} or later"],
+    "pyproject.toml": [':: Python :: 3.{1}"', 'build = ["cp3{1}-', 'target-version = "py3{1}"'],
+    "setup.py": ["(3, {1})", "needs Python 3.{1} or later", '"cp3{1}"', '"0x03{1:02X}0000"'],
+}
+
+
+@pytest.mark.sources
+@pytest.mark.parametrize("file", OLDEST)
+def test_the_oldest_python_is_the_same_everywhere(file):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    oldest = tuple(map(int, re.fullmatch(r">=(\d+)\.(\d+)", project["requires-python"]).groups()))
+    if not (ROOT / file).exists():  # a source distribution has no workflows
+        pytest.skip(f"no {file}")
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert [part for part in OLDEST[file] if part.format(*oldest) not in text] == []
+
+
 def test_commands_install_extras_that_there_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -238,6 +261,19 @@ def test_the_readme_has_the_errors_of_the_arena():
         assert others[row["its name"]] == best  # one of several models that tie
         assert float(row["Tracker"]) == pytest.approx(errors[stream]["Tracker"], abs=0.05 + 1e-9)
         assert float(row["best other"]) == pytest.approx(best, abs=0.05 + 1e-9)
+
+
+def test_the_page_on_which_model_has_the_errors_of_the_arena():
+    errors = arena_errors(None)
+    rows = rows_of("docs/which_model.md", "")
+    names = ("Tracker", "LBP", "PassiveAggressive", "logistic regression")
+    columns = {name: name for name in names} | {"ARFClassifier": "ARF"}
+    assert len(rows) >= 6
+    for stream, row in rows.items():
+        own = errors[stream.partition(",")[0]]
+        shown = {columns[c]: float(cell) for c, cell in row.items() if c in columns and cell}
+        expected = {name: own[name] for name in columns.values() if name in own}
+        assert shown == pytest.approx(expected, abs=0.05 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -35,19 +35,22 @@ Every setting of `drift consume` and `drift serve`, with its default. Most worke
 worker.toml` names.
 
 - **On the command line** an option overrides the file: `checkpoint_seconds` is
-  `--checkpoint-seconds`, unless its row names another. The tables from `[worker]` to `[promote]`
-  have such options, `[model]` for the rows below, and `[codec]` for `key`.
+  `--checkpoint-seconds`, unless its row names another. A list has commas, as `--cost 1,5`; of
+  `probabilities`, `true` is `--probabilities`, and `false` is `--no-probabilities`. The tables from
+  `[worker]` to `[promote]` have such options, `[model]` for the rows below, and `[codec]` for
+  `key`.
 - **`drift serve`** reads the same file, and `[serve]` is for it alone.
 - **Fixed** keys decide what has been learnt: beside old checkpoints, [another value is
-  refused](checkpoints.md#change-the-model). All others may change at each start; those with *from
-  then on* change what is learnt from then on, or in which order.
+  refused](checkpoints.md#change-the-model). *For a group* are two more: its `checkpoints`, whose
+  folder may only move as a whole, and the key in its `key_file`. All others may change at each
+  start; those with *from then on* change what is learnt from then on, or in which order.
 - **A duration** is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
 
 ## Environment
 
 | variable | meaning |
 |---|---|
-| `DRIFT_KAFKA_...` | It overrides `[kafka]`, as `DRIFT_KAFKA_SASL_PLAIN_PASSWORD` |
+| `DRIFT_KAFKA_...` | [Options of kafka-python](#kafka-consumer-producer), as a password |
 | `DRIFT_REGISTRY_AUTH` | `user:password` for `registry` in `[codec]` |
 | `AWS_...` | Address, region and keys of checkpoints [in S3](checkpoints.md#in-s3) |
 | `TMPDIR` | Folder for notes on checkpoints in S3, which must outlast a restart |
@@ -65,7 +68,8 @@ TABLES = {
     "signed: [checkpoints](checkpoints.md). Metrics and alarms: [watch a worker](monitoring.md).",
     "labels": "[Labels that come later](kafka_labels.md), on a topic of their own.",
     "keyed": "[A model for each key](keyed.md).",
-    "decision": "One of these: [a threshold](explain.md#decide-by-cost) that is learnt.",
+    "decision": "One of these: [a threshold](explain.md#decide-by-cost) that is learnt. `recall`, "
+    "`precision` and `rate` are above 0, and at most 1.",
     "answers": "[Explanations](explain.md) in predictions.",
     "promote": "When a [second model](shadow.md) replaces the first.",
     "serve": "[Predictions over HTTP](serving.md), by `drift serve` alone.",
@@ -73,9 +77,16 @@ TABLES = {
     "`header:id`. `[codec.labels]` has [an example](kafka_labels.md#settings). `registry` and "
     "`schema_id` are for a [schema registry](kafka_messages.md#avro-and-json-schema).",
     "model": "`class` is `--model`. Each parameter of the class is a key, too: see [all "
-    "models](models.md). [`[models.shadow]`](shadow.md) has the same keys, "
-    "for the second model.",
+    "models](models.md).",
 }
+#: Keys that a group may not change, though they decide nothing that is learnt.
+OF_GROUP = {"checkpoints", "key_file"}
+#: The table that has the keys of another one.
+SHADOW = """
+## `[models.shadow]`
+
+The same keys as in `[model]`, for the [second model](shadow.md).
+"""
 #: The key of `[codec]` that no dataclass declares, as it names one.
 CLASS = (
     "| `class` | text | drift's own | yes | `module:Class` of [your own](kafka_python.md); the "
@@ -92,9 +103,10 @@ KAFKA = """
 ## `[kafka]`, `[consumer]`, `[producer]`
 
 Options of [kafka-python](https://kafka-python.readthedocs.io): `[kafka]` for all clients,
-`[consumer]` and `[producer]` for one kind. Each is also a variable of the environment with the
-prefix `DRIFT_KAFKA_`, as `DRIFT_KAFKA_BOOTSTRAP_SERVERS`. `sasl_oauth_token_provider` and
-`ssl_context` take a text, `module:name` of a class or function, which is called without arguments.
+`[consumer]` and `[producer]` for one kind, which override it. Each is also a variable of the
+environment with the prefix `DRIFT_KAFKA_`, which overrides all three tables, as
+`DRIFT_KAFKA_BOOTSTRAP_SERVERS`. `sasl_oauth_token_provider` and `ssl_context` take a text,
+`module:name` of a class or function, which is called without arguments.
 
 Refused are those that the worker sets itself, or that take objects of Python: {refused}.
 
@@ -137,7 +149,7 @@ def page() -> str:
         heading = "| key | takes | default | fixed | meaning |\n|---|---|---|---|---|"
         parts.append("\n".join([f"## `[{table}]`\n\n{about}\n\n{heading}", *rows]) + "\n")
     refused = ", ".join(f"`{name}`" for name in sorted(REFUSED))
-    return "\n".join(parts) + KAFKA.format(refused=refused, defaults="\n".join(defaults()))
+    return "\n".join(parts) + SHADOW + KAFKA.format(refused=refused, defaults="\n".join(defaults()))
 
 
 def defaults() -> Iterable[str]:
@@ -195,9 +207,13 @@ def row(one: Option, table: str) -> str:
         default = f"`{json.dumps(one.default)}`"
     else:
         default = f"`{shown}`" if (shown := one.shown()) else "none"
+    if table == "model" and default == "none":
+        default = "the class's"
     fixed = "yes" if is_fixed(one, table) else ""
     if one.key in ONWARD:
         fixed = "from then on"
+    elif one.key in OF_GROUP:
+        fixed = "for a group"
     elif one.key == "max_jump":
         fixed = "with late labels"
     return f"| `{key}`{spelt} | {takes} | {default} | {fixed} | {meaning} |"

@@ -184,6 +184,7 @@ class ClaimedModel(FedLearner):
         super().__init__(learner, consumer)
         self.notes: PoisonNotes | None = None  # once it has begun, where it can be noted
         self.blamed: Position | None = None  # the last message that has hung
+        self.starts_again = 0.0  # when partitions may start whose start could not be saved
         self._has_begun = False
         self.saving: _Saving | None = None
 

@@ -37,6 +37,8 @@ __all__ = ["DryRun", "toml"]
 _ROUNDS = 20
 #: Characters of features that are shown, and of a text that is a category.
 _SHOWN, _CATEGORY = 300, 40
+#: Texts of which none comes twice are too few to tell by, below this number.
+_FEW = 4
 #: Last names of paths, the likeliest first.
 _LABELS = ("label", "target", "class", "outcome", "y")
 _IDS = ("id", "uuid", "event_id")
@@ -248,6 +250,26 @@ class DryRun:
         for path in filter(None, (*codec.drop, codec.id, codec.timestamp, codec.weight, label)):
             if trees and all(found_at(tree, path) is None for tree in trees):
                 yield f"No message has {path}, which [codec] names"
+        if codec.one_hot:
+            for name, values in self._given_features(codec).items():
+                texts = _texts(values)
+                if len(texts) >= _FEW and len({*texts}) == len(texts):
+                    yield (
+                        f"No text of {name} comes twice here, and each becomes a feature of its "
+                        "own: drop it in [codec], unless they come again later"
+                    )
+
+    def _given_features(self, codec: JsonCodec) -> dict[str, list[Any]]:
+        """Return the values of all features, by their paths in messages."""
+        path = codec.paths["features"]
+        leaves = _leaves(self._trees(), "" if path is None else f"{path}.")
+        given = {*codec.drop, *filter(None, codec.paths.values())}
+        within = tuple(f"{name}." for name in codec.drop)
+        return {
+            name: values
+            for name, values in leaves.items()
+            if name not in given and not name.startswith(within)
+        }
 
     # --- changes -------------------------------------------------------------------------------
 
@@ -363,14 +385,9 @@ class DryRun:
         """Return what to drop, and whether texts are categories; what the label is, before."""
         if label := self._labelling():
             return label
-        path = codec.paths["features"]
-        leaves = _leaves(self._trees(), "" if path is None else f"{path}.")
-        given = {*codec.drop, *filter(None, codec.paths.values())}
         texts: list[str] = []
         drop: list[str] = []
-        for name, values in leaves.items():
-            if name in given:
-                continue
+        for name, values in self._given_features(codec).items():
             if list in map(type, values):
                 drop.append(name)
             elif str in map(type, values) and not codec.one_hot:
@@ -487,10 +504,14 @@ def _named(leaves: Mapping[str, Sequence[Any]], names: Sequence[str]) -> str | N
 
 def _is_category(values: Sequence[Any]) -> bool:
     """Say whether texts come again: not names, numbers, times and the like."""
-    texts = [value for value in values if isinstance(value, str)]
+    texts = _texts(values)
     if any(len(text) > _CATEGORY or text[:1].isdigit() for text in texts):
         return False
-    return len(texts) < 4 or len({*texts}) <= len(texts) / 2
+    return len(texts) < _FEW or len({*texts}) <= len(texts) / 2
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
 
 
 def _shown(value: Any) -> str:

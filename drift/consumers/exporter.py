@@ -174,14 +174,15 @@ class Exporter:
             metric = family(f"drift_{name}", text, labels=["group", "topic"])
             metric.add_metric([worker.group, worker.topic], shown)
             yield metric
-        apart = any(m.keyed for m in worker.models)  # each partition has its models of keys
+        models = worker.models  # once, as they may go meanwhile
+        apart = any(m.keyed for m in models)  # each partition has its models of keys
         names = ["model", "group", "topic", *(["partition"] if apart else [])]
         rows = [
             (
                 [m.model or "", m.group, m.topic, *([str(m.partition)] if apart else [])],
                 {**m.values(), **m.faded(), "model_examples": m.examples, **m.counted()},
             )
-            for m in worker.models
+            for m in models
         ]
         for name, text in _HELP.items():
             family = Gauge if name in _GAUGES else Counter
@@ -190,13 +191,13 @@ class Exporter:
                 if (value := values.get(name)) is not None:
                     metric.add_metric(labels, value)
             yield metric
-        yield from _lags(worker.models)
+        yield from _lags(models)
         alarms = Counter(
             "drift_alarms",
             "Alarms on a rise of error or log loss",
             labels=[*names, "measure"],
         )
-        for (labels, _), m in zip(rows, worker.models, strict=False):
+        for (labels, _), m in zip(rows, models, strict=True):
             for measure, count in m.alarms_counted().items():
                 alarms.add_metric([*labels, measure], count)
         yield alarms
@@ -214,11 +215,12 @@ def _lags(models: Iterable[Metrics]) -> Iterator[Metric]:
         labels=names,
     )
     for m in models:
-        waited = m.lag_seconds()
-        for place, (lag, _) in m.lags.items():
-            labels = [m.model or "", m.group, place[0], str(place[1])]
-            messages.add_metric(labels, lag)
-            seconds.add_metric(labels, waited[place])
+        lags = m.lags  # once, as they are replaced meanwhile
+        for place, waited in m.lag_seconds().items():
+            if place in lags:
+                labels = [m.model or "", m.group, place[0], str(place[1])]
+                messages.add_metric(labels, lags[place][0])
+                seconds.add_metric(labels, waited)
     yield messages
     yield seconds
 

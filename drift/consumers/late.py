@@ -18,10 +18,16 @@ from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
 from drift.consumers.records import Gap, Message, Outgoing
 from drift.consumers.waiting import Early, Waiting
-from drift.errors import CheckpointError, ConsumerError, MessageError, SkippedError
+from drift.errors import (
+    CheckpointError,
+    ConsumerError,
+    MessageError,
+    SkippedError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.checkpoint import Checkpoint
     from drift.consumers.checkpoints.objects import AnyPath
@@ -173,7 +179,7 @@ class LateLearner(Learner):
         return self.join.snapshot()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Restore a checkpoint; `read_again` reads the features that it does not store."""
+        """Restore a checkpoint; `rereading` reads the features that it does not store."""
         super().restore(checkpoint)
         if checkpoint.is_blank:
             return
@@ -185,22 +191,26 @@ class LateLearner(Learner):
                 f"checkpoint {checkpoint.id} has no state of labels: {problem!r:.80}"
             ) from problem
 
-    def read_again(self, source: Logs, folder: AnyPath) -> None:
+    def rereading(self, source: Logs, folder: AnyPath) -> Iterator[str]:
         """Read from the log the waiting features that the checkpoint does not store."""
-        for place, offset in self.join.missing().items():
-            end = self.offsets[place]
+        on_gap = self.options.on_gap
+        for place, first in self.join.missing().items():
+            offset, end = first, self.offsets[place]
             while offset < end:
+                yield f"{place[0]}:{place[1]} from {offset} on"
                 try:
-                    messages, offset = source.reread(place, offset)  # noqa: PLW2901
+                    messages, after = source.reread(place, offset)
                 except Gap:
-                    given = source, place, offset, self.options.on_gap, folder
                     what = "the first message whose features wait for a label"
-                    offset = offset_behind_gap(*given, what=what)  # noqa: PLW2901
+                    offset = offset_behind_gap(source, place, offset, on_gap, folder, what=what)
                     self.join.drop(place, offset)
                     self.since_checkpoint += 1
-                else:
-                    for message in messages:
-                        self.join.supply(message, self._id_of)
+                    continue
+                for message in messages:
+                    self.join.supply(message, self._id_of)
+                if after == offset and _ends_before(source, place, end):
+                    offset_behind_gap(source, place, end, on_gap, folder)  # which says so
+                offset = after
             if lost := self.join.drop(place, end):
                 log.warning(
                     "%s:%d no longer has %d of the features that wait, or has others at their "
@@ -369,6 +379,14 @@ class LateLearner(Learner):
         """Return the codec's paths of the ids of features and labels, if known."""
         of = [paths.get("id") for paths in (self.codec.paths, self.codec.label_paths)]
         return ["" if path is None else f" at {path!r}" for path in of]
+
+
+def _ends_before(source: Logs, place: TopicPartition, offset: int) -> bool:
+    """Whether a log ends before an offset, and its broker is not just away."""
+    try:
+        return source.bound(place, "latest") < offset
+    except UnavailableError:
+        return False
 
 
 def _ticket(place: TopicPartition, offset: int) -> str:

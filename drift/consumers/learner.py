@@ -17,7 +17,7 @@ from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.crash_points import reached
 from drift.consumers.dead_letters import NO_FAULT_OF_IT, caught, dead_letter
 from drift.consumers.options import codec_settings, is_keyed
-from drift.consumers.order import Clock, Runs, sort_key
+from drift.consumers.order import BY_HAND, Clock, Runs, sort_key
 from drift.consumers.records import ClaimName, CutValue, Message, Outgoing, RawName
 from drift.consumers.shadow import Shadow, promotion
 from drift.consumers.skip import AbsentError
@@ -30,7 +30,7 @@ from drift.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from drift.consumers.checkpoints.keyed_file import Lineage
     from drift.consumers.checkpoints.objects import AnyPath
@@ -177,7 +177,7 @@ class Learner:
         self.leader_epochs = dict(checkpoint.leader_epochs)
         self.clocks = dict(checkpoint.clocks)
         self.identity = {**checkpoint.identity, **self.identity}
-        self.skips = dict.fromkeys(checkpoint.skips, "was left out by drift checkpoint skip")
+        self.skips = dict.fromkeys(checkpoint.skips, BY_HAND)
         self.metrics.checkpointed(checkpoint.time)
         if not checkpoint.is_blank:
             self._restore_model(checkpoint)
@@ -301,6 +301,11 @@ class Learner:
         self.offsets.update(first)
         self.runs.first.update(first)
 
+    def forget(self, places: Iterable[TopicPartition]) -> None:
+        """Forget partitions that were started, of which nothing was learnt."""
+        for place in places:
+            del self.offsets[place], self.runs.first[place]
+
     def check(self, messages: Iterable[Message]) -> None:
         """Refuse messages that it cannot be meant to learn, before any is taken."""
 
@@ -335,6 +340,12 @@ class Learner:
 
     def read_again(self, source: Logs, folder: AnyPath) -> None:
         """Read what a checkpoint has not stored of what waits."""
+        for _ in self.rereading(source, folder):
+            pass
+
+    def rereading(self, _source: Logs, _folder: AnyPath) -> Iterator[str]:
+        """Do so a fetch at a time; yield, before each, what is read."""
+        yield from ()
 
     def _age(self, message: Message, time: int) -> list[Outgoing]:
         """Return what is to be sent because of the time of a message, whatever it holds."""

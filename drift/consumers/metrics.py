@@ -423,8 +423,8 @@ class WorkerMetrics:
         >>> WorkerMetrics().problems()
         ['no broker is connected', 'no partition is assigned']
         """
-        silent = round(time.monotonic() - self.polled)
-        amid = "" if self.at is None else f", amid message {self.at}"
+        silent, at = round(time.monotonic() - self.polled), self.at
+        amid = "" if at is None else f", amid message {at}"
         problems = [] if self.is_alive() else [f"no poll for {silent} s{amid}"]
         problems += [] if self.connections() else ["no broker is connected"]
         idle = not self.partitions and not self.takeovers

@@ -111,7 +111,10 @@ def _schemas(options: ServiceOptions) -> dict[str, Any]:
         "type": "object",
         "required": ["checkpoint", "offsets", "staleness_seconds"],
         "properties": {
-            "checkpoint": {"type": "string", "description": "Which the model comes from."},
+            "checkpoint": {
+                "type": ["string", "null"],
+                "description": "Which the model comes from; null before the first.",
+            },
             "offsets": {
                 "type": "object",
                 "description": "The next to be learnt, by topic and partition.",

@@ -48,7 +48,7 @@ class _TopicOptions:
     topic: str = option("The topic to learn from.", argument=True)
     group: str = option("Consumer group.")
     start: str | None = option(
-        "Where a partition without checkpoint begins; a group without checkpoints needs it.",
+        "Where a new group begins, which needs it; a later partition is read from its start.",
         None,
         choices=("earliest", "latest"),
         name="from",
@@ -88,7 +88,7 @@ class _TopicOptions:
         "How many probabilities and scores a prediction has, the largest ones.", 100, least=0
     )
     positive: object | None = option(
-        "Label that recall and precision are of; default: true, or 1, where there is no third one.",
+        "Label that recall and precision are of; default: true or 1, with two labels.",
         None,
     )
     cost: tuple[float, ...] | None = option(
@@ -129,7 +129,12 @@ class _TopicOptions:
         table="promote",
         key="at",
     )
-    max_models: int = option("Models of keys in memory.", 10_000, least=1, table="keyed")
+    max_models: int = option(
+        "Models of keys in memory, an equal part for each partition.",
+        10_000,
+        least=1,
+        table="keyed",
+    )
     prior: bool = option(
         "Let a new key begin with a copy of the model of all keys, not with an empty one.",
         default=True,

@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
     from drift.consumers.records import Message, Position
 
-__all__ = ["Clock", "Learnt", "LearntRuns", "Order", "Run", "Runs", "sort_key"]
+__all__ = ["BY_HAND", "Clock", "Learnt", "LearntRuns", "Order", "Run", "Runs", "sort_key"]
 
 #: How far each partition was when the order next fell back in time; those that moved.
 Run: TypeAlias = dict[TopicPartition, int]
+
+#: Why a message was left out that an operator has named.
+BY_HAND = "was left out by drift checkpoint skip"
 
 #: Records of a partition that are buffered before fetching pauses, and below which it resumes.
 #: With more, one partition's fetches would delay those of others.

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +31,7 @@ from drift.consumers.checkpoints.files import private
 from drift.consumers.records import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.records import TopicPartition
@@ -100,27 +101,32 @@ class PoisonNotes:
     def __init__(self, folder: Path, epoch: int, offsets: Mapping[TopicPartition, int]) -> None:
         self._file = folder / f"attempt-{epoch:08d}.json"
         self._offsets = _listed(offsets)
+        self._lock = threading.Lock()
         self.starts, self.deaths = 1, 0
         self.suspect: Position | None = None
         self.at: Position | None = None
         with suppress(OSError, LookupError, TypeError, ValueError):  # where it is damaged
-            self._go_on(folder)
-        if self.suspect is not None and offsets.get(self.suspect[:2], 0) > self.suspect.offset:
-            self.suspect, self.deaths = None, 0  # it was taken
+            self._go_on(folder, offsets)
         self.is_careful = self.starts > 1 or self.suspect is not None
         self.note(None)
-        for file in folder.glob("attempt-*.json"):
-            if file.name < self._file.name:
-                file.unlink(missing_ok=True)
+        with suppress(OSError):  # the next claim tries again
+            for file in folder.glob("attempt-*.json"):
+                if file.name < self._file.name:
+                    file.unlink(missing_ok=True)
 
-    def _go_on(self, folder: Path) -> None:
+    def _go_on(self, folder: Path, offsets: Mapping[TopicPartition, int]) -> None:
         """Count on from what the claim before has noted."""
         file = max(folder.glob("attempt-*.json"), default=self._file)
         before = json.loads(file.read_bytes().partition(b"\n")[0])
+        noted = {(topic, number): at for topic, number, at in before["offsets"]}
+        if any(at < noted.get(place, 0) for place, at in offsets.items()):
+            return  # somebody went back, perhaps as the log has other messages now
         deaths, suspect = int(before["deaths"]), before["suspect"] and Position(*before["suspect"])
         if before["at"]:
             died = Position(*before["at"])
             deaths, suspect = (deaths if died == suspect else 0) + 1, died
+        if suspect is not None and offsets.get(suspect[:2], 0) > suspect.offset:
+            deaths, suspect = 0, None  # it was taken
         if before["offsets"] == self._offsets:
             self.starts += int(before["starts"])
         self.suspect, self.deaths = suspect, deaths
@@ -131,6 +137,21 @@ class PoisonNotes:
 
     def note(self, position: Position | None) -> None:
         """Note the message that is taken now; None for none."""
+        with self._lock:
+            self._write(position)
+
+    def note_while(self, lasts: Callable[[], bool], position: Position) -> None:
+        """Note a message that another thread takes, unless it has ended meanwhile.
+
+        If it ends later, that thread finds the note.
+        """
+        with self._lock:
+            before = self.at
+            self._write(position)
+            if not lasts():
+                self._write(before)
+
+    def _write(self, position: Position | None) -> None:
         self.at = position
         text = json.dumps(
             {

@@ -29,7 +29,7 @@ from drift.consumers.records import ClaimName, Gap, written_offsets
 from drift.errors import CheckpointError, ConsumerError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from drift.consumers.answers import Answer
     from drift.consumers.checkpoints.checkpoint import Checkpoint
@@ -169,6 +169,8 @@ class Replica:
         self._course: Course | None = None  # which learns; `fetch` alone sets it
         # Which answers: the same, or the one before; `learn` alone sets it, between two answers.
         self._serving: Course | None = None
+        self._starting: Iterator[str] | None = None  # the next course, until it can begin
+        self._rereads = ""  # what is read before that
         self._following = _Following()
         self._looked = -math.inf
         self._consumer = LoneConsumer(
@@ -230,7 +232,9 @@ class Replica:
 
     @property
     def waits(self) -> str | None:
-        """Which partition is waited for, where that takes long."""
+        """What is read again, or which partition is waited for, where that takes long."""
+        if self._starting is not None:
+            return self._rereads
         return None if self._course is None else self._course.trouble
 
     # --- what comes ----------------------------------------------------------------------------
@@ -251,13 +255,16 @@ class Replica:
         CheckpointError
             If the first checkpoint cannot be used.
         """
-        self._look()
+        self._look(seconds)
+        is_busy = self._starting is not None
         if self._course is None:
-            time.sleep(seconds)
+            if not is_busy:
+                time.sleep(seconds)
             return
         course, started = self._course, time.monotonic()
+        is_busy = is_busy or bool(course.order)
         try:
-            batches = list(self._consumer.poll(min(seconds, _SHORT) if course.order else seconds))
+            batches = list(self._consumer.poll(min(seconds, _SHORT) if is_busy else seconds))
         except Gap as gap:
             places = ", ".join(f"{topic}:{number}" for topic, number in gap.offsets)
             self._complain(
@@ -301,23 +308,29 @@ class Replica:
 
     # --- checkpoints ---------------------------------------------------------------------------
 
-    def _look(self) -> None:
-        """Follow a newer checkpoint; ignore one that cannot be used, unless it is the first."""
-        now = time.monotonic()
-        if now < self._looked + _EVERY:
-            return
-        self._looked = now
-        course = self._course
-        if course is not None:
-            identity = course.learner.identity
-            self.folder.check_identity(self.claim_id, identity, self._identity())
+    def _look(self, seconds: float) -> None:
+        """Follow a newer checkpoint; ignore one that cannot be used, unless it is the first.
+
+        What has to be read again is read for so many seconds. The rest is left to the next look,
+        so that the present model learns on meanwhile, and a stop ends it.
+        """
+        now, course = time.monotonic(), self._course
+        is_due = now >= self._looked + _EVERY
+        if is_due:
+            self._looked = now
+            if course is not None:
+                identity = course.learner.identity
+                self.folder.check_identity(self.claim_id, identity, self._identity())
         try:
-            newest = self.folder.newest_id(self.claim_id)
-            if newest is None or not self._following.is_due(newest):
-                return
-            if self._consumer.knows_topics():
-                self._follow(newest)
+            if is_due and self._starting is None:
+                self._starting = self._follow()
+            for what in self._starting or ():
+                self._rereads = what
+                if time.monotonic() >= now + seconds:
+                    return
+            self._starting = None
         except (CheckpointError, ConsumerError, UnavailableError) as problem:
+            self._starting = None
             passes = isinstance(problem, UnavailableError) or isinstance(problem.__cause__, OSError)
             if passes:
                 self._following.retry()
@@ -333,21 +346,23 @@ class Replica:
             log.warning("%s", trouble)
         self.trouble = trouble
 
-    def _follow(self, newest: str) -> None:
-        """Continue if the checkpoint has the order that was learnt here; else load it."""
-        course = self._course
+    def _follow(self) -> Iterator[str] | None:
+        """Continue if a newer checkpoint has the order that was learnt here; else start from it."""
+        newest, course = self.folder.newest_id(self.claim_id), self._course
+        if newest is None or not self._following.is_due(newest):
+            return None
+        if not self._consumer.knows_topics():
+            return None
         found = Found("unknown") if course is None else self._compare(course, newest)
         step = self._following.next(newest, found)
         if step == "keep":
             self.trouble = None
         if step != "load":
-            return
+            return None
         checkpoint = self.folder.newest(self.claim_id, self._identity())
         if checkpoint is None or (course and course.learner.checkpoint == checkpoint.id):
-            return
-        self._start(checkpoint)
-        self._following.loaded()
-        self.trouble = None
+            return None
+        return self._start(checkpoint)
 
     def _compare(self, course: Course, newest: str) -> Found:
         folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
@@ -372,15 +387,16 @@ class Replica:
             )
             log.error("%s", self.differs)
 
-    def _start(self, checkpoint: Checkpoint) -> None:
-        """Learn what comes after a checkpoint."""
+    def _start(self, checkpoint: Checkpoint) -> Iterator[str]:
+        """Learn what comes after a checkpoint; yield what is read again before that can begin."""
         learner = learner_of(None, self.codec, self.options)
         learner.sends = False
         learner.restore(checkpoint)
         if learner.shadow is not None:
             kind = type(learner.shadow.model).__name__
             refuse_shadow(self.options, f"checkpoint {checkpoint.id} has a shadow, {kind}")
-        learner.read_again(self._consumer, self.folder.path)
+        for what in learner.rereading(self._consumer, self.folder.path):
+            yield f"reads again what waits for a label in checkpoint {checkpoint.id}, {what}"
         # A partition that was adopted, and is gone, would be waited for.
         gone = [place for place in learner.offsets if self._consumer.lacks(place)]
         for place in gone:
@@ -399,3 +415,5 @@ class Replica:
             "%s: from checkpoint %s, %s",
             *(self.claim_id, checkpoint.id, written_offsets(learner.offsets)),
         )
+        self._following.loaded()
+        self.trouble = None

@@ -288,9 +288,10 @@ class Service:
         stale, most = self.replica.staleness, self.options.max_staleness
         problems = []
         if self.replica.version["checkpoint"] is None:
-            problems = [
-                f"there is no checkpoint of {self.replica.options.topic} yet: start a worker"
-            ]
+            topic = self.replica.options.topic
+            problems = [f"there is no checkpoint of {topic} yet: start a worker"]
+            if self.replica.waits:
+                problems = [f"the model of {topic} is not there yet"]
         elif most is not None and stale > most:
             problems = [f"the model is {stale:.3g} s behind the logs, more than {most:g}"]
         elif is_ready and math.isinf(stale):

@@ -19,7 +19,7 @@ from drift.consumers.late import learner_of
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import is_keyed
 from drift.consumers.shadow import Shadow
-from drift.errors import CheckpointError, DriftError
+from drift.errors import DriftError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,11 +164,6 @@ class Loader(NamedTuple):
         if not is_keyed(codec):
             return learner_of(model, codec, options)
         lineage = () if checkpoint is None else checkpoint.models or ()
-        if checkpoint is not None and checkpoint.is_signed and folder.secret is None:
-            raise CheckpointError(
-                f"{folder.folder(claim_id)}: models of keys are signed, and none can be read: give "
-                "the file of the key, --key-file"
-            )
         store = ModelStore(folder.folder(claim_id), epoch, lineage, secret=folder.secret)
         models = KeyedModels(
             store, options.max_models, allow_pickle=folder.allow_pickle, expire=options.expire

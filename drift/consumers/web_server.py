@@ -165,9 +165,10 @@ class KnownHosts:
         self.app, self.known = app, known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        host = Headers(scope=scope).get("host", "")
-        if self._is_known(host):
+        """Pass a request on, or refuse it; what is none has no host."""
+        is_request = scope["type"] == "http"
+        host = Headers(scope=scope).get("host", "") if is_request else ""
+        if not is_request or self._is_known(host):
             await self.app(scope, receive, send)
             return
         error = f"{host!r:.100} is no name of this service: add it to hosts, in [serve]"

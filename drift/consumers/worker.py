@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.assignment import Assignment
+from drift.consumers.checkpoints.folder import this_process
 from drift.consumers.claim import ClaimedModel, largest_record, skipping
 from drift.consumers.client.consumer import GroupConsumer
 from drift.consumers.client.errors import missing
@@ -56,6 +57,8 @@ _LONG = 10.0
 _TRIAL = 100
 #: Seconds of a poll while records wait for those of other partitions, or a model is taken over.
 _SHORT = 0.05
+#: Seconds after which a partition is started again whose start could not be saved.
+_LATER = 10.0
 #: Seconds for which takeovers are waited for before the worker polls again.
 _SOON = 0.2
 
@@ -130,7 +133,7 @@ class Worker:
         shadow = prepared_shadow(shadow, folder, options, self.codec)
         self._loader = Loader(folder, model, shadow, self.codec, options)
         self.folder = folder
-        folder.owner = f"{folder.owner}, of the group {options.group},"
+        folder.owner = f"{this_process()}, of the group {options.group},"
         self.options = options
         self.metrics = WorkerMetrics(options.group, options.topic)
         self.assignment = Assignment()
@@ -255,7 +258,7 @@ class Worker:
             *(at, self.metrics.silence, skipping(self.folder.folder(claim.learner.claim_id), at)),
         )
         if claim.notes is not None:
-            claim.notes.note(at)
+            claim.notes.note_while(lambda: self.metrics.at == at, at)
 
     def step(self, seconds: float = 1.0) -> int:
         """Wait for messages up to so many seconds, learn them; return their number."""
@@ -410,9 +413,12 @@ class Worker:
             if claim is None or place not in claim.order:
                 continue
             self._check_topic()
-            first = offset_behind_gap(
-                self._consumer, place, offset, self.options.on_gap, self.folder.path
-            )
+            given = self._consumer, place, offset, self.options.on_gap, self.folder.path
+            try:
+                first = offset_behind_gap(*given)
+            except UnavailableError as problem:
+                log.warning("%s:%d: %s", *place, problem)
+                return  # the next poll finds the gap again
             claim.skip(place, first)
 
     def _forced_steps(self) -> int:
@@ -428,7 +434,7 @@ class Worker:
 
     def _start_waiting(self) -> None:
         """Take over what was assigned while the worker was in `poll`, and continue with it."""
-        places = self.assignment.waiting()
+        places = [place for place in self.assignment.waiting() if not self._starts_later(place)]
         claim_ids = dict.fromkeys(map(self._claim_id, places))
         if claim_ids.keys() - self._taking.keys():
             self._consumer.refresh()
@@ -451,6 +457,11 @@ class Worker:
         for claim in self._claims.values():
             if isinstance(claim.learner, KeyedLearner):
                 claim.learner.models.most = max(1, self.options.max_models // len(self._claims))
+
+    def _starts_later(self, place: TopicPartition) -> bool:
+        """Whether a partition waits until its start may be saved, as of a full disk."""
+        claim = self._claims.get(self._claim_id(place))
+        return claim is not None and time.monotonic() < claim.starts_again
 
     def _show(self) -> None:
         """Have the metrics show which models the worker has, and what it waits for."""
@@ -477,29 +488,48 @@ class Worker:
             for place in places
             if place not in learner.offsets
         }
-        if first and added and is_keyed(self.codec):
-            log.warning(
-                "%s was added after the first start: keys whose messages come there now begin "
-                "anew, as their models are those of other partitions",
-                claim_id,
-            )
-        if first:
-            learner.start(first)
-            # So that "latest" is decided once. What failed before is read again.
-            if learner.trial or not self._save(claim):
-                self._drop(claim_id)
-                return
+        if learner.trial and first:  # what failed before is read again
+            self._drop(claim_id)
+            return
+        if first and not self._save_start(claim, first):
+            is_here = claim_id in self._claims
+            places = [place for place in places if is_here and place not in first]
+        else:
+            self._note_trouble(claim_id)
+            if first and added and is_keyed(self.codec):
+                log.warning(
+                    "%s was added after the first start: keys whose messages come there now begin "
+                    "anew, as their models are those of other partitions",
+                    claim_id,
+                )
         for place in places:
             claim.start(place)
             self.metrics.taken_over += place[0] == self.options.topic
-        self._note_trouble(claim_id)
+
+    def _save_start(self, claim: ClaimedModel, first: dict[TopicPartition, int]) -> bool:
+        """Save where partitions start, so that "latest" is decided once; say whether that is there.
+
+        Where it cannot be saved they start later, and the model goes on with the others.
+        """
+        learner = claim.learner
+        learner.start(first)
+        if self._save(claim):
+            return True
+        learner.forget(first)
+        claim.starts_again = time.monotonic() + _LATER
+        if not learner.offsets:
+            self._drop(learner.claim_id)
+        return False
 
     def _is_younger(self, claim_id: ClaimName) -> bool:
         """Whether a partition with models of its own was added after its group had started."""
         if not is_keyed(self.codec):
             return False
         topic, number = claim_id
-        first = self.folder.first_partitions(topic, self._consumer.partitions(topic))
+        count = self._consumer.partitions(topic)
+        if not count:  # by its last metadata; else 0 would be noted
+            raise UnavailableError(missing(topic))
+        first = self.folder.first_partitions(topic, count)
         return number is not None and number >= first
 
     def _retry(self, claim_id: ClaimName, error: CheckpointError | UnavailableError) -> None:

@@ -314,6 +314,11 @@ def test_checkpoints_are_signed_with_the_key_of_a_file(drift, topics, tmp_path):
         shown, _ = learn(drift, topics, "--key-file", name, count=0)
         assert shown.exit_code == 2
         assert message in shown.stderr
+    left = sorted((tmp_path / "c" / "t-all").iterdir())
+    shown, _ = learn(drift, topics, count=0)
+    assert shown.exit_code == 2
+    assert "is signed: give the file of its key, --key-file" in shown.stderr
+    assert sorted((tmp_path / "c" / "t-all").iterdir()) == left  # nothing was claimed
 
 
 def test_a_model_that_is_not_drifts_needs_pickle_to_be_allowed(

@@ -8,13 +8,18 @@ from unittest.mock import Mock
 
 import pytest
 
-from drift.errors import ConsumerError
+from drift.errors import ConsumerError, UnavailableError
 from drift.testing import produce
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    UnsupportedCodecError,
+)
 
 from drift.consumers.client import consumer
 
@@ -164,3 +169,22 @@ def test_an_outage_while_closing_hides_no_other_error(client, monkeypatch, caplo
         patch.setattr(client.consumer, "close", Mock(side_effect=KafkaTimeoutError("silence")))
         client.close()
     assert caplog.text.count("silence") == 1
+
+
+@pytest.mark.parametrize("error", [UnsupportedCodecError("zstd"), CorruptRecordError("checksum")])
+def test_a_message_that_cannot_be_read_again_is_no_outage(broker, client, monkeypatch, error):
+    produce(broker, "t", [b"1", b"2", b"3"])
+    read, end = client.reread(("t", 0), 0)
+    assert ([message.value for message in read], end) == ([b"1", b"2", b"3"], 3)
+    monkeypatch.setattr(client._second, "poll", Mock(side_effect=error))
+    said = rf"kafka-python cannot read a message \(.*{error.args[0]}.*\), .* of t:0:1: install what"
+    with pytest.raises(ConsumerError, match=said):
+        client.reread(("t", 0), 1)
+
+
+def test_a_broker_that_goes_as_partitions_are_counted_is_an_outage(client, monkeypatch):
+    assert client.partitions("t") == 1
+    away = Mock(side_effect=KafkaConnectionError("111 ECONNREFUSED"))
+    monkeypatch.setattr(client.consumer, "partitions_for_topic", away)
+    with pytest.raises(UnavailableError, match=r"the broker does not answer \(.*ECONNREFUSED\)"):
+        client.partitions("t")

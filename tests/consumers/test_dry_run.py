@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -233,6 +234,18 @@ def test_features_that_never_differ_are_pointed_out():
     assert hint.startswith("All examples have the same features")
     assert hints(JsonCodec(), same, {"features": {"a": 2}}) == []
     assert hints(JsonCodec(), same) == []
+
+
+def test_texts_of_which_none_comes_twice_are_pointed_out_once_they_are_features():
+    codec = JsonCodec(label="y", id="no", drop=["x"], one_hot=True)
+    sent = [
+        {"note": note, "no": note, "x": {"note": note}, "card": "ab"[n % 2], "sum": n, "y": n % 2}
+        for n, note in enumerate(NOTES)
+    ]
+    [hint] = hints(codec, *sent)
+    assert hint.startswith("No text of note comes twice here")
+    assert hints(codec, *sent, sent[0]) == hints(codec, *sent[:3]) == []
+    assert hints(replace(codec, drop=["x", "note"]), *sent) == []
 
 
 def test_many_features_are_cut():

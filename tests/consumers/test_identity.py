@@ -13,6 +13,8 @@ from drift.consumers.checkpoints.agreement import check_identity
 from drift.consumers.codec import Example
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.options import codec_settings
+from drift.consumers.order import Clock, Order
+from drift.consumers.records import Gap, Message, Position
 from drift.errors import CheckpointError, ConfigurationError, ConsumerError
 from drift.models import LBP
 from drift.models._state.codec import encode
@@ -27,7 +29,6 @@ import kafka
 from kafka.errors import LogTruncationError
 
 from drift.consumers.client.topics import create  # after the check that there is a client
-from drift.consumers.records import Gap, Position
 from drift.consumers.worker import Worker
 
 
@@ -246,6 +247,31 @@ def test_a_topic_is_adopted_where_it_is_named(broker, learnt, offset):
     close(one)
     assert newest(learnt).identity["topic_id"] == str(OTHER)
     assert newest(learnt).metrics["examples"] == (10 if offset is None else 20)
+
+
+@pytest.mark.parametrize("offset", [None, 0])
+def test_an_adopted_checkpoint_has_the_times_of_its_offsets(tmp_path, offset):
+    """Else one partition is learnt after the other, whatever the times of their records."""
+    folder, hour = CheckpointFolder(tmp_path), 3_600_000
+    epoch, _ = folder.claim(("t", None))
+    places = ("t", 0), ("t", 1)
+    clocks = dict.fromkeys(places, Clock(10 * hour))
+    folder.save(("t", None), epoch, LBP(budget=9), dict.fromkeys(places, 50), clocks=clocks)
+    given = [] if offset is None else ["--offset", str(offset)]
+    assert adopt(tmp_path, "--topic", "t", *given).exit_code == 0
+    found = folder.newest(("t", None))
+    order, begin = Order(), 10 * hour if offset is None else 10
+    for place, times in zip(places, ([0, 20], [10, 30]), strict=True):
+        order.start(place, found.clocks.get(place, Clock()))
+        records = [
+            Message(Position(*place, found.offsets[place] + n), None, b"", (), begin + time)
+            for n, time in enumerate(times)
+        ]
+        order.add(place, records, read_at=1.0)
+    taken = [str(message.position) for message in order.take(lambda _: 2.0)]
+    at = found.offsets[places[0]]
+    assert taken == [f"t:0:{at}", f"t:1:{at}", f"t:0:{at + 1}", f"t:1:{at + 1}"]
+    assert found.clocks == (clocks if offset is None else {})
 
 
 def test_a_partition_is_adopted_alone(tmp_path):

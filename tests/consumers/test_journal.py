@@ -1,6 +1,8 @@
 """The order in which messages were learnt, beside the checkpoints: what a kill leaves of it."""
 
+import errno
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from drift.consumers import CheckpointFolder
 from drift.consumers.checkpoints import adoption, files
+from drift.consumers.checkpoints.checkpoint import Checkpoint
 from drift.consumers.checkpoints.journal import order_line, read_order
 from drift.errors import CheckpointError
 from drift.models import LBP
@@ -96,6 +99,36 @@ def test_a_file_ends_where_it_is_large_and_the_oldest_go(folder, monkeypatch):
     assert len(names) == 5  # of two lines each
     assert names[1] == f"order-{epoch:08d}-{3:010d}.jsonl"
     assert len(read_order(folder.folder(KEY), previous)) == 10
+
+
+def test_an_order_file_may_be_deleted_while_a_checkpoint_is_written(folder):
+    epoch, _ = folder.claim(KEY)
+    previous = saved(folder, epoch, [{("f", 0): 1}], None)
+    checkpoint = Checkpoint(LBP(2), {("f", 0): 2}, epoch)
+    write = folder.prepare(KEY, checkpoint, runs=[{("f", 0): 2}], previous=previous)
+    [file] = order_files(folder)
+    file.unlink()
+    assert write().id == "1-2"
+    assert read_order(folder.folder(KEY), "1-2", previous) == [{("f", 0): 2}]
+
+
+def test_an_order_file_out_of_reach_is_an_error_of_the_checkpoint(folder, monkeypatch):
+    """Which a worker survives: it tries again later."""
+    epoch, _ = folder.claim(KEY)
+    previous = saved(folder, epoch, [{("f", 0): 1}], None)
+    checkpoint = Checkpoint(LBP(2), {("f", 0): 2}, epoch)
+    write = folder.prepare(KEY, checkpoint, runs=[{("f", 0): 2}], previous=previous)
+    [file] = order_files(folder)
+
+    def stale(path, *_given, **_more):
+        raise OSError(errno.ESTALE, "Stale file handle", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", stale)
+        patch.setattr(files, "private", stale)
+        with pytest.raises(CheckpointError, match=rf"{file}: cannot be written: Stale file handle"):
+            write()
+    assert write().id == "1-2"
 
 
 @pytest.mark.parametrize(("offset", "codec"), [(None, False), (5, False), (None, True)])

@@ -6,12 +6,15 @@ import shutil
 import sqlite3
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers.checkpoints import files
 from drift.consumers.checkpoints.files import PartitionFolder
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.checkpoints.rollback import plan
@@ -20,8 +23,8 @@ from drift.consumers.exporter import Exporter
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.keyed import name_unused
 from drift.consumers.keyed_models import KeyedModels
-from drift.consumers.records import Message, Position
-from drift.errors import CheckpointError, MessageError
+from drift.consumers.records import ClaimName, Message, Position
+from drift.errors import CheckpointError, MessageError, UnavailableError
 from drift.models import LBP
 from drift.models._state.codec import encode
 from drift.testing import Abort, Aborted
@@ -229,7 +232,7 @@ def test_signed_models_are_not_taken_without_their_key(topics, tmp_path):
     until(one, lambda: sum(offsets(one).values()) > 60)
     close(one)
     other = worker(topics, tmp_path, "later")
-    with pytest.raises(CheckpointError, match=r"signed, and none can be read: .* --key-file"):
+    with pytest.raises(CheckpointError, match="is signed: give the file of its key, --key-file"):
         until(other, lambda: offsets(other) == END)
     kill(other)
 
@@ -438,3 +441,56 @@ def test_how_many_partitions_a_topic_had_at_first_is_noted_once(tmp_path):
     assert folder.first_partitions("t", 9) == 4  # those that have checkpoints
     with pytest.raises(CheckpointError, match="t-partitions: cannot be written: No such file"):
         CheckpointFolder(tmp_path / "other").first_partitions("t", 2)
+
+
+def test_of_workers_that_start_at_once_the_first_notes_how_many_there_were(tmp_path, monkeypatch):
+    """The other one has learnt its first partition since this one has looked for the note."""
+    first, second = CheckpointFolder(tmp_path), CheckpointFolder(tmp_path)
+    read = Path.read_bytes
+
+    def overtaken(_):
+        monkeypatch.setattr(Path, "read_bytes", read)
+        assert first.first_partitions("t", 4) == 4
+        epoch, _ = first.claim(("t", 0))
+        first.save(("t", 0), epoch, LBP(2), {("t", 0): 1})
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_bytes", overtaken)
+    assert second.first_partitions("t", 4) == 4
+    assert (tmp_path / "t-partitions").read_bytes() == b"4\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t-0", "t-partitions"]
+
+
+def test_of_a_topic_that_is_gone_no_number_of_partitions_is_noted(topics, tmp_path, monkeypatch):
+    one = worker(topics, tmp_path / "c")
+    with monkeypatch.context() as patch:
+        patch.setattr(one._consumer, "partitions", lambda _: 0)
+        with pytest.raises(UnavailableError, match="there is no topic t, or this user may not see"):
+            one._is_younger(ClaimName("t", 0))
+    until(one, lambda: len(one._claims) == 2)
+    close(one)
+    assert (tmp_path / "c" / "t-partitions").read_bytes() == b"2\n"
+
+
+def test_no_wrong_number_of_first_partitions_is_noted(tmp_path, monkeypatch):
+    folder, noted = CheckpointFolder(tmp_path), tmp_path / "t-partitions"
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
+        with pytest.raises(CheckpointError, match="t-partitions: cannot be written: No space"):
+            folder.first_partitions("t", 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", Mock(side_effect=PermissionError(13, "Permission denied")))
+        with pytest.raises(CheckpointError, match=f"{tmp_path}: cannot be read: Permission denied"):
+            folder.first_partitions("t", 4)
+    assert list(tmp_path.iterdir()) == []
+    assert folder.first_partitions("t", 4) == 4
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", Mock(side_effect=OSError(5, "Input/output error")))
+        with pytest.raises(CheckpointError, match="t-partitions: cannot be read: Input/output"):
+            folder.first_partitions("t", 9)
+    for damage in (b"", b"0\n", b"\0\0"):
+        noted.write_bytes(damage)
+        said = "t-partitions has no number: write how many partitions t had when its group started"
+        with pytest.raises(CheckpointError, match=said):
+            folder.first_partitions("t", 9)
+        assert noted.read_bytes() == damage

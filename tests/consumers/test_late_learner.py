@@ -25,7 +25,7 @@ from drift.consumers.metrics import Metrics, WorkerMetrics
 from drift.consumers.options import WorkerOptions
 from drift.consumers.records import Gap, Message, Position
 from drift.consumers.shadow import Shadow
-from drift.errors import CheckpointError, ConfigurationError, ConsumerError
+from drift.errors import CheckpointError, ConfigurationError, ConsumerError, UnavailableError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
 from drift.models._tracker.names import hash_of
@@ -53,6 +53,7 @@ class Logs:
 
     def reread(self, place, offset):
         self.asked += 1
+        assert self.asked < 1000
         if offset < self.first:
             raise Gap({place: offset})
         result = self.logs[place][offset : offset + 4]
@@ -486,6 +487,28 @@ def test_what_a_log_has_not_any_more_amid_it_is_lost(monkeypatch):
     other = restarted(one, Sparse({("f", 0): features}))
     assert ([*other.join._waiting], other.join.missing()) == ([0, 1, 2, 4], {})
     assert other.join.counts["evicted"] == 1
+
+
+@pytest.mark.parametrize("on_gap", ["stop", "skip"])
+def test_of_a_log_that_ends_before_its_checkpoint_no_more_is_waited_for(monkeypatch, on_gap):
+    """As after an unclean leader election, amid the features that wait."""
+    monkeypatch.setattr(join_state, "STORED", 0)
+    features = [pair(n, {"a": 1.0})[0] for n in range(5)]
+    one = learner(on_gap=on_gap)
+    for message in features:
+        one.take(message)
+
+    class Away(Logs):
+        def bound(self, place, start):
+            if self.asked < 20:
+                raise UnavailableError("no broker")
+            return super().bound(place, start)
+
+    source = Away({("f", 0): features[:3]})
+    said = "f:0 has messages from 0 to 3, and its checkpoint is at 5: its log ends before that"
+    with pytest.raises(ConsumerError, match=said):
+        restarted(one, source)
+    assert source.asked == 20
 
 
 def test_of_a_log_that_was_made_anew_no_other_features_get_the_labels(monkeypatch, caplog):

@@ -262,6 +262,34 @@ def test_prometheus_gets_every_count():
     }
 
 
+def test_a_page_is_of_one_moment_while_the_worker_goes_on():
+    """It is made on another thread, while models come and go, and their partitions."""
+
+    class Growing(Metrics):
+        def lag_seconds(self):
+            found = super().lag_seconds()
+            self.lags = {**self.lags, (self.topic, len(self.lags)): (3, None)}
+            return found
+
+    class Losing(WorkerMetrics):
+        @property
+        def models(self):
+            self.times += 1
+            return [one, other] if self.times == 1 else [other]
+
+        @models.setter
+        def models(self, _):
+            self.times = 0
+
+    one, other = (Growing(topic, group="readers") for topic in ("news", "sport"))
+    one.alarmed["error"], other.alarmed["error"] = 2, 5
+    with Exporter(Losing("readers", "news")) as exporter:
+        shown = samples(generate_latest(exporter.registry).decode())
+    for topic, count in (("news", 2), ("sport", 5)):
+        assert shown["drift_alarms_total", "", "readers", topic, "error"] == count
+        assert shown["drift_lag", "", "readers", topic, "0"] == 3
+
+
 def test_counters_start_anew_where_a_model_goes_back_to_its_checkpoint():
     before = counted([True, False, True])
     metrics = Metrics("news", 0, group="readers")

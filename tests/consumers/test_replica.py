@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import random
+import re
 from time import monotonic
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from river import preprocessing
 from drift._late import final_step
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints import join_state
+from drift.consumers.checkpoints.adoption import skip
 from drift.consumers.checkpoints.file_format import id_of
 from drift.consumers.checkpoints.files import files_in
 from drift.consumers.checkpoints.promotion import promote
@@ -58,6 +60,8 @@ class Source:
         self.first = 0
         self.late = set()  # partitions that bring nothing, as behind a broker that is away
         self.now = 1.0
+        self.asked = 0  # for what was read before
+        self.is_away = False  # for that
         self.ids = {"topic_id": "7"}
         self.positions, self.read, self.paused = {}, {}, set()
 
@@ -98,7 +102,9 @@ class Source:
         self.paused.add(place)
 
     def reread(self, place, offset):
-        result = self.logs[place][offset : offset + 5]
+        self.asked += 1
+        assert self.asked < 1000, "nobody else gets a turn"
+        result = [] if self.is_away else self.logs[place][offset : offset + 5]
         return result, offset + len(result)
 
     def bound(self, place, start):
@@ -195,8 +201,8 @@ def settle(one):
         one.step(0)
         source = one._consumer
         is_read = all(source.positions[p] == source.ends[p] for p in source.positions)
-        is_idle = one.version == before and not one._course.order
-        if is_read and is_idle and one._serving is one._course:
+        is_idle = one.version == before and not (one._course and one._course.order)
+        if is_read and is_idle and one._starting is None and one._serving is one._course:
             return
     raise AssertionError(one.version)
 
@@ -359,6 +365,60 @@ def test_where_the_order_was_another_it_learns_again_and_answers_meanwhile(tmp_p
     settle(one)
     assert one.starts == 2
     worker.take(source.logs["f", 1][20:])
+    assert same(one, worker)
+
+
+def late_replica(tmp_path, monkeypatch):
+    """A worker of late labels that has written a checkpoint without features, and a replica."""
+    monkeypatch.setattr(join_state, "STORED", 0)
+    given_logs = messages(logs(30))
+    worker, source, one = start_replica(tmp_path, given_logs, Tracker(6, late=True), **LATE)
+    taken = in_time(given_logs)
+    worker.take(taken[:40])
+    worker.save()
+    assert worker.learner.join.pending > 0
+    source.ends = {place: worker.learner.offsets[place] for place in given_logs}
+    return worker, source, one, taken
+
+
+def test_what_waits_is_read_again_a_fetch_at_a_time(tmp_path, monkeypatch):
+    """Else none stops it, and nobody sees that it lives, while a broker is away."""
+    worker, source, one, _ = late_replica(tmp_path, monkeypatch)
+    source.is_away = True
+    for _ in range(4):
+        before = source.asked
+        one.step(0)
+        assert source.asked <= before + 1
+    assert (one.starts, source.asked) == (0, 3)
+    said = r"reads again what waits for a label in checkpoint 1-2, f:\d from \d+ on"
+    assert re.fullmatch(said, one.waits)
+    source.is_away = False
+    settle(one)
+    assert (one.starts, one.waits, one.version["checkpoint"]) == (1, None, "1-2")
+    assert same(one, worker)
+
+
+def test_the_present_model_learns_on_while_what_waits_is_read_again(tmp_path, monkeypatch):
+    worker, source, one, taken = late_replica(tmp_path, monkeypatch)
+    settle(one)
+    source.is_away = True
+    rest = taken[40:]
+    order = sorted(rest[:12], key=lambda message: message.position)  # one log after the other
+    assert order != rest[:12]
+    worker.take(order)
+    worker.save()
+    source.now = monotonic()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: source.now))
+    source.ends = {place: worker.learner.offsets[place] for place in source.ends}
+    for _ in range(9):
+        one.step(0)
+    assert one._starting is not None
+    assert one.version["checkpoint"] == "1-2"
+    assert one._serving.learner.offsets == worker.learner.offsets
+    assert one.staleness == 0
+    source.is_away = False
+    settle(one)
+    assert (one.starts, one.version["checkpoint"]) == (2, "1-3")
     assert same(one, worker)
 
 
@@ -715,6 +775,20 @@ def test_a_message_that_its_worker_has_left_out_is_left_out_here(tmp_path):
         settle(one)
     assert one.starts == 2  # what was left out before is known
     assert same(one, worker)
+
+
+def test_a_message_that_an_operator_leaves_out_is_left_out_before_it_comes_here(tmp_path):
+    worker, source, one = start_replica(tmp_path)
+    taken = in_time(plain_logs())
+    source.ends = dict.fromkeys(source.ends, 5)
+    worker.take(taken[:5])
+    worker.save()
+    settle(one)
+    starts, poison = one.starts, taken[24].position
+    skip(files_in(worker.folder.folder(KEY)), poison, None)
+    settle(one)
+    assert (one.starts, one.trouble) == (starts + 1, None)
+    assert [*one._course.learner.skips] == [poison]
 
 
 def test_a_later_checkpoint_that_cannot_be_used_leaves_the_model_as_it_is(tmp_path, caplog):

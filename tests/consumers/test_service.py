@@ -308,6 +308,15 @@ def test_without_a_checkpoint_there_is_no_answer():
     assert (ready.status_code, ready.text[:22]) == (503, "there is no checkpoint")
 
 
+def test_a_model_that_waits_for_what_is_read_again_needs_no_other_worker():
+    replica = Replica()
+    replica.version, replica.staleness = {"checkpoint": None, "offsets": {}}, math.inf
+    replica.waits = "reads again what waits"
+    answer = client(replica).get("/readyz")
+    said = "the model of orders is not there yet; reads again what waits\n"
+    assert (answer.status_code, answer.text) == (503, said)
+
+
 def test_a_stale_model_says_so_and_answers_up_to_the_bound():
     replica = Replica()
     replica.staleness = 31.25
@@ -394,10 +403,16 @@ def test_the_document_describes_what_is_answered():
         jsonschema.validate(value, schema, cls=jsonschema.Draft202012Validator)
 
     check("Question", json.loads(GOOD))
-    for body in (GOOD, b"[%s]" % GOOD, b"{"):
-        answer = asked.post("/predict", content=body)
-        assert str(answer.status_code) in api["paths"]["/predict"]["post"]["responses"]
-        check("Answer" if answer.status_code == 200 else "Refusal", answer.json())
+    fresh, bare, seen = Replica(), Replica(LBP(9)), set()
+    fresh.version, fresh.staleness = {"checkpoint": None, "offsets": {}}, math.inf  # as it starts
+    bare.beside = lambda _: {"threshold": 0.5, "explanation": None}  # which has learnt nothing
+    for one in (asked, client(fresh), client(bare)):
+        for body in (GOOD, b"[%s]" % GOOD, b"{"):
+            answer = one.post("/predict", content=body)
+            seen.add(answer.status_code)
+            assert str(answer.status_code) in api["paths"]["/predict"]["post"]["responses"]
+            check("Answer" if answer.status_code == 200 else "Refusal", answer.json())
+    assert seen == {200, 400, 503}
     with pytest.raises(jsonschema.ValidationError):
         check("Answer", {"predicted": True})
 
@@ -545,6 +560,21 @@ def test_a_name_that_is_not_the_services_is_refused(more, known, unknown):
         else:
             assert answer.status_code == 403
             assert "is no name of this service: add it to hosts" in answer.json()["error"]
+
+
+def test_a_server_of_ones_own_may_ask_whether_the_application_has_started():
+    """By the lifespan protocol, which has no headers, and so no host."""
+    sent, asked = [], iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(asked)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    app = Service(Replica(), ServiceOptions(hosts=("scores",))).app
+    asyncio.run(app({"type": "lifespan", "asgi": {"version": "3.0"}}, receive, send))
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
 def test_a_body_that_does_not_come_is_not_waited_for():

@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+import platform
 import threading
 import time
 from contextlib import nullcontext
@@ -310,6 +312,46 @@ def test_a_partition_that_is_added_begins_at_its_beginning(topics, tmp_path, sta
     assert found.metrics["examples"] == 400 - 2 * len(POISON)
 
 
+def test_a_partition_that_is_added_while_the_disk_is_full_keeps_no_other_waiting(
+    topics, tmp_path, monkeypatch
+):
+    """What is learnt meanwhile stays, though it cannot be saved."""
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    folder, ((first, _), (second, _)) = CheckpointFolder(tmp_path), LOGS.items()
+    epoch, _ = folder.claim(KEY)
+    folder.save(KEY, epoch, LBP(budget=9), {first: 0})
+    one = worker(topics, tmp_path, checkpoint_every=30)
+    install("checkpoint.half-written", full)
+    try:
+        until(one, lambda: offsets(one) == {first: 200})
+        model, tried = learner_of(one), full.call_count
+        assert one.metrics.partitions == 1
+        assert "No space left on device" in one.metrics.trouble[KEY]
+        monkeypatch.setattr("drift.consumers.worker._LATER", 0.0)
+        claim_of(one).starts_again = 0.0  # as time passes
+        for _ in range(3):
+            assert one.step(0.1) == 0
+        assert full.call_count > tried
+        assert (learner_of(one) is model, offsets(one)) == (True, {first: 200})
+        assert model.runs.first == {}
+    finally:
+        remove("checkpoint.half-written")
+    finish(one)
+    assert one.metrics.trouble == {}
+    assert newest(tmp_path).metrics["examples"] == 400 - 2 * len(POISON)
+    order = read_order(tmp_path / "t-all", newest(tmp_path).id, "1-1")
+    assert order.first == {second: 0}
+
+
+def test_the_owner_of_a_folder_is_its_last_worker(topics, tmp_path):
+    folder = CheckpointFolder(tmp_path)
+    for group in ("g", "h"):
+        options = WorkerOptions(topic="t", group=group)
+        kill(Worker(LBP(budget=9), folder, topics.client_args, options))
+        on = f"process {os.getpid()} on {platform.node()}"
+        assert folder.owner == f"{on}, of the group {group},"
+
+
 def test_all_partitions_are_known_from_the_first_checkpoint(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 1)
@@ -546,7 +588,9 @@ def test_what_may_pass_is_no_error_of_a_worker_that_is_told_to_stop(
 
 
 @pytest.mark.parametrize("on_gap", ["stop", "skip"])
-def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on_gap, caplog):
+def test_messages_that_were_deleted_before_they_were_learnt(
+    topics, tmp_path, monkeypatch, on_gap, caplog
+):
     one = worker(topics, tmp_path)
     work(one, 400)
     close(one)
@@ -555,6 +599,16 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
         send(topics, own[200:])
     topics.delete_records("t", 1, before=250)
     other = follower(topics, tmp_path, on_gap=on_gap)
+    away = iter([UnavailableError("the broker does not answer")] * 2)
+    bound = other._consumer.bound
+
+    def asked(*of):
+        """Ask a broker that is away as it is asked where the log begins now."""
+        for problem in away:
+            raise problem
+        return bound(*of)
+
+    monkeypatch.setattr(other._consumer, "bound", asked)
     if on_gap == "stop":
         with pytest.raises(ConsumerError, match=r"t:1 starts at 250, after 200.*: 50 messages"):
             work(other, 10**6)
@@ -562,6 +616,7 @@ def test_messages_that_were_deleted_before_they_were_learnt(topics, tmp_path, on
         return
     finish(other, 400)
     assert "t:1: 50 messages are gone, continuing at 250" in caplog.text
+    assert [*away] == []
     del whole["t", 1][200:250]
     assert_exact(tmp_path, whole)
 

@@ -392,6 +392,19 @@ def test_costs_are_of_three_streams_and_more_that_all_have_ended_on():
     assert panel.get_xscale() == "log"
 
 
+def test_the_figure_of_leads_by_hand():
+    pytest.importorskip("matplotlib")
+    records = rows(
+        {"Tracker": {"steel": 0.1, "spheres": 0.3}, "PA": {"steel": 0.15, "spheres": 0.1}}
+    )
+    own = KIND._replace(tables={"runs": TableSpec(lambda results: results.records)})
+    (panel,) = Results(own, records, {}, {}, 1.0).plot("arena-leads").axes
+    names = [label.get_text() for label in panel.get_yticklabels()]
+    assert names == ["steel (PA)", "spheres (PA)"]
+    widths = [bar.get_width() for bar in panel.patches]
+    assert widths == pytest.approx([5.0, -20.0])
+
+
 def test_copies_of_a_source_count_once():
     errors = {
         "Tracker": {"rcv1 GCAT": 0.2, "rcv1 shifts": 0.2, "spam": 0.1, "checkerboard": 0.0},

@@ -5,7 +5,8 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 
 from drift.errors import MissingExtraError
-from drift.experiments import figures, plots
+from drift.experiments import plots
+from drift.experiments.comparison import figures
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
     python tools/arena_pages/make.py [FOLDER...]
 
 The runs of each FOLDER, one of `drift arena`, are first added to docs/arena-runs.parquet, in the
-place of equal ones. The text is in the templates beside this file; docs/arena.md, arena-errors.md
-and img/arena-cost.svg are made of them and the runs, and all between `<!-- arena -->` and
-`<!-- end -->` in the README. Needs the extras `compare` and `docs`.
+place of equal ones. The text is in the templates beside this file; `PAGES` and `FIGURES` in docs
+are made of them and the runs, and all between `<!-- arena -->` and `<!-- end -->` in the README.
+Needs the extras `compare` and `docs`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 RUNS = DOCS / "arena-runs.parquet"
+PAGES = "arena.md", "arena-development.md", "arena-errors.md"
+FIGURES = "arena-cost", "arena-leads"
 BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
 HELD_OUT = KINDS[0]
 TITLES = {
@@ -60,7 +62,7 @@ TITLES = {
 COLUMNS = {
     "logistic regression": "logistic",
     "retrained boosting": "boosting",
-    **{name: name for name in ("ARF", "MOA SGBT", "MOA ARF")},
+    **{name: name for name in ("ARF", "MOA SGBT", "MOA ARF", "no change", "majority")},
 }
 #: Ensembles of 100 trees.
 LARGE = ("MOA SGBT", "MOA ARF", "MOA SRP")
@@ -135,6 +137,11 @@ def numbered(pair: Record) -> str:
 def kind_of(stream: str) -> str:
     """Return the kind of a stream."""
     return STREAMS[stream].kind
+
+
+def quoted(name: str) -> str:
+    """Return the name of a stream as code."""
+    return f"`{name}`"
 
 
 def thousands(number: int) -> str:
@@ -219,12 +226,26 @@ class Arena(Standings):
         ]
 
     @property
-    def standing(self) -> dict[str, Record | None]:
-        """Tallies of held-out streams, labels at once: of all, and with and without `LARGE`."""
-        large = self.ended(self.held_out, LARGE)
-        rest = [stream for stream in self.held_out if stream not in large]
-        parts = {"all": self.held_out, "with": large, "without": rest if large else []}
-        return {name: self.tally(streams) for name, streams in parts.items()}
+    def data_sets(self) -> list[str]:
+        """Names of the held-out streams that are data sets."""
+        return [stream for stream in self.held_out if STREAMS[stream].source]
+
+    @property
+    def generated(self) -> list[str]:
+        """Names of the other ones."""
+        return [stream for stream in self.held_out if not STREAMS[stream].source]
+
+    @property
+    def standing(self) -> dict[str, Record]:
+        """Tallies of held-out streams, labels at once, by what they are."""
+        parts = {"data sets": self.data_sets, "generated": self.generated, "all": self.held_out}
+        rows = ((name, self.tally(streams)) for name, streams in parts.items())
+        return {name: row for name, row in rows if row}
+
+    @property
+    def standing_with_large(self) -> Record | None:
+        """The tally of those on which one or more of `LARGE` have ended."""
+        return self.tally(self.ended(self.held_out, LARGE))
 
     @property
     def standing_late(self) -> list[tuple[str | None, Record]]:
@@ -238,14 +259,13 @@ class Arena(Standings):
 
     @cached_property
     def at_once(self) -> list[Record]:
-        """The gaps of held-out streams with labels at once, the largest first."""
-        gaps = (row for row in self.gaps() if row["delay"] is None)
-        return [row for row in gaps if row["stream"] in self.held_out]
+        """Its `leads`."""
+        return self.leads()
 
     @property
     def behind(self) -> list[Record]:
-        """Those of them of half a point or more."""
-        return [row for row in self.at_once if row["gap"] >= HALF]
+        """Those behind by half a point or more, the largest gap first."""
+        return [row for row in reversed(self.at_once) if row["gap"] >= HALF]
 
     @property
     def worst(self) -> Record | None:
@@ -304,9 +324,35 @@ class Arena(Standings):
                 few.setdefault(listed(ended), []).append(pair["other"])
         return few
 
-    def times(self, other: str) -> str:
-        """Return by how many an example takes longer than with `OWN`, on held-out streams."""
-        timed = ([self.asked.get((s, m, None)) for m in (OWN, other)] for s in self.held_out)
+    def clear(self, *, ahead: bool) -> list[Record]:
+        """Return those of half a point or more, ahead or behind, of two standard errors or more."""
+        sign = -1 if ahead else 1
+        counted = [row for row in self.at_once if sign * row["gap"] >= HALF]
+        return [row for row in counted if sign * row["gap"] >= 2 * self.doubt(row)]
+
+    def doubt(self, gap: Record) -> float:
+        """Return the most that the standard error of a gap may be, rows being independent.
+
+        One model alone errs on at most as many rows as both have mistakes together. Each such row
+        adds or subtracts 1.
+        """
+        ours, theirs = gap["error"], gap["theirs"]
+        variance = ours + theirs - (ours - theirs) ** 2
+        return float(np.sqrt(variance / self.counted(gap["stream"])))
+
+    def seeds(self, stream: str) -> str:
+        """Return the lowest and the highest error of `OWN` over its seeds, labels at once."""
+        errors = [
+            run["error"]
+            for run in self.runs
+            if _place(run) == (stream, OWN, None)
+            if run["error"] is not None
+        ]
+        return f"{percent(min(errors))}-{percent(max(errors))}" if len(errors) > 1 else "-"
+
+    def times(self, other: str, streams: Iterable[str]) -> str:
+        """Return by how many an example takes longer than with `OWN`, in the geometric mean."""
+        timed = ([self.asked.get((s, m, None)) for m in (OWN, other)] for s in streams)
         ratios = [
             theirs["microseconds"] / ours["microseconds"]
             for ours, theirs in timed
@@ -370,9 +416,7 @@ class Arena(Standings):
     @property
     def not_ended(self) -> Iterator[tuple[str, str, str | None, str, str]]:
         """Stream, model, delay, outcome and message of each run that has not ended well."""
-        messages = {
-            (run["stream"], run["model"], run["delay"]): run["message"] for run in self.runs
-        }
+        messages = {_place(run): run["message"] for run in self.runs}
         for (stream, model, delay), row in self.asked.items():
             if row["status"] != "ok":
                 yield stream, model, delay, row["status"], messages[stream, model, delay]
@@ -399,12 +443,13 @@ def page(template: str, standings: Arena) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (filled, percent, points, when, short, listed, named, numbered, thousands)
+    filters = (filled, percent, points, when, short, listed, named, numbered, quoted, thousands)
     environment.filters |= {one.__name__: one for one in filters}
     environment.tests |= {one.__name__: one for one in (is_significant, standings.is_weak)}
     functions = {one.__name__: one for one in (both, kind_of, p_values, verdict)}
+    there = {"arena": standings, "arena_page": "docs/arena.md" if template == "readme.md" else ""}
     return environment.get_template(template).render(
-        arena=standings, KINDS=KINDS, TITLES=TITLES, **functions
+        KINDS=KINDS, TITLES=TITLES, **there, **functions
     )
 
 
@@ -429,7 +474,8 @@ def runs_in(folder: Path) -> list[Record]:
 def merged(known: Sequence[Record], new: Sequence[Record]) -> list[Record]:
     """Return the runs that are kept with new ones in the place of equal ones.
 
-    The baselines run in every call: those that are kept stay, with their times.
+    The baselines run in every call: those that are kept stay, with their times. Of a model that has
+    several seeds now, the run without a seed goes.
     """
     lengths = {run["stream"]: run["rows"] for run in known if run["status"] == "ok"}
     for run in new:
@@ -437,7 +483,13 @@ def merged(known: Sequence[Record], new: Sequence[Record]) -> list[Record]:
         if run["status"] == "ok" and run["rows"] != length:
             text = f"{run['rows']} rows of {run['stream']} count, not {length}: not whole streams?"
             raise SystemExit(text)
+    seeded = {_place(run) for run in new if run["seed"] is not None}
+    known = [run for run in known if run["seed"] is not None or _place(run) not in seeded]
     return select([*new, *known, *(run for run in new if run["model"] not in BASELINES)])
+
+
+def _place(run: Record) -> tuple[str, str, str | None]:
+    return run["stream"], run["model"], run["delay"]
 
 
 def main() -> None:
@@ -449,9 +501,10 @@ def main() -> None:
     results = Results(ARENA._replace(tables={**ARENA.tables, **tables}), runs, {}, {}, 0.0)
     if sys.argv[1:]:
         RunFolder(DOCS).write_parquet(RUNS.stem, results["runs"])
-    save(results.plot("arena-cost"), DOCS / "img" / "arena-cost.svg")
+    for name in FIGURES:
+        save(results.plot(name), DOCS / "img" / f"{name}.svg")
     standings = Arena(runs)
-    for name in ("arena.md", "arena-errors.md"):
+    for name in PAGES:
         (DOCS / name).write_text(page(name, standings), "utf-8")
     readme = ROOT / "README.md"
     readme.write_text(in_readme(readme.read_text("utf-8"), standings), "utf-8")

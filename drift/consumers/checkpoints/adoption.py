@@ -50,18 +50,18 @@ def adopt(
             return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
                 old.payload
             ]
-        # What is kept of offsets, leader epochs, and messages that are to be left out.
-        offsets, epochs, skips = (
-            [entry for entry in old.header[name] if place not in {None, (*entry[:2],)}]
-            for name in ("offsets", "leader_epochs", "skips")
-        )
-        others = [entry for entry in old.header["offsets"] if entry not in offsets]
-        offsets += [[t, p, n if offset is None else offset] for t, p, n in others]
-        new: dict[str, Any] = {"offsets": sorted(offsets), "leader_epochs": epochs}
+        # Of the other partitions. What is true at the offsets of one log alone goes.
+        kept = {
+            name: [entry for entry in old.header[name] if place not in {None, (*entry[:2],)}]
+            for name in ("offsets", "leader_epochs", "clocks", "skips")
+        }
+        others = [entry for entry in old.header["offsets"] if entry not in kept["offsets"]]
+        begun = [[t, p, n if offset is None else offset] for t, p, n in others]
+        new: dict[str, Any] = kept | {"offsets": sorted(kept["offsets"] + begun)}
         if place is None:
             new["identity"] = {}
-        if offset is not None:  # what was to be left out is another message now
-            new["skips"] = skips
+        if offset is None:  # the log goes on, with its time and what is to be left out
+            del new["clocks"], new["skips"]
         return old.header | new, [old.payload]
 
     rewrite(partition, secret, changed, "drift checkpoint adopt")

@@ -47,11 +47,13 @@ __all__ = [
     "ATTEMPTS",
     "PartitionFolder",
     "PartitionObjects",
+    "create_whole",
     "files_in",
     "network_file_system",
     "newest",
     "partitions",
     "private",
+    "saying_why",
     "stored",
 ]
 
@@ -123,7 +125,7 @@ class PartitionFolder:
     def listing(self) -> Listing:
         """List the files; empty without a folder."""
         names: list[str] = []
-        with _saying_why(self.path, "read"), suppress(FileNotFoundError):
+        with saying_why(self.path, "read"), suppress(FileNotFoundError):
             names = [path.name for path in self.path.iterdir()]
         return Listing(
             sorted(int(m[1]) for m in map(_EPOCH.fullmatch, names) if m),
@@ -136,7 +138,7 @@ class PartitionFolder:
 
     def claim(self, owner: str = "") -> int:
         """Create the next epoch, and the folder if needed; the file names the owner."""
-        with _saying_why(self.path):
+        with saying_why(self.path):
             for folder in (self.path.parent, self.path):
                 if not folder.is_dir():
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -261,10 +263,10 @@ class PartitionFolder:
         """Append the order of what the next checkpoint has learnt; None has `orders` listed."""
         orders = self.listing().orders if orders is None else orders
         last = max((order for order in orders if order[0] == epoch), default=None)
-        if last is None or self._order(*last).stat().st_size > _ORDER_BYTES:
+        if last is None or self._order_size(last) > _ORDER_BYTES:
             last = epoch, sequence
         file = self._order(*last)
-        with _saying_why(file), open(file, "ab+", opener=private) as appended:
+        with saying_why(file), open(file, "ab+", opener=private) as appended:
             if appended.tell():
                 appended.seek(-1, os.SEEK_END)
                 if appended.read() != b"\n":  # a full disk has cut the line before
@@ -282,11 +284,16 @@ class PartitionFolder:
         """Remove the oldest order files beyond the bounds."""
         size, kept = 0, 0
         for order in reversed(orders):
-            with suppress(OSError):
-                size += self._order(*order).stat().st_size
+            size += self._order_size(order)
             kept += size <= _ORDER_ALL
         kept = min(kept, _ORDER_FILES)
         self._remove(self._order(*order).name for order in orders[: len(orders) - kept])
+
+    def _order_size(self, order: tuple[int, int]) -> int:
+        """Return the bytes of an order file; 0 where it cannot be told, as once it is deleted."""
+        with suppress(OSError):
+            return int(self._order(*order).stat().st_size)
+        return 0
 
     def _order(self, epoch: int, sequence: int) -> Any:
         return self.path / f"order-{epoch:08d}-{sequence:010d}.jsonl"
@@ -294,7 +301,7 @@ class PartitionFolder:
     def write(self, epoch: int, sequence: int, data: bytes) -> Listing:
         """Write a checkpoint's file atomically; list those that there were before."""
         temporary = self.path / f".tmp-{epoch:08d}-{token_hex(8)}"
-        with _saying_why(temporary):
+        with saying_why(temporary):
             try:
                 _write(temporary, data)
                 listing = self.owned(epoch)  # writing may have taken long
@@ -316,7 +323,7 @@ class PartitionObjects(PartitionFolder):
 
     def claim(self, owner: str = "") -> int:
         """Create the next epoch; a folder exists with its first object."""
-        with _saying_why(self.path):
+        with saying_why(self.path):
             self.path.check_conditions()
             return self._next_epoch(owner)
 
@@ -336,7 +343,7 @@ class PartitionObjects(PartitionFolder):
     def write(self, epoch: int, sequence: int, data: bytes) -> Listing:
         """Put a checkpoint's object; list those that there were before."""
         file = self.file(epoch, sequence)
-        with _saying_why(file):
+        with saying_why(file):
             for step in ("half-written", "written", "synced"):
                 reached(f"checkpoint.{step}")
             listing = self.owned(epoch)
@@ -416,7 +423,8 @@ def stored(
 
 
 @contextmanager
-def _saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
+def saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
+    """Turn OSErrors into CheckpointErrors: that a path cannot be written, and why."""
     try:
         yield
     except OSError as problem:
@@ -436,6 +444,21 @@ def _write(path: Path, data: bytes) -> None:
         reached("checkpoint.written")
         os.fsync(file.fileno())
     reached("checkpoint.synced")
+
+
+def create_whole(path: Path, data: bytes) -> None:
+    """Create a file that has all its bytes once it has its name; FileExistsError if it exists."""
+    temporary = path.with_name(f".tmp-{token_hex(8)}")
+    try:
+        with open(temporary, "xb", opener=private) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        path.hardlink_to(temporary)  # which, unlike a rename, replaces nothing
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    _sync(path.parent)
 
 
 def private(path: str, flags: int) -> int:

@@ -26,7 +26,13 @@ from drift.consumers.checkpoints.checkpoint import (
     to_bytes,
 )
 from drift.consumers.checkpoints.file_format import Written, load, naming, written_id
-from drift.consumers.checkpoints.files import ATTEMPTS, PartitionFolder, files_in, private
+from drift.consumers.checkpoints.files import (
+    ATTEMPTS,
+    PartitionFolder,
+    create_whole,
+    files_in,
+    saying_why,
+)
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
@@ -46,7 +52,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import Run
     from drift.consumers.records import TopicPartition
 
-__all__ = ["CheckpointFolder", "Claim"]
+__all__ = ["CheckpointFolder", "Claim", "this_process"]
 
 #: What is claimed: a topic and the number of a partition; None for all, learnt by one model. The
 #: worker's is a `ClaimName`; any tuple will do.
@@ -54,6 +60,11 @@ ClaimId: TypeAlias = tuple[str, int | None]
 
 _LOG = logging.getLogger("drift.consumers")
 _LONGEST = 200  # bytes of a folder's name; file systems take 255
+
+
+def this_process() -> str:
+    """Say which process this is, for those of other machines, too."""
+    return f"process {os.getpid()} on {platform.node()}"
 
 
 class Claim(NamedTuple):
@@ -99,7 +110,8 @@ class CheckpointFolder:
         the last one of each of these spans, hours and days; see
         `drift.consumers.checkpoints.retention`.
     secret
-        Sign checkpoints with this, and refuse those that are not.
+        Sign checkpoints with this, and refuse those that are not. Without it signed ones are read,
+        but not claimed, as those that follow would be refused by who has it.
     allow_pickle
         Store models that are not of drift's own as pickles, and load them, which runs what is in
         them.
@@ -160,7 +172,7 @@ class CheckpointFolder:
         self.warn = warn
         self._written: dict[Any, Written | None] = {}  # when, by their file
         #: Who claims partitions, for those who are fenced by it.
-        self.owner = f"process {os.getpid()} on {platform.node()}"
+        self.owner = this_process()
         #: Whether a replica follows what others write: what it refuses is theirs to decide.
         self.follows = False
 
@@ -253,7 +265,7 @@ class CheckpointFolder:
     def parts(self, topic: str) -> list[int]:
         """Return the partitions of a topic that have checkpoints of their own."""
         name = re.compile(re.escape(self._name(topic)) + r"-(\d+)")
-        with suppress(OSError):
+        with saying_why(self.path, "read"), suppress(FileNotFoundError):
             found = {path: name.fullmatch(path.name) for path in self.path.iterdir()}
             return [
                 int(match[1])
@@ -275,18 +287,16 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            If that cannot be noted.
+            If that cannot be noted, or what was noted cannot be read.
         """
         file = self.path / f"{self._name(topic)}-partitions"
-        with suppress(OSError, ValueError):
-            return int(file.read_bytes())
+        with saying_why(file, "read"), suppress(FileNotFoundError):
+            return _noted(file, topic)
         first = max(self.parts(topic), default=count - 1) + 1
-        try:
-            with open(cast("Path", file), "wb", opener=private) as noted:
-                noted.write(b"%d\n" % first)
-        except OSError as problem:
-            raise CheckpointError(f"{file}: cannot be written: {problem.strerror}") from problem
-        return first
+        with saying_why(file), suppress(FileExistsError):  # another worker's, since
+            create_whole(cast("Path", file), b"%d\n" % first)
+        with saying_why(file, "read"):
+            return _noted(file, topic)
 
     def _newest(
         self, claim_id: ClaimId, checkpoints: list[tuple[int, int]]
@@ -366,20 +376,32 @@ class CheckpointFolder:
         Raises
         ------
         CheckpointError
-            As `newest` does; a checkpoint that cannot be used is found before anything is claimed.
+            As `newest` does, or if it is signed, and there is no key; a checkpoint that cannot be
+            used is found before anything is claimed.
         """
         files = self._files(claim_id)
-        found = self._look(claim_id, identity)
+        found = self._continued(claim_id, identity)
         reached("claim.checked")
         epoch = files.claim(self.owner)
         reached("claim.created")
         if files.listing().checkpoints != found.there:  # one was written, or removed, meanwhile
-            found = self._look(claim_id, identity)
+            found = self._continued(claim_id, identity)
         checkpoint = self._told(found)
         reached("claim.loaded")
         files.clean(epoch)
         reached("claim.cleaned")
         return Claim(epoch, checkpoint)
+
+    def _continued(self, claim_id: ClaimId, identity: Mapping[str, str] | None) -> _Found:
+        """Look for what to continue; refuse it if what would be saved after it lacked its key."""
+        found = self._look(claim_id, identity)
+        checkpoint = found.checkpoint
+        if checkpoint is not None and checkpoint.is_signed and self.secret is None:
+            raise CheckpointError(
+                f"{self.folder(claim_id)}: checkpoint {checkpoint.id} is signed: give the file of "
+                "its key, --key-file"
+            )
+        return found
 
     def save(  # noqa: PLR0913
         self,
@@ -477,6 +499,17 @@ class CheckpointFolder:
 
     def _files(self, claim_id: ClaimId) -> PartitionFolder:
         return files_in(self.folder(claim_id))
+
+
+def _noted(file: AnyPath, topic: str) -> int:
+    """Return the number of partitions in a file."""
+    data = file.read_bytes()
+    with suppress(ValueError):
+        if (count := int(data)) > 0:
+            return count
+    raise CheckpointError(
+        f"{file} has no number: write how many partitions {topic} had when its group started"
+    )
 
 
 def _check_offsets(claim_id: ClaimId, checkpoint: Checkpoint) -> None:

@@ -20,7 +20,8 @@ without runs and with one promotion more is of `drift promote`. A line is writte
 checkpoint: one whose checkpoint was never completed is no other's predecessor. One that has the
 model of `previous` with the offsets of another, as ``"offsets_of"`` says, has left out what lies
 between. Single messages that were left out, as they had ended the worker or by `drift checkpoint
-skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``. Where partitions were started since
+skip`, are in ``"skips"``: ``["orders", 0, 1207, "why"]``; the line of the command has them before
+they come. Where partitions were started since
 `previous` is in ``"first"``: ``["orders", 0, 1100]``. The files may be deleted, whole and
 oldest first; a folder deletes them itself beyond 256 MB or 4,000 files. An object store has none.
 """

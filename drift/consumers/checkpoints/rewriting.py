@@ -16,6 +16,8 @@ from drift.consumers.checkpoints.file_format import (
 from drift.consumers.checkpoints.files import stored
 from drift.consumers.checkpoints.journal import order_line, which_models
 from drift.consumers.crash_points import reached
+from drift.consumers.order import BY_HAND, LearntRuns
+from drift.consumers.records import Position
 from drift.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -50,8 +52,8 @@ def check_secret(partition: PartitionFolder, found: Description, secret: bytes |
 
 
 def _reads(header: dict[str, Any]) -> list[Any]:
-    """Return what says which messages are learnt next, and how they are read."""
-    return [header["offsets"], part(header["configuration"], "codec"), header["skips"]]
+    """Return what says which messages come next, and how they are read."""
+    return [header["offsets"], part(header["configuration"], "codec")]
 
 
 def rewrite(
@@ -93,8 +95,11 @@ def rewrite(
     epoch = partition.claim(by)
     old, header, payload = look()
     header.pop("restores", None)
-    # Else messages are learnt again, skipped or read otherwise, which the logs do not show.
-    is_ordered = _reads(header) == _reads(old.header)
+    # Else messages are learnt again, skipped or read otherwise, which neither the logs nor the line
+    # show.
+    is_ordered = _reads(header) == _reads(old.header) and all(
+        position in header["skips"] for position in old.header["skips"]
+    )
     previous = id_of(old.header) if is_ordered else None
     given = partition, epoch, header, payload, secret
     return publish(*given, replaced=id_of(old.header), previous=previous)
@@ -138,7 +143,8 @@ def publish(  # noqa: PLR0913
     header = header | {"epoch": epoch, "sequence": 1, "time": clock.time(), "replaced": replaced}
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
-        line = order_line(id_of(header), previous, [], offsets_of=offsets_of, models=models)
+        skips = LearntRuns(skips={Position(*at): BY_HAND for at in header["skips"]})
+        line = order_line(id_of(header), previous, skips, offsets_of=offsets_of, models=models)
         partition.append_order(epoch, 1, line)
     partition.write(epoch, 1, seal(header, payload, secret))
     partition.look_again(epoch)

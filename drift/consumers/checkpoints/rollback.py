@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drift._durations import moment
@@ -26,7 +25,7 @@ __all__ = ["Rollback", "plan", "when"]
 _DAY = timedelta(days=1, microseconds=-1)
 _ONLY_A_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
 #: Where a model continues: from the newest checkpoint, if the offsets are kept.
-_WHERE = ("offsets", "leader_epochs", "clocks", "identity")
+_WHERE = ("offsets", "leader_epochs", "clocks", "identity", "join")
 
 
 def when(header: Mapping[str, Any]) -> datetime:
@@ -229,16 +228,14 @@ class Rollback:
             header["skips"] = [*skips, *added]
         if self.keep_offsets:
             header["is_blank"] = False  # it has what waits
-            header |= {name: now[name] for name in (*_WHERE, "join") if name in now}
+            header |= {name: now[name] for name in _WHERE if name in now}
             if "shadow" in header:  # it has not predicted what waits
                 state = header["shadow"]["state"] | {"since": now["offsets"]}
                 header["shadow"] = header["shadow"] | {"state": state}
             payload = _models(back) + self.newest.payload[len(_models(self.newest)) :]
             offsets_of = id_of(now)
-        write = partial(publish, partition, epoch, header, [payload], secret)
-        # Else not all is learnt again, as `rewrite` says.
-        previous = wanted if self.keep_offsets or not added else None
-        return id_of(write(replaced=id_of(now), previous=previous, offsets_of=offsets_of))
+        given = partition, epoch, header, [payload], secret
+        return id_of(publish(*given, replaced=id_of(now), previous=wanted, offsets_of=offsets_of))
 
 
 def _models(description: Description) -> bytes:

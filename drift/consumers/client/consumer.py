@@ -35,7 +35,7 @@ from drift.consumers.client.errors import (
     making_clients,
     missing,
 )
-from drift.consumers.records import Gap
+from drift.consumers.records import Gap, Position
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -238,11 +238,7 @@ class LogConsumer:
         except GONE as error:
             raise Gap(self._gone(error)) from None
         except UNREADABLE as error:
-            raise ConsumerError(
-                f"kafka-python cannot read a message ({error}), the first after one of "
-                f"{', '.join(self._positions())}: install what it lacks, or delete what is damaged "
-                "from the topic and continue with on_gap='skip'"
-            ) from None
+            raise _unreadable(error, self._positions()) from None
         except KafkaError as error:
             if not error.retriable:
                 raise
@@ -283,6 +279,8 @@ class LogConsumer:
                 ]
             except GONE as error:
                 raise Gap({place: offset}) from error
+            except UNREADABLE as error:
+                raise _unreadable(error, [str(Position(*place, offset))]) from None
             return fetched, self._second.position(partition)
 
     # --- partitions ----------------------------------------------------------------------------
@@ -302,7 +300,8 @@ class LogConsumer:
 
     def partitions(self, topic: str) -> int:
         """Return how many partitions a topic has."""
-        return len(self.consumer.partitions_for_topic(topic) or ())
+        with asking():
+            return len(self.consumer.partitions_for_topic(topic) or ())
 
     def lacks(self, place: TopicPartition) -> bool:
         """Whether a topic has no such partition, as one that was recreated with fewer."""
@@ -374,6 +373,15 @@ class LogConsumer:
                 consumer.close(timeout_ms=5000)
             except KafkaError as error:
                 log.warning("close: %s", error)
+
+
+def _unreadable(error: KafkaError, places: Iterable[str]) -> ConsumerError:
+    """Return the error of a message that comes after one of these places."""
+    return ConsumerError(
+        f"kafka-python cannot read a message ({error}), the first after one of "
+        f"{', '.join(places)}: install what it lacks, or delete what is damaged from the topic and "
+        "continue with on_gap='skip'"
+    )
 
 
 class LoneConsumer(LogConsumer):

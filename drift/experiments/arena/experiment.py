@@ -14,6 +14,7 @@ from drift.experiments.arena.standings import (
     COLUMNS,
     FIRST,
     LOSSES,
+    OWN,
     PAIRS,
     QUICK_FIRST,
     QUICK_ROWS,
@@ -29,8 +30,9 @@ from drift.experiments.comparison.evaluation import Settings
 from drift.experiments.comparison.experiment import baselines, runs_of
 from drift.experiments.comparison.measures import COSTS
 from drift.experiments.comparison.protocol import order_of
-from drift.experiments.comparison.tables import BASELINES, grouped, run_rows
+from drift.experiments.comparison.tables import BASELINES, run_rows
 from drift.experiments.folder import locked_folder
+from drift.experiments.records import grouped
 from drift.experiments.results import ExperimentKind, Results, TableSpec
 from drift.experiments.runner import run_experiment
 from drift.features import RecentDeviation
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["ARENA", "arena"]
 
 _DELAYS = (None, 100, FIRST)
-#: Where models that draw at random, and cost much, have five seeds; elsewhere they have one.
+#: Where models that draw at random, and cost much, have five seeds; elsewhere they have one. With
+#: labels at once the Tracker has five on held-out streams.
 _SEEDED = ("electricity", "insects", "agrawal abrupt")
 _SEEDS = 5
 #: The quick form: the first rows of so few, in a minute.
@@ -199,8 +202,8 @@ def _runs(
             contenders = contenders_of(name, features, sparse=entry.sparse)
             if delay is not None or entry.heldout:
                 contenders = {name: contenders[name]}
-            several = family.ensemble and delay is None and stream.name in _SEEDED
-            chosen = settings._replace(seeds=_SEEDS) if several else settings
+            several = entry.heldout if name == OWN else family.ensemble and stream.name in _SEEDED
+            chosen = settings._replace(seeds=_SEEDS) if several and delay is None else settings
             yield from _named(runs_of(features, contenders, order, chosen))
         yield from _named(runs_of(stream, baselines(), order, settings))
 
@@ -242,6 +245,15 @@ def _all_runs(results: Results) -> list[Record]:
     ]
 
 
+def _figures(standings: Standings) -> dict[str, str]:
+    there = {"cost": standings.has_costs, "leads": standings.leads()}
+    return {
+        f"arena-{name}": f"drift.experiments.arena.figures:arena_{name}"
+        for name, is_there in there.items()
+        if is_there
+    }
+
+
 #: Of the table that the documentation keeps; ranks of probabilities and recoveries are not.
 _RUN_COLUMNS = (
     *("model", "stream", "seed", "delay", "fold", "status", "message", "rows", "unpredicted"),
@@ -262,11 +274,7 @@ ARENA = ExperimentKind(
         ),
         "runs": TableSpec(_all_runs, _RUN_COLUMNS),
     },
-    figures=lambda results: (
-        {"arena-cost": "drift.experiments.arena.figures:arena_cost"}
-        if results.cached(Standings.of).has_costs
-        else {}
-    ),
+    figures=lambda results: _figures(results.cached(Standings.of)),
     shown=contested,
     texts={},
 )

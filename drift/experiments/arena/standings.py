@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING
 
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.streams import KINDS, STREAMS
 from drift.experiments.comparison.statistics import TESTS, holm, pairs_of
-from drift.experiments.comparison.tables import BASELINES, costs, grouped, mean, mean_row
+from drift.experiments.comparison.tables import BASELINES, costs, mean_row
+from drift.experiments.records import grouped, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -242,6 +244,12 @@ class Standings:
             for delay in self.delays
             if (row := self.tally(self.of_kind(kind), delay))
         ]
+
+    def leads(self) -> list[Record]:
+        """Return the gaps on held-out streams with labels at once, the largest lead first."""
+        chosen = (row for row in self.gaps() if row["delay"] is None)
+        rows = [row for row in chosen if STREAMS[row["stream"]].heldout]
+        return sorted(rows, key=itemgetter("gap"))
 
     def gaps(self, *, tuned: bool = False) -> list[Record]:
         """Compare `OWN` with the best other model on each stream, with each delay.

@@ -435,7 +435,7 @@ def _figures(results: Results) -> dict[str, str]:
     drawn = ["cost"] + ["windows"] * (len(results.streams) == 1)
     drawn += ["importances"] if results.rows("importances") else []
     drawn += ["ranks"] if results.rows("tests") else []
-    return {name: f"drift.experiments.figures:{name}" for name in drawn}
+    return {name: f"drift.experiments.comparison.figures:{name}" for name in drawn}
 
 
 #: What a comparison shows; see `compare`.

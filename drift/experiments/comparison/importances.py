@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drift.experiments.comparison.tables import RUN, grouped, mean
+from drift.experiments.comparison.tables import RUN
+from drift.experiments.records import grouped, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import rankdata, studentized_range, wilcoxon
 
-from drift.experiments.comparison.tables import grouped
+from drift.experiments.records import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

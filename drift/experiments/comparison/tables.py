@@ -9,6 +9,7 @@ import numpy as np
 
 from drift._checks import counted
 from drift.experiments.comparison.measures import COSTS, MEASURES, POSITIVE
+from drift.experiments.records import grouped, mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,6 @@ __all__ = [
     "SUMMARY",
     "WINDOWS",
     "costs",
-    "grouped",
-    "mean",
     "mean_row",
     "own_rows",
     "recovery_rows",
@@ -187,21 +186,6 @@ def _error_after_label(record: Record) -> float | None:
     return (record["mistakes"] - record["blind"]) / rest if rest else None
 
 
-def grouped(rows: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
-    """Rows by what they have in these columns, in the order in which that comes first.
-
-    Examples
-    --------
-    >>> from drift.experiments.comparison.tables import grouped
-    >>> grouped([{"model": "LBP", "error": 0.2}, {"model": "LBP", "error": 0.3}], "model")
-    {('LBP',): [{'model': 'LBP', 'error': 0.2}, {'model': 'LBP', 'error': 0.3}]}
-    """
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups
-
-
 def costs(rows: Iterable[Record], streams: Collection[str]) -> list[Record]:
     """Error, time and memory of the models that ended well on all streams; smallest error first.
 
@@ -242,12 +226,6 @@ def mean_row(group: Sequence[Record], columns: Sequence[str]) -> Record:
     row = {name: group[0][name] for name in columns[:at]} | {"runs": len(group)}
     row["status"] = ", ".join(sorted({row["status"] for row in group}))
     return row | {name: mean(row[name] for row in group) for name in columns[at + 2 :]}
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that there are; None of none."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _errors(records: Iterable[Record]) -> dict[tuple[Any, ...], float | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import stdtrit
 
-from drift.experiments.comparison.tables import grouped
+from drift.experiments.records import grouped
 from drift.streams import RCV1_TARGETS
 
 if TYPE_CHECKING:

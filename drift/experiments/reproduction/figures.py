@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drift.experiments.comparison.tables import grouped
 from drift.experiments.plots import (
     COLOURS,
     error_in_windows,
@@ -18,6 +17,7 @@ from drift.experiments.plots import (
     styles,
 )
 from drift.experiments.plots import shifts as mark_shifts
+from drift.experiments.records import grouped
 from drift.experiments.reproduction.curves import best, curves_of, error, label, records_of
 
 if TYPE_CHECKING:

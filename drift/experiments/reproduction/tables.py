@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from drift.experiments.comparison.tables import grouped
+from drift.experiments.records import grouped
 from drift.experiments.reproduction.claims import Claim, claims
 from drift.experiments.reproduction.curves import (
     best,

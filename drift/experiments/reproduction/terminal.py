@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from drift.experiments.comparison.tables import grouped
+from drift.experiments.records import grouped
 from drift.experiments.terminal import Column, Row, number, table_of, text
 
 if TYPE_CHECKING:

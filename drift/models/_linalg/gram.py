@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from drift.models._base.guard import Part
+from drift.models._base.rounding import RELATIVE_TOLERANCE
 from drift.models._store.check import check_array
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ _TOLERANCE = 1e-8
 #: errors of the inverse are its square times a unit in the last place.
 _ILL_CONDITIONED = 1e5
 
-#: Shares of k(x, x): within the first a square is rounding error; below the second it may be.
-_ROUNDING = 2.0**-40
+#: Share of k(x, x) below which a square may be rounding error.
 _DOUBTFUL = 2.0**-16
 #: Share of a projection's norm within which a term of it is rounding error. What a projection may
 #: leave over as a matter of rounding, 2^-20 of the norm, is far more.
@@ -298,7 +298,7 @@ class GramFactor(Part):
         """
         distance = self_kernel - float(whitened @ whitened)
         # Written so that the result is 0 if the "kernel" gives NaN or negative squares.
-        if not distance > _ROUNDING * self_kernel:
+        if not distance > RELATIVE_TOLERANCE * self_kernel:
             return 0.0
         if distance < _DOUBTFUL * self_kernel:
             # The error comes from k(x, x) and from each term of the projection, which may be long.

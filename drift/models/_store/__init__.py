@@ -3,9 +3,9 @@
 ===================  ============================================================================
 ``constants``        Constants of both stores.
 ``refusals``         What both stores say where they refuse.
-``check``            Checks of stored states: one is refused, or what is built is consistent.
 ``precision``        Columns of float32 or float64, and what their values are divided by.
 ``calibration``      Probabilities from scores.
+``check``            Checks of stored states: one is refused, or what is built is consistent.
 ``classes``          What a store needs to score several classes.
 ``stepped_model``    What a store asks of a model that learns.
 ``columns``          The compiled store. `columns.pyi` is the contract of both stores.

@@ -29,7 +29,8 @@ from drift.experiments.comparison.measures import (
 )
 from drift.experiments.comparison.predictions import sampled
 from drift.experiments.comparison.statistics import TESTS
-from drift.experiments.comparison.tables import BASELINES, grouped, mean, remarks, shown
+from drift.experiments.comparison.tables import BASELINES, remarks, shown
+from drift.experiments.records import grouped, mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

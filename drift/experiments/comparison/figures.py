@@ -11,7 +11,7 @@ import numpy as np
 from drift.experiments.comparison.importances import curves
 from drift.experiments.comparison.measures import COSTS, MEASURES
 from drift.experiments.comparison.statistics import ranks_of
-from drift.experiments.comparison.tables import BASELINES, costs, grouped, own_rows
+from drift.experiments.comparison.tables import BASELINES, costs, own_rows
 from drift.experiments.plots import (
     COLOURS,
     GREY,
@@ -23,6 +23,7 @@ from drift.experiments.plots import (
     panels_of,
     shifts,
 )
+from drift.experiments.records import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
