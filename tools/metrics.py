@@ -88,7 +88,9 @@ the level of 1 % allows ten.
 #: The groups of a worker's metrics, and what the names of each begin with; the first that fits.
 GROUPS = {
     "Measures": "drift_(windowed|faded)_",
-    "Labels that come later": "drift_(pending|orphans|duplicates|expired|evicted|silent|corrected)",
+    "Labels that come later": (
+        "drift_(pending|orphans|duplicates|repeated|expired|evicted|silent|corrected)"
+    ),
     "The shadow": "drift_(shadow|promotions)",
     "Models of keys": "drift_models|drift_model_loads",
     "Lag": "drift_lag",

@@ -275,6 +275,7 @@ _HELP = {
     "pending": "Late labels: features that wait for their label",
     "orphans": "Late labels: labels whose features did not come, or are gone",
     "duplicates": "Late labels: second labels of an id",
+    "repeated": "Late labels: features not learnt, as their id came before",
     "expired": "Late labels: features dropped at max_age",
     "evicted": "Late labels: features dropped beyond pending or pending_bytes",
     "silent": "Late labels: features learnt with the label silence",

@@ -155,8 +155,11 @@ class KeyedLearner(Learner):
 
 
 def name_unused(folder: CheckpointFolder, topic: str, partitions: int) -> None:
-    """Warn of models of keys in partitions that their topic no longer has, as it was recreated."""
-    numbers = [number for number in folder.parts(topic) if number >= partitions]
+    """Warn of models of keys in partitions that their topic no longer has, as it was recreated.
+
+    `partitions` is how many it has, 0 where that is not known.
+    """
+    numbers = [number for number in folder.parts(topic) if 0 < partitions <= number]
     if not numbers:
         return
     parts, keys = [folder.folder((topic, number)) for number in sorted(numbers)], 0

@@ -41,6 +41,9 @@ __all__ = ["LateLearner", "check_configs", "identified", "learner_of"]
 
 log = logging.getLogger("drift.consumers")
 
+#: Outcomes that metrics have under the same name.
+_COUNTED = "repeated", "expired", "evicted", "silent", "corrected"
+
 
 def check_configs(
     configs: Mapping[str, Mapping[str, str]], options: WorkerOptions, partitions: int
@@ -54,7 +57,7 @@ def check_configs(
     options
         The worker's.
     partitions
-        How many the topic of messages has.
+        How many the topic of messages has; 0 where that is not known.
 
     Raises
     ------
@@ -80,12 +83,12 @@ def check_configs(
             "retention.ms of %s to more than %d",
             *(topic, shown(kept / 1000), shown(needed), why, gone, topic, 1000 * needed),
         )
-    if 0 <= size * partitions < options.pending_bytes:
+    if partitions and 0 <= size * partitions < options.pending_bytes:
         log.warning(
             "%s keeps %d bytes of messages in %s (retention.bytes), and %d may wait for a label "
             "(pending_bytes): %s retention.bytes of %s to more than %d",
             *(topic, size * partitions, counted(partitions, "partition"), options.pending_bytes),
-            *(gone, topic, options.pending_bytes // max(1, partitions)),
+            *(gone, topic, options.pending_bytes // partitions),
         )
 
 
@@ -344,7 +347,7 @@ class LateLearner(Learner):
             "pending": self.join.pending,
             "orphans": counts["orphan"],
             "duplicates": counts["duplicate"],
-            **{name: counts[name] for name in ("expired", "evicted", "silent", "corrected")},
+            **{name: counts[name] for name in _COUNTED},
         }
 
     def note(self) -> None:

@@ -30,7 +30,7 @@ _LATER = ("blind", "skipped")
 #: Counts that are set from outside, and known from then on.
 _SET = (
     *("updates", "orphans", "duplicates"),
-    *("expired", "evicted", "silent", "corrected"),
+    *("repeated", "expired", "evicted", "silent", "corrected"),
 )
 
 

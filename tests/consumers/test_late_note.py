@@ -151,12 +151,14 @@ def test_what_becomes_of_features_and_labels_is_counted():
     label(1, "b", True, 11)
     label(2, "nobody", True, 12)
     features(4, "e", 14)
+    features(5, "b", 14)
     label(3, "e", False, 16)  # c and d have been silent by now
     label(4, "c", True, 17)
     learner.note()
     wanted = {
         "orphans": 1,
         "duplicates": 1,
+        "repeated": 1,
         "expired": 0,
         "evicted": 1,
         "silent": 2,
@@ -218,3 +220,10 @@ def test_a_topic_that_does_not_keep_what_waits_is_named(caplog, given, config, s
     # What waits of the labels is in the checkpoint.
     check_configs({"orders": config, "frauds": {"retention.ms": "1"}}, options, 3)
     assert caplog.messages == said
+
+
+@pytest.mark.parametrize("size", ["-1", "1"])
+def test_of_a_topic_without_known_partitions_no_size_is_named(caplog, size):
+    options = WorkerOptions(topic="orders", group="g", labels="frauds")
+    check_configs({"orders": {"retention.bytes": size}}, options, 0)
+    assert not caplog.messages
