@@ -187,6 +187,10 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert compare_command._model("LBP(kernel=Linear())", stream)["OneVsRest"].model.budget == 300
     wrapped = compare_command._model("averaged(model=LBP(budget=9))", stream)
     assert wrapped["OneVsRest"].model.model.budget == 9
+    for word in ("OneVsRest(model=LBP(budget=9))", "Averaged(model=MRBP(budget=9))"):
+        scaler, model = compare_command._model(word, stream).steps.values()
+        assert type(scaler).__name__ == "StandardScaler"
+        assert type(model).__name__ == word.partition("(")[0]  # it knows several classes as it is
     tree = compare_command._model({"class": "HT", "max_depth": 2}, stream)
     assert tree.max_depth == 2
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")
