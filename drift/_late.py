@@ -1,13 +1,14 @@
-"""The model that a pipeline ends in, and whether it keeps tickets for labels that come late."""
+"""The model that a pipeline ends in, and whether it takes tickets of late labels, or weights."""
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["final_step", "keeps_tickets", "ticket_for", "with_late_labels"]
+__all__ = ["final_step", "keeps_tickets", "takes_weights", "ticket_for", "with_late_labels"]
 
 
 def final_step(model: Any) -> Any:
@@ -48,6 +49,23 @@ def keeps_tickets(model: Any) -> bool:
     (True, False)
     """
     return bool(getattr(final_step(model), "_counts_predictions", False))
+
+
+def takes_weights(model: Any) -> bool:
+    """Whether a model learns with weights `w`; a `Threshold` takes them for the model in it.
+
+    Examples
+    --------
+    >>> from river.naive_bayes import GaussianNB
+    >>> from drift.models import LBP, Threshold
+    >>> takes_weights(Threshold(LBP(budget=9))), takes_weights(Threshold(GaussianNB()))
+    (True, False)
+    """
+    model = final_step(model)
+    if hasattr(model, "_takes_weights"):
+        return bool(model._takes_weights)  # noqa: SLF001 - drift's
+    parameters = inspect.signature(model.learn_one).parameters.values()
+    return any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from river import base
 
-from drift._checks import check_instance
+from drift._checks import check_instance, weight_of
 from drift._decision import Awaited, Decision, goal_of
-from drift._late import keeps_tickets, ticket_for, with_late_labels
+from drift._late import keeps_tickets, takes_weights, ticket_for, with_late_labels
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
 
@@ -123,6 +123,10 @@ class Threshold(Portable, base.Classifier):
     def _counts_predictions(self) -> bool:
         return keeps_tickets(self.model)
 
+    @property
+    def _takes_weights(self) -> bool:
+        return takes_weights(self.model)
+
     def _with_late_labels(self) -> Self:
         late = with_late_labels(self.model)
         return self if late is self.model else self.clone({"model": late})
@@ -142,7 +146,7 @@ class Threshold(Portable, base.Classifier):
         """The smallest probability at which the class is predicted."""
         return self._decision.threshold
 
-    def learn_one(self, x: Features, y: Label, **kwargs: Any) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0, **kwargs: Any) -> None:
         """Learn one example. The threshold learns from the probability before that.
 
         Parameters
@@ -151,11 +155,23 @@ class Threshold(Portable, base.Classifier):
             Features by name.
         y
             Label.
+        w
+            Weight, for a model that takes one. 0 changes nothing, and `y` is not checked; whatever
+            else it is, the threshold counts the example once.
         **kwargs
-            What the model takes, such as a weight `w` or a Tracker's `ticket`. The threshold counts
-            each example once.
+            What the model takes, such as a Tracker's `ticket`.
+
+        Raises
+        ------
+        ParameterError
+            If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
-        *_, chances = self.answer_one(x, ticket=False)
+        weight = weight_of(w)
+        *_, chances = self.answer_one(x, ticket=False)  # which refuses `x` whatever the weight
+        if not weight:
+            return
+        if weight != 1.0:  # not every model of River's has weights
+            kwargs["w"] = w
         self.model.learn_one(x, y, **kwargs)
         if chances:
             self._decision.learn(chances.get(self.positive, 0.0), bool(y == self.positive))

@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river import base, checks, compose, linear_model, multiclass, preprocessing
+from river import (
+    base,
+    checks,
+    compose,
+    linear_model,
+    multiclass,
+    naive_bayes,
+    preprocessing,
+)
 
 from drift._decision import Awaited, Decision
-from drift.errors import ParameterError
+from drift.errors import FeatureError, ParameterError
 from drift.models import LBP, MIRA, Threshold, Tracker, from_bytes
 from drift.streams import load
 from tests.models.streams import random_stream
@@ -166,6 +174,40 @@ def test_the_class_is_decided_by_the_threshold_and_others_by_their_probability()
     assert model.predict_proba_one({"fraud": 0.3}) == {"fraud": 0.3}
     model.learn_one({"fraud": 0.3}, "fraud", w=2.0)
     assert model.model.w == 2.0
+
+
+@pytest.mark.parametrize("model", [LBP(budget=9), Tracker(budget=9, late=True), MIRA()], ids=str)
+def test_an_example_of_weight_0_changes_nothing(model):
+    model = Threshold(model.clone(), rate=0.2)
+    for x, y in random_stream(50):
+        model.learn_one(x, y)
+    before = model.to_bytes()
+    for x, _ in random_stream(200, seed=5):
+        model.learn_one(x, True, 0)
+        model.learn_one(x, None, w=0.0)
+    assert model.to_bytes() == before
+    with pytest.raises(FeatureError):
+        model.learn_one({"a": math.inf}, True, 0)
+
+
+def test_weights_reach_the_model_and_no_other_is_given_one():
+    """Logistic regression has weights, naive Bayes none."""
+    model, plain = Threshold(LBP(budget=9)), LBP(budget=9)
+    rivers, own = Threshold(linear_model.LogisticRegression()), linear_model.LogisticRegression()
+    bayes = Threshold(naive_bayes.GaussianNB())
+    for i, (x, y) in enumerate(random_stream(50)):
+        model.learn_one(x, y, 1 + i % 3)
+        plain.learn_one(x, y, 1 + i % 3)
+        rivers.learn_one(x, y, w=1 + i % 3)
+        own.learn_one(x, y, 1 + i % 3)
+        bayes.learn_one(x, y, 1)
+    assert model.model.to_bytes() == plain.to_bytes()
+    assert rivers.model.weights == own.weights
+    for wrong in (-1, math.nan, math.inf, "1", None):
+        with pytest.raises(ParameterError, match=r"weight .* is out of range"):
+            rivers.learn_one({"a": 1.0}, True, wrong)
+    with pytest.raises(TypeError, match="'w'"):
+        bayes.learn_one({"a": 1.0}, True, 2.0)
 
 
 def test_predictions_have_the_type_of_the_labels():
