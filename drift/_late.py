@@ -1,4 +1,8 @@
-"""The model that a pipeline ends in, and whether it takes tickets of late labels, or weights."""
+"""The model that a pipeline ends in, and whether it takes tickets of late labels, or weights.
+
+River's `isinstance` takes a pipeline for the class of its last step, at any depth. Where the object
+itself is meant, ask ``issubclass(type(model), C)``.
+"""
 
 from __future__ import annotations
 

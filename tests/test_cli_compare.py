@@ -123,8 +123,9 @@ def test_thresholds_are_compared_by_name(drift, tmp_path):
     described = manifest_of(tmp_path)["parameters"]["models"]
     first, second = described.values()
     assert first.startswith("Pipeline (")
-    assert 'Threshold ( model=OneVsRest(LBP) positive="yes"' in first
-    assert 'Threshold ( model=Tracker positive="yes" cost=(1, 5)' in second
+    assert "Threshold ( model=OneVsRest ( model=LBP ( budget=300 " in first
+    assert "positive='yes' cost=None recall=None precision=None rate=0.2 )" in first
+    assert "positive='yes' cost=(1, 5)" in second
     shown = drift(*words, "--models", "Threshold(rate=0.2)")
     assert shown.exit_code == 2
     assert "sales has no rare class: name one" in shown.stderr

@@ -13,6 +13,7 @@ from drift._decision import Awaited, Decision, goal_of
 from drift._late import keeps_tickets, takes_weights, ticket_for, with_late_labels
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
+from drift.models._template.wrapper import ModelWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Threshold"]
 
 
-class Threshold(Portable, base.Classifier):
+class Threshold(Portable, ModelWrapper, base.Classifier):
     """Predicts a class if its probability reaches a threshold, which is learnt online.
 
     Decisions on frauds and failures depend on costs, and 0.5 is rarely the best threshold. This one
