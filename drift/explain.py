@@ -361,9 +361,11 @@ class Explainer:
 
     def _log_odds(self, rows: Sequence[Features], labels: Sequence[Label]) -> Array:
         """Log-odds of each class against all others, a row each."""
-        model = self.model.model if type(self.model) is Threshold else self.model
+        model = self.model
+        while type(model).predict_proba_one is Threshold.predict_proba_one:
+            model = model.model  # whose probabilities these are, and which may know batches
         if hasattr(model, "answer_one"):
-            if not getattr(model, "late", False):
+            if hasattr(model, "predict_proba_many") and not getattr(model, "late", False):
                 return _log_odds(model.predict_proba_many(list(rows)))
             given = [model.answer_one(x, ticket=False)[2] for x in rows]
         else:

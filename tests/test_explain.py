@@ -15,7 +15,7 @@ from drift import explain
 from drift.errors import ParameterError
 from drift.explain import Baseline, Explainer, Importances
 from drift.kernels import Linear
-from drift.models import LBP, MIRA, OneVsRest, Perceptron, Tracker
+from drift.models import LBP, MIRA, OneVsRest, Perceptron, Threshold, Tracker
 
 
 class Formula(base.Classifier):
@@ -94,6 +94,42 @@ def test_a_linear_kernel_by_hand():
     products = {"a": 2 * 1, "e": -2, "b": -0.5 * 2, "c": 0, "d": 0}
     assert why.is_exact
     assert why.contributions == pytest.approx({n: scale * v for n, v in products.items()}, abs=1e-6)
+
+
+class Named(Threshold):
+    """A threshold of the user's."""
+
+
+class Halved(Named):
+    """One that halves the log-odds."""
+
+    def answer_one(self, x, ticket=False):  # noqa: FBT002 - as of drift's models
+        label, score, chances = super().answer_one(x, ticket)
+        if len(chances) < 2:
+            return label, score, chances
+        odds = 0.5 * math.log(chances[True] / chances[False])
+        return label, score, {False: 1 / (1 + math.exp(odds)), True: 1 / (1 + math.exp(-odds))}
+
+    def predict_proba_one(self, x, **kwargs):
+        return self.answer_one(x, **kwargs)[2]
+
+
+@pytest.mark.parametrize("inner", [Perceptron(kernel=Linear()), Tracker(late=True)], ids=str)
+@pytest.mark.parametrize(
+    ("around", "share"),
+    [(Threshold, 1), (Named, 1), (lambda inner: Threshold(Named(inner)), 1), (Halved, 0.5)],
+)
+def test_a_threshold_is_explained_by_its_own_probabilities(inner, around, share):
+    model, inner, x = around(inner.clone()), inner.clone(), dict.fromkeys("abcde", 1.0)
+    for i in range(20):
+        other = {"a": float(i % 3), "b": float(i % 5), "e": -1.0}
+        model.learn_one(other, i % 3 > 1)
+        inner.learn_one(other, i % 3 > 1)
+    why, expected = (Explainer(one).explain_one(x, label=True) for one in (model, inner))
+    assert why.score == pytest.approx(share * expected.score)
+    assert why.contributions == pytest.approx(
+        {name: share * value for name, value in expected.contributions.items()}, abs=1e-8
+    )
 
 
 def test_naive_bayes_of_two_classes_is_additive():
