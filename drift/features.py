@@ -24,6 +24,7 @@ from drift._values import is_missing, number
 from drift.errors import FeatureError, ParameterError, naming_row
 from drift.models import _batch
 from drift.models._base.examples import LARGEST, as_dict
+from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._tracker.tables import HORIZONS
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["RecentDeviation"]
 
 
-class RecentDeviation(base.MiniBatchTransformer):
+class RecentDeviation(Cloned, base.MiniBatchTransformer):
     """How far each feature is from the running means of its values before, beside the feature.
 
     Prices, loads and sensors are high or low for this hour rather than as such. These are the
@@ -272,6 +273,9 @@ class RecentDeviation(base.MiniBatchTransformer):
                 rows.append(_deviations(number, means))
                 means, some = self._with(means, number), True
         return rows, means if some else None
+
+
+fix_parameters(RecentDeviation)
 
 
 def _deviations(value: float, means: Means) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from drift.models._base.guard import alone
 from drift.models._base.labels import check_class
 from drift.models._base.rounding import RELATIVE_TOLERANCE
 from drift.models._linalg.span import ClassProjector, margin_step, within
+from drift.models._template.parameters import Cloned
 from drift.models._template.state import Guarded
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Score:
         return list(zip(self._pairs, self._coefficients.tolist(), strict=True))
 
 
-class StructuredProjectron(Guarded, base.Estimator):
+class StructuredProjectron(Guarded, Cloned, base.Estimator):
     """Projectron++ over a joint kernel of inputs and outputs, with your argmax.
 
     The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` scores an output for an input.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +10,7 @@ from river import base
 from drift._checks import check_instance, weight_of
 from drift._decision import Awaited, Decision, goal_of
 from drift._late import keeps_tickets, takes_weights, ticket_for, with_late_labels
+from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
 from drift.models._template.wrapper import ModelWrapper
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Threshold"]
 
 
-class Threshold(Portable, ModelWrapper, base.Classifier):
+class Threshold(Portable, ModelWrapper, Cloned, base.Classifier):
     """Predicts a class if its probability reaches a threshold, which is learnt online.
 
     Decisions on frauds and failures depend on costs, and 0.5 is rarely the best threshold. This one
@@ -132,16 +132,6 @@ class Threshold(Portable, ModelWrapper, base.Classifier):
         late = with_late_labels(self.model)
         return self if late is self.model else self.clone({"model": late})
 
-    def clone(
-        self,
-        new_params: dict[str, Any] | None = None,
-        include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
-    ) -> Self:
-        """Return an untrained model with the same or other parameters, or a copy."""
-        if include_attributes and not new_params:
-            return copy.deepcopy(self)
-        return super().clone(new_params, include_attributes)
-
     @property
     def threshold(self) -> float:
         """The smallest probability at which the class is predicted."""
@@ -203,3 +193,6 @@ class Threshold(Portable, ModelWrapper, base.Classifier):
         if chances:
             label = self._decision.choose(self.positive, chances)
         return label, score, chances
+
+
+fix_parameters(Threshold)
