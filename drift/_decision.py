@@ -268,17 +268,25 @@ class Decision:
         try:
             if state["goal"] != [*goal]:
                 return decision
-            lowest, step, total, due, lack = state["numbers"]
-            numbers = [float(one) for one in (step, total, lack)]
-            for place, *weights in state["bins"]:
-                decision._seen[place], decision._hits[place] = map(float, weights)
-                numbers += [decision._seen[place], decision._hits[place]]
-            decision._lowest, decision._due = int(lowest), int(due)
-            decision._step, decision._total, decision._lack = numbers[:3]
-        except (IndexError, KeyError, TypeError, ValueError) as problem:
+            lowest, *numbers, due, lack = state["numbers"]
+            step, total, lack = map(float, (*numbers, lack))
+            bins = [(place, float(seen), float(hits)) for place, seen, hits in state["bins"]]
+        except (KeyError, OverflowError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of a threshold: {problem!r:.80}") from None
-        if not all(map(math.isfinite, numbers)) or step <= 0:
+        places = range(_BINS)
+        if not (
+            {type(lowest), type(due), *(type(place) for place, *_ in bins)} == {int}
+            and 0 <= lowest <= _BINS
+            and 0 < step < math.inf
+            and 0 <= total < math.inf
+            and math.isfinite(lack)
+            and all(at in places and 0 <= hits <= seen < math.inf for at, seen, hits in bins)
+        ):
             raise ParameterError("no state of a threshold: a number out of its range")
+        for place, seen, hits in bins:
+            decision._seen[place], decision._hits[place] = seen, hits
+        decision._lowest, decision._due = lowest, due
+        decision._step, decision._total, decision._lack = step, total, lack
         return decision
 
 

@@ -142,12 +142,15 @@ class Baseline:
         try:
             sums = {name: [float(weight), float(total)] for name, weight, total in state["sums"]}
             numbers = [float(state["total"]), float(state["step"]), *chain(*sums.values())]
-        except (KeyError, TypeError, ValueError) as problem:
+        except (KeyError, OverflowError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of a baseline: {problem!r:.80}") from None
-        if not all(map(math.isfinite, numbers)) or any(one[0] <= 0 for one in sums.values()):
+        total, step, *_ = numbers
+        weights = [weight for weight, _ in sums.values()]
+        is_good = min([step, *weights]) > 0 and total >= max([0.0, *weights])
+        if not is_good or not all(map(math.isfinite, numbers)):
             raise ParameterError("no state of a baseline: a weight out of its range")
         baseline = cls(memory)
-        baseline._total, baseline._step = numbers[:2]
+        baseline._total, baseline._step = total, step
         baseline._sums, baseline._most = sums, max(_NAMES, 2 * len(sums))
         return baseline
 

@@ -285,7 +285,12 @@ def test_means_are_kept_of_what_is_frequent():
     for one in (known, again):
         one.learn_one({"every": 7.0})
     assert again.features == known.features
-    for wrong in ({}, {"total": 1, "step": 1, "sums": [["a", 0, 1]]}, {"sums": 3}, None):
+    good = {"total": 2, "step": 1, "sums": [["a", 1, 3]]}
+    assert Baseline.restore(good).features == {"a": 3.0}
+    for wrong in (
+        *({}, {"sums": 3}, None, good | {"sums": [["a", 0, 1]]}, good | {"sums": [[[], 1, 3]]}),
+        *(good | {name: n} for name in ("total", "step") for n in (0, -1, 10**400, math.nan)),
+    ):
         with pytest.raises(ParameterError, match="no state of a baseline"):
             Baseline.restore(wrong)
 

@@ -112,9 +112,21 @@ def test_what_is_no_state_is_refused():
     for wrong in (
         None,
         {},
-        before | {"bins": [[9999, 1.0, 1.0]]},
-        before | {"bins": [[1, math.inf, 1.0]]},
-        before | {"numbers": [1, 0.0, 1.0, 1, 0.0]},
+        *(
+            before | {"bins": [wrong]}
+            for wrong in (
+                *([9999, 1.0, 1.0], [4096, 1.0, 1.0], [-1, 1.0, 1.0], [1.0, 1.0, 1.0]),
+                *([1, math.inf, 1.0], [1, 1.0, 2.0], [1, 1.0, -1.0], [1, 10**400, 1.0], [1, 1.0]),
+            )
+        ),
+        *(
+            before | {"numbers": wrong}
+            for wrong in (
+                *([-1, 1.0, 1.0, 1, 0.0], [4097, 1.0, 1.0, 1, 0.0], [1.5, 1.0, 1.0, 1, 0.0]),
+                *([math.inf, 1.0, 1.0, 1, 0.0], [1, 0.0, 1.0, 1, 0.0], [1, "a", 1.0, 1, 0.0]),
+                *([1, 1.0, -1.0, 1, 0.0], [1, 1.0, 1.0, math.inf, 0.0], [1, 1.0, 1.0, 1, math.nan]),
+            )
+        ),
     ):
         with pytest.raises(ParameterError, match="no state of a threshold"):
             Decision.restore(wrong, ("rate", 0.1))
