@@ -230,15 +230,20 @@ class StructuredProjectron(Guarded, Cloned, base.Estimator):
     def _score(self, x: Any) -> Score:
         return Score(x, self.joint_kernel, self._pairs, self._coefficients)
 
-    def _rival(self, x: Any, score: Score, y: Hashable) -> Hashable | None:
-        """Best output other than the true one."""
-        rival = self.argmax(x, score, exclude=y)
+    def _best(self, x: Any, score: Score, exclude: Hashable | None) -> Hashable | None:
+        """Best output, or best one other than `exclude`."""
+        best = self.argmax(x, score, exclude=exclude)
         try:
-            hash(rival)
+            hash(best)
         except TypeError:
             raise ParameterError(
-                f"argmax returned {rival!r:.80}, which is unhashable: return a string or a tuple"
+                f"argmax returned {best!r:.80}, which is unhashable: return a string or a tuple"
             ) from None
+        return best
+
+    def _rival(self, x: Any, score: Score, y: Hashable) -> Hashable | None:
+        """Best output other than the true one."""
+        rival = self._best(x, score, y)
         if rival == y:
             raise ParameterError(f"argmax returned {rival!r:.80}, which it was told to exclude")
         return rival
@@ -344,8 +349,13 @@ class StructuredProjectron(Guarded, Cloned, base.Estimator):
         -------
         output
             The best output under the hypothesis.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel or the argmax returns what it must not.
         """
-        return self.argmax(x, self._score(x), exclude=None)
+        return self._best(x, self._score(x), None)
 
     @alone
     def decision_function_one(self, x: Any, y: Hashable) -> float:
