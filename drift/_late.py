@@ -7,12 +7,21 @@ itself is meant, ask ``issubclass(type(model), C)``.
 from __future__ import annotations
 
 import inspect
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
-__all__ = ["final_step", "keeps_tickets", "takes_weights", "ticket_for", "with_late_labels"]
+__all__ = [
+    "asking_only",
+    "final_step",
+    "keeps_tickets",
+    "takes_weights",
+    "ticket_for",
+    "with_late_labels",
+]
 
 
 def final_step(model: Any) -> Any:
@@ -85,3 +94,22 @@ def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
     ({'ticket': 'a7'}, {})
     """
     return {"ticket": ticket} if ticket is not True and keeps_tickets(model) else {}
+
+
+@contextmanager
+def asking_only() -> Iterator[None]:
+    """Have predictions that nobody asked for change nothing.
+
+    Within River's `compose.learn_during_predict` a pipeline's scaler would learn by each.
+    """
+    # Where nobody has imported it, nobody is within it.
+    pipeline: Any = getattr(sys.modules.get("river.compose.pipeline"), "Pipeline", None)
+    learns = "_LEARN_UNSUPERVISED_DURING_PREDICT"
+    if not getattr(pipeline, learns, False):
+        yield
+        return
+    setattr(pipeline, learns, False)
+    try:
+        yield
+    finally:
+        setattr(pipeline, learns, True)

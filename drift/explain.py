@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from drift._checks import check_instance, check_integer, check_number, check_seed, suggest
-from drift._late import ticket_for
+from drift._late import asking_only, ticket_for
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.models import _batch
@@ -188,9 +188,9 @@ class Explanation:
         if label not in self.labels:
             problem = f"the model knows no class {label!r}"
             raise ParameterError(f"{problem}: {suggest(str(label), list(map(str, labels)))}")
-        self.label = label
         self._all = names, scores, contributions, errors
         k = self.labels.index(label)
+        self.label = self.labels[k]  # 1 is True
         self.baseline, self.score = scores[:, k].tolist()
         order = np.argsort(-np.abs(contributions[:, k]), kind="stable").tolist()
         self.contributions = {names[i]: float(contributions[i, k]) for i in order}
@@ -325,6 +325,11 @@ class Explainer:
             If the model does not know the class, has learnt nothing yet, or `seconds` does not
             suffice for a pair.
         """
+        with asking_only():
+            return self._explained(x, label)
+
+    def _explained(self, x: Features, label: Label) -> Explanation:
+        """Return what `explain_one` does."""
         began = perf_counter()
         predicted, labels = self._predicted(x)
         players = _players(x, self.baseline.features)

@@ -132,6 +132,19 @@ def test_a_threshold_is_explained_by_its_own_probabilities(inner, around, share)
     )
 
 
+def test_a_pipeline_stays_where_it_learns_during_predictions():
+    model = preprocessing.StandardScaler() | Perceptron(kernel=Linear())
+    for i in range(20):
+        model.learn_one(dict.fromkeys("abcde", float(i)), i % 3 > 1)
+    before = pickle.dumps(model)
+    with compose.learn_during_predict():
+        why = Explainer(model).explain_one(dict.fromkeys("abcde", 7.0), label=1)
+        assert why.label is True
+        assert pickle.dumps(model) == before
+        model.predict_one({"a": 3.0})
+        assert pickle.dumps(model) != before
+
+
 def test_naive_bayes_of_two_classes_is_additive():
     model = naive_bayes.GaussianNB()
     rng = np.random.default_rng(1)

@@ -9,7 +9,7 @@ from river import base
 
 from drift._checks import check_instance, weight_of
 from drift._decision import Awaited, Decision, goal_of
-from drift._late import keeps_tickets, takes_weights, ticket_for, with_late_labels
+from drift._late import asking_only, keeps_tickets, takes_weights, ticket_for, with_late_labels
 from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
@@ -158,7 +158,8 @@ class Threshold(Portable, ModelWrapper, Cloned, base.Classifier):
             If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
         weight = weight_of(w)
-        *_, chances = self.answer_one(x, ticket=False)  # which refuses `x` whatever the weight
+        with asking_only():
+            *_, chances = self.answer_one(x, ticket=False)  # which refuses `x` whatever the weight
         if not weight:
             return
         if weight != 1.0:  # not every model of River's has weights
@@ -189,7 +190,8 @@ class Threshold(Portable, ModelWrapper, Cloned, base.Classifier):
         else:
             more = ticket_for(self.model, ticket)
             chances, score = self.model.predict_proba_one(x, **more), None
-            label = None if chances else self.model.predict_one(x, **more)
+            with asking_only():
+                label = None if chances else self.model.predict_one(x, **more)
         if chances:
             label = self._decision.choose(self.positive, chances)
         return label, score, chances

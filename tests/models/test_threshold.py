@@ -278,6 +278,16 @@ def test_it_stands_in_a_pipeline_and_around_one():
     assert isinstance(inside, compose.Pipeline)
 
 
+def test_a_scaler_sees_each_example_once_where_it_learns_during_predictions():
+    model = Threshold(preprocessing.StandardScaler() | naive_bayes.GaussianNB())
+    with compose.learn_during_predict():
+        for i, (x, y) in enumerate(random_stream(50)):
+            model.predict_one({"a": 1.0, **x})
+            assert model.model["StandardScaler"].counts["a"] == i + 1
+            model.learn_one({"a": 1.0, **x}, y)
+            assert model.model["StandardScaler"].counts["a"] == i + 1
+
+
 def test_what_cannot_be_decided_is_refused_by_name():
     for problem, wrong in [
         ("recall and rate are two goals", {"recall": 0.9, "rate": 0.1}),
