@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from drift._checks import check_number
+from drift._values import is_missing
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Awaited", "Decision", "Goal", "goal_of"]
+__all__ = ["Awaited", "Decision", "Goal", "check_positive", "goal_of"]
 
 #: Bins of the log-odds, from -40 to 40: 0.02 of a log-odds each, in which two scores are one.
 _BINS = 4_096
@@ -89,9 +90,27 @@ def goal_of(cost: Any = None, recall: Any = None, precision: Any = None, rate: A
         raise ParameterError(
             f"cost must be two numbers, of a false alarm and of a miss, not {cost!r:.80}"
         ) from None
-    check_number("cost of a false alarm", alarm, above=True)
-    check_number("cost of a miss", miss, above=True)
+    for what, value in (("a false alarm", alarm), ("a miss", miss)):  # whose sum is finite
+        check_number(f"cost of {what}", value, above=True, most=1e300)
     return Goal("cost", alarm / (alarm + miss))
+
+
+def check_positive(positive: Any) -> None:
+    """Refuse what is no label of a class.
+
+    Examples
+    --------
+    >>> check_positive(None)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: positive must be the label of a class, not None
+    """
+    try:
+        hash(positive)
+        good = not is_missing(positive)
+    except TypeError:
+        good = False
+    if not good:
+        raise ParameterError(f"positive must be the label of a class, not {positive!r:.80}")
 
 
 class Decision:

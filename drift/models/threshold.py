@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from river import base
 
 from drift._checks import check_instance, weight_of
-from drift._decision import Awaited, Decision, goal_of
+from drift._decision import Awaited, Decision, check_positive, goal_of
 from drift._late import asking_only, keeps_tickets, takes_weights, ticket_for, with_late_labels
 from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._template.probabilities import check_probabilities
@@ -57,8 +57,8 @@ class Threshold(Portable, ModelWrapper, Cloned, base.Classifier):
     Raises
     ------
     ParameterError
-        If the model gives no probabilities, more than one of `cost`, `recall`, `precision` and
-        `rate` is given, or the value of one is impossible.
+        If the model gives no probabilities, `positive` is no label, more than one of `cost`,
+        `recall`, `precision` and `rate` is given, or the value of one is impossible.
 
     Notes
     -----
@@ -101,6 +101,7 @@ class Threshold(Portable, ModelWrapper, Cloned, base.Classifier):
     ) -> None:
         check_instance("model", model)
         check_probabilities(model)
+        check_positive(positive)
         self.model = model
         self.positive = positive
         self.cost = cost

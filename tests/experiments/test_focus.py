@@ -53,6 +53,8 @@ def test_the_positive_class_may_be_asked_for():
     assert focus_of(stream_of({True: 3, False: 3}), "true").positive is True
     with pytest.raises(ParameterError, match=r"stream has no label 4: choose among 1, 2, 3"):
         focus_of(stream, 4)
+    with pytest.raises(ParameterError, match=r"stream has no label \[1\]: choose among 1, 2, 3"):
+        focus_of(stream, [1])
 
 
 class Hard(Classifier):

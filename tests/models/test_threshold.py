@@ -295,6 +295,10 @@ def test_what_cannot_be_decided_is_refused_by_name():
         ("rate must be a number above 0 and up to 1, not 'x'", {"rate": "x"}),
         ("cost must be two numbers", {"cost": 3}),
         ("cost of a miss must be a number above 0", {"cost": (1, 0)}),
+        ("cost of a false alarm must be .* up to 1e.300", {"cost": (1e308, 1e308)}),
+        ("positive must be the label of a class, not None", {"positive": None}),
+        ("positive must be the label of a class, not nan", {"positive": math.nan}),
+        (r"positive must be the label of a class, not \[True\]", {"positive": [True]}),
     ]:
         with pytest.raises(ParameterError, match=problem):
             Threshold(LBP(), **wrong)
