@@ -179,9 +179,14 @@ def check_duration(name: str, value: Any) -> float:
 
 
 def check_numbers(
-    name: str, values: Any, *, above: bool = False, most: float = math.inf
+    name: str,
+    values: Any,
+    *,
+    least: float = 0.0,
+    above: bool = False,
+    most: float = math.inf,
 ) -> tuple[float, ...]:
-    """Return a list of finite numbers from 0, or above it, up to `most` as a tuple.
+    """Return a list of finite numbers from `least`, or above it, up to `most` as a tuple.
 
     Refuses what is none.
 
@@ -198,7 +203,7 @@ def check_numbers(
     if isinstance(values, (str, bytes)) or not numbers:
         raise ParameterError(f"{name} must be a list of one number or more, not {values!r:.80}")
     for value in numbers:
-        check_number(f"each of {name}", value, above=above, most=most)
+        check_number(f"each of {name}", value, least=least, above=above, most=most)
     return tuple(map(float, numbers))
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from drift._checks import check_number, check_numbers
+from drift._checks import check_numbers
 from drift._values import is_missing, number
 from drift.errors import FeatureError, ParameterError, naming_row
 from drift.models import _batch
@@ -119,9 +119,7 @@ class RecentDeviation(Cloned, base.MiniBatchTransformer):
     """
 
     def __init__(self, horizons: Sequence[float] = HORIZONS) -> None:
-        self.horizons = check_numbers("horizons", horizons)
-        for horizon in self.horizons:
-            check_number("each of horizons", horizon, least=1.0)
+        self.horizons = check_numbers("horizons", horizons, least=1.0)
         if len(set(self.horizons)) < len(self.horizons):
             raise ParameterError(f"horizons has a number twice: {horizons!r:.80}")
         self._means: dict[Hashable, Means] = {}
@@ -283,8 +281,9 @@ def _deviations(value: float, means: Means) -> tuple[float, ...]:
     return tuple(value - m / w if w > 0.0 else 0.0 for m, w in means)
 
 
-def _number(name: Hashable, value: Any) -> float | None:
+def _number(name: Hashable, given: Any) -> float | None:
     """Return a value that is a number as a float, None for any other."""
+    value = given
     if type(value) is not float:
         if isinstance(value, bool | np.bool_) or is_missing(value):
             return None
@@ -298,7 +297,7 @@ def _number(name: Hashable, value: Any) -> float | None:
         return None
     if not abs(value) <= LARGEST:
         raise FeatureError(
-            f"feature {name!r} is {value!r:.80}: only finite values up to {LARGEST:g} have means; "
+            f"feature {name!r} is {given!r:.80}: only finite values up to {LARGEST:g} have means; "
             "drop it, clip it or scale it"
         )
     return float(value)
