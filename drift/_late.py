@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
+    from contextlib import AbstractContextManager
 
 __all__ = [
     "asking_only",
@@ -22,6 +23,9 @@ __all__ = [
     "ticket_for",
     "with_late_labels",
 ]
+
+_LEARNS = "_LEARN_UNSUPERVISED_DURING_PREDICT"
+_AS_IT_IS = nullcontext()
 
 
 def final_step(model: Any) -> Any:
@@ -96,20 +100,20 @@ def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
     return {"ticket": ticket} if ticket is not True and keeps_tickets(model) else {}
 
 
-@contextmanager
-def asking_only() -> Iterator[None]:
+def asking_only() -> AbstractContextManager[None]:
     """Have predictions that nobody asked for change nothing.
 
     Within River's `compose.learn_during_predict` a pipeline's scaler would learn by each.
     """
     # Where nobody has imported it, nobody is within it.
-    pipeline: Any = getattr(sys.modules.get("river.compose.pipeline"), "Pipeline", None)
-    learns = "_LEARN_UNSUPERVISED_DURING_PREDICT"
-    if not getattr(pipeline, learns, False):
-        yield
-        return
-    setattr(pipeline, learns, False)
+    pipeline = getattr(sys.modules.get("river.compose.pipeline"), "Pipeline", None)
+    return _unlearning(pipeline) if getattr(pipeline, _LEARNS, False) else _AS_IT_IS
+
+
+@contextmanager
+def _unlearning(pipeline: Any) -> Iterator[None]:
+    setattr(pipeline, _LEARNS, False)
     try:
         yield
     finally:
-        setattr(pipeline, learns, True)
+        setattr(pipeline, _LEARNS, True)
