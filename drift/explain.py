@@ -28,6 +28,7 @@ from drift._late import asking_only, ticket_for
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.models import _batch
+from drift.models._base.examples import as_dict
 from drift.models._template.probabilities import check_probabilities
 from drift.models.threshold import Threshold
 
@@ -321,12 +322,14 @@ class Explainer:
 
         Raises
         ------
+        FeatureTypeError
+            If `x` is no dict, nor anything else with names and values.
         ParameterError
             If the model does not know the class, has learnt nothing yet, or `seconds` does not
             suffice for a pair.
         """
         with asking_only():
-            return self._explained(x, label)
+            return self._explained(as_dict(x), label)
 
     def _explained(self, x: Features, label: Label) -> Explanation:
         """Return what `explain_one` does."""

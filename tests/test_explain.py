@@ -2,7 +2,9 @@
 
 import math
 import pickle
+from collections import Counter
 from itertools import permutations
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from river import base, compose, linear_model, multiclass, naive_bayes, preprocessing, tree
 
 from drift import explain
-from drift.errors import ParameterError
+from drift.errors import FeatureTypeError, ParameterError
 from drift.explain import Baseline, Explainer, Importances
 from drift.kernels import Linear
 from drift.models import LBP, MIRA, OneVsRest, Perceptron, Threshold, Tracker
@@ -259,6 +261,20 @@ def test_certain_probabilities_count_as_one_in_a_million():
     model.predict_proba_one = lambda x: {"a": 1.0, "b": 0.0, "c": 0.0}
     assert Explainer(model).explain_one({}).score == pytest.approx(math.log(1e6))
     assert Explainer(model).explain_one({}, "b").score == pytest.approx(-math.log(1e6))
+
+
+@pytest.mark.parametrize("kind", [pd.Series, MappingProxyType, Counter])
+def test_features_come_in_anything_with_names(kind):
+    model = Tracker(budget=9)
+    for i in range(20):
+        model.learn_one({"a": float(i % 3), "b": 1.0}, i % 3 > 1)
+    explainer = Explainer(model, baseline(a=1.0, c=2.0))
+    x = {"a": 2, "b": 3}
+    why = explainer.explain_one(kind(x))
+    assert why.contributions == explainer.explain_one(x).contributions
+    for wrong in ("ab", None, [("a", 1.0)]):
+        with pytest.raises(FeatureTypeError, match="features must come in a dict"):
+            explainer.explain_one(wrong)
 
 
 def test_batches_are_loops():
