@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from drift._checks import check_number
+from drift._values import is_missing
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Awaited", "Decision", "Goal", "goal_of"]
+__all__ = ["Awaited", "Decision", "Goal", "check_positive", "goal_of"]
 
 #: Bins of the log-odds, from -40 to 40: 0.02 of a log-odds each, in which two scores are one.
 _BINS = 4_096
@@ -89,9 +90,27 @@ def goal_of(cost: Any = None, recall: Any = None, precision: Any = None, rate: A
         raise ParameterError(
             f"cost must be two numbers, of a false alarm and of a miss, not {cost!r:.80}"
         ) from None
-    check_number("cost of a false alarm", alarm, above=True)
-    check_number("cost of a miss", miss, above=True)
+    for what, value in (("a false alarm", alarm), ("a miss", miss)):  # whose sum is finite
+        check_number(f"cost of {what}", value, above=True, most=1e300)
     return Goal("cost", alarm / (alarm + miss))
+
+
+def check_positive(positive: Any) -> None:
+    """Refuse what is no label of a class.
+
+    Examples
+    --------
+    >>> check_positive(None)
+    Traceback (most recent call last):
+    drift.errors.ParameterError: positive must be the label of a class, not None
+    """
+    try:
+        hash(positive)
+        good = not is_missing(positive)
+    except TypeError:
+        good = False
+    if not good:
+        raise ParameterError(f"positive must be the label of a class, not {positive!r:.80}")
 
 
 class Decision:
@@ -268,17 +287,25 @@ class Decision:
         try:
             if state["goal"] != [*goal]:
                 return decision
-            lowest, step, total, due, lack = state["numbers"]
-            numbers = [float(one) for one in (step, total, lack)]
-            for place, *weights in state["bins"]:
-                decision._seen[place], decision._hits[place] = map(float, weights)
-                numbers += [decision._seen[place], decision._hits[place]]
-            decision._lowest, decision._due = int(lowest), int(due)
-            decision._step, decision._total, decision._lack = numbers[:3]
-        except (IndexError, KeyError, TypeError, ValueError) as problem:
+            lowest, *numbers, due, lack = state["numbers"]
+            step, total, lack = map(float, (*numbers, lack))
+            bins = [(place, float(seen), float(hits)) for place, seen, hits in state["bins"]]
+        except (KeyError, OverflowError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of a threshold: {problem!r:.80}") from None
-        if not all(map(math.isfinite, numbers)) or step <= 0:
+        places = range(_BINS)
+        if not (
+            {type(lowest), type(due), *(type(place) for place, *_ in bins)} == {int}
+            and 0 <= lowest <= _BINS
+            and 0 < step < math.inf
+            and 0 <= total < math.inf
+            and math.isfinite(lack)
+            and all(at in places and 0 <= hits <= seen < math.inf for at, seen, hits in bins)
+        ):
             raise ParameterError("no state of a threshold: a number out of its range")
+        for place, seen, hits in bins:
+            decision._seen[place], decision._hits[place] = seen, hits
+        decision._lowest, decision._due = lowest, due
+        decision._step, decision._total, decision._lack = step, total, lack
         return decision
 
 

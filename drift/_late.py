@@ -1,13 +1,31 @@
-"""The model that a pipeline ends in, and whether it keeps tickets for labels that come late."""
+"""The model that a pipeline ends in, and whether it takes tickets of late labels, or weights.
+
+River's `isinstance` takes a pipeline for the class of its last step, at any depth. Where the object
+itself is meant, ask ``issubclass(type(model), C)``.
+"""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
+    from contextlib import AbstractContextManager
 
-__all__ = ["final_step", "keeps_tickets", "ticket_for", "with_late_labels"]
+__all__ = [
+    "asking_only",
+    "final_step",
+    "keeps_tickets",
+    "takes_weights",
+    "ticket_for",
+    "with_late_labels",
+]
+
+_LEARNS = "_LEARN_UNSUPERVISED_DURING_PREDICT"
+_AS_IT_IS = nullcontext()
 
 
 def final_step(model: Any) -> Any:
@@ -50,6 +68,23 @@ def keeps_tickets(model: Any) -> bool:
     return bool(getattr(final_step(model), "_counts_predictions", False))
 
 
+def takes_weights(model: Any) -> bool:
+    """Whether a model learns with weights `w`; a `Threshold` takes them for the model in it.
+
+    Examples
+    --------
+    >>> from river.naive_bayes import GaussianNB
+    >>> from drift.models import LBP, Threshold
+    >>> takes_weights(Threshold(LBP(budget=9))), takes_weights(Threshold(GaussianNB()))
+    (True, False)
+    """
+    model = final_step(model)
+    if hasattr(model, "_takes_weights"):
+        return bool(model._takes_weights)  # noqa: SLF001 - drift's
+    parameters = inspect.signature(model.learn_one).parameters.values()
+    return any(one.name == "w" or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
 def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
     """Return the argument by which a model learns or predicts with a ticket; others get none.
 
@@ -63,3 +98,22 @@ def ticket_for(model: Any, ticket: Hashable) -> dict[str, Any]:
     ({'ticket': 'a7'}, {})
     """
     return {"ticket": ticket} if ticket is not True and keeps_tickets(model) else {}
+
+
+def asking_only() -> AbstractContextManager[None]:
+    """Have predictions that nobody asked for change nothing.
+
+    Within River's `compose.learn_during_predict` a pipeline's scaler would learn by each.
+    """
+    # Where nobody has imported it, nobody is within it.
+    pipeline = getattr(sys.modules.get("river.compose.pipeline"), "Pipeline", None)
+    return _unlearning(pipeline) if getattr(pipeline, _LEARNS, False) else _AS_IT_IS
+
+
+@contextmanager
+def _unlearning(pipeline: Any) -> Iterator[None]:
+    setattr(pipeline, _LEARNS, False)
+    try:
+        yield
+    finally:
+        setattr(pipeline, _LEARNS, True)

@@ -115,11 +115,13 @@ class Option:
 
     def bounds(self) -> str:
         """Say which numbers it takes; nothing where it takes all of them."""
-        if self.most < math.inf:
-            return f"from {self.least} to {self.most}"
-        if self.least > -math.inf:
-            return f"{'above' if self.above else 'at least'} {self.least}"
-        return ""
+        if self.most == math.inf:
+            least = f"{'above' if self.above else 'at least'} {self.least}"
+            return least if self.least > -math.inf else ""
+        if self.least == -math.inf:
+            return f"at most {self.most}"
+        least = f"above {self.least} and up" if self.above else f"from {self.least}"
+        return f"{least} to {self.most}"
 
     def wanted(self) -> str | None:
         """Say what one of its values is."""

@@ -27,6 +27,7 @@ from drift.errors import (
 )
 from drift.models._state import codec
 from drift.models._template.contract import OnlineClassifier
+from drift.models.threshold import Threshold
 from drift.models.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
+    Model = OnlineClassifier | Threshold
     Example = tuple[Features, Label | None] | tuple[Features, Label | None, float]
 
 __all__ = ["step", "tolerant_step"]
@@ -58,10 +60,10 @@ class _Kept:
     def __init__(self, most: int) -> None:
         self._most = most
         self._left = most
-        self._models: OrderedDict[bytes, tuple[OnlineClassifier, int]] = OrderedDict()
+        self._models: OrderedDict[bytes, tuple[Model, int]] = OrderedDict()
         self._lock = Lock()
 
-    def put(self, state: bytes, model: OnlineClassifier) -> None:
+    def put(self, state: bytes, model: Model) -> None:
         """Keep the model of a state, which nobody else has; of equal states one is enough."""
         with self._lock:
             self._take(_format.digest_of(state))
@@ -70,7 +72,7 @@ class _Kept:
             while self._left < 0:
                 self._take(next(iter(self._models)))
 
-    def take(self, state: bytes) -> OnlineClassifier | None:
+    def take(self, state: bytes) -> Model | None:
         """Return the model of a state, which then is no longer kept; None if there is none."""
         with self._lock:
             model = self._take(_format.digest_of(state))
@@ -78,7 +80,7 @@ class _Kept:
             _format.unseal("model", state)  # it may have the digest and other bytes
         return model
 
-    def _take(self, digest: bytes) -> OnlineClassifier | None:
+    def _take(self, digest: bytes) -> Model | None:
         model, size = self._models.pop(digest, (None, 0))
         self._left += size
         return model
@@ -88,7 +90,7 @@ _KEPT = _Kept(_MOST)
 
 
 def step(
-    state: bytes | None, examples: Iterable[Example], model: OnlineClassifier | None = None
+    state: bytes | None, examples: Iterable[Example], model: Model | None = None
 ) -> tuple[bytes, list[Label]]:
     """Predict each example, and learn it then if it has a label.
 
@@ -120,7 +122,8 @@ def step(
     ConfigurationError
         If `state` is of another class or has other parameters than `model`.
     CheckpointError
-        If `state` is not what a step returned: damaged, forged, or in another format.
+        If `state` is not what a step returned: damaged, forged, or in another format; or if a
+        `Threshold` has a model in it that is none of drift's.
     LabelError, FeatureError, FeatureTypeError
         If an example cannot be learnt or predicted; the message starts with its number, from 0.
 
@@ -156,7 +159,7 @@ def step(
 
 
 def tolerant_step(
-    state: bytes | None, examples: Iterable[Example], model: OnlineClassifier | None = None
+    state: bytes | None, examples: Iterable[Example], model: Model | None = None
 ) -> tuple[bytes, list[Label | None]]:
     """Do as `step`, but leave out examples that cannot be learnt or predicted.
 
@@ -213,23 +216,28 @@ def _noted(examples: Iterable[Example], taken: list[Example]) -> Iterator[Exampl
         yield example
 
 
-def _new(model: OnlineClassifier | None) -> OnlineClassifier:
+def _new(model: Model | None) -> Model:
     """Return a model that has learnt nothing."""
-    new: OnlineClassifier = Tracker() if model is None else model.clone()
+    new: Model = Tracker() if model is None else model.clone()
     return new
 
 
 def _check(model: Any) -> None:
     """Refuse what is no model of drift's."""
     check_instance("model", model)
-    if not isinstance(model, OnlineClassifier):
+    if not _has_bytes(model):
         raise ParameterError(
             f"model is {type(model).__name__}, which is none of drift's and has no bytes: give one "
             "of drift.models, such as Tracker(budget=50)"
         )
 
 
-def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
+def _has_bytes(model: Any) -> bool:
+    """Whether a model is one of drift's; `isinstance` takes pipelines that end in one for it."""
+    return issubclass(type(model), (OnlineClassifier, Threshold))
+
+
+def _restored(state: Any, model: Model | None) -> Model:
     """Build the model that a state is; refuse what is none, or another one."""
     if not isinstance(state, (bytes, bytearray)):  # Spark gives either
         raise ParameterError(
@@ -243,7 +251,7 @@ def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
     except CheckpointError as error:
         error.args = (f"the state cannot be used: {error}",)
         raise
-    if not isinstance(learner, OnlineClassifier):
+    if not _has_bytes(learner):
         raise CheckpointError(f"the state is of {type(learner).__name__}, which no step returns")
     if model is not None and not _alike(learner, model):
         raise ConfigurationError(
@@ -253,16 +261,22 @@ def _restored(state: Any, model: OnlineClassifier | None) -> OnlineClassifier:
     return learner
 
 
-def _alike(one: OnlineClassifier, other: OnlineClassifier) -> bool:
-    """Whether two models have the same class and parameters; not every kernel's text tells."""
+def _alike(one: Model, other: Model) -> bool:
+    """Whether two models have the same class and parameters.
+
+    Their texts do not tell: these round numbers, and have not every kernel's parameters.
+    """
     if type(one) is type(other):
         own, others = codec.parameters(one), codec.parameters(other)
         if own is not None and own == others:
             return True  # which takes a hundredth of the time
-    return repr(one) == repr(other) or one.clone().to_bytes() == other.clone().to_bytes()
+    # Clones without a seed draw their own.
+    if one._is_stochastic and other._is_stochastic:  # noqa: SLF001 - River's
+        return repr(one) == repr(other)
+    return one.clone().to_bytes() == other.clone().to_bytes()
 
 
-def _text(model: OnlineClassifier) -> str:
+def _text(model: Model) -> str:
     return " ".join(repr(model).split())
 
 

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from drift._checks import check_instance, check_integer, check_number, check_seed, suggest
-from drift._late import ticket_for
+from drift._late import asking_only, ticket_for
 from drift._values import is_missing, number
 from drift.errors import ParameterError
 from drift.models import _batch
+from drift.models._base.examples import as_dict
 from drift.models._template.probabilities import check_probabilities
 from drift.models.threshold import Threshold
 
@@ -142,12 +143,15 @@ class Baseline:
         try:
             sums = {name: [float(weight), float(total)] for name, weight, total in state["sums"]}
             numbers = [float(state["total"]), float(state["step"]), *chain(*sums.values())]
-        except (KeyError, TypeError, ValueError) as problem:
+        except (KeyError, OverflowError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of a baseline: {problem!r:.80}") from None
-        if not all(map(math.isfinite, numbers)) or any(one[0] <= 0 for one in sums.values()):
+        total, step, *_ = numbers
+        weights = [weight for weight, _ in sums.values()]
+        is_good = min([step, *weights]) > 0 and total >= max([0.0, *weights])
+        if not is_good or not all(map(math.isfinite, numbers)):
             raise ParameterError("no state of a baseline: a weight out of its range")
         baseline = cls(memory)
-        baseline._total, baseline._step = numbers[:2]
+        baseline._total, baseline._step = total, step
         baseline._sums, baseline._most = sums, max(_NAMES, 2 * len(sums))
         return baseline
 
@@ -185,9 +189,9 @@ class Explanation:
         if label not in self.labels:
             problem = f"the model knows no class {label!r}"
             raise ParameterError(f"{problem}: {suggest(str(label), list(map(str, labels)))}")
-        self.label = label
         self._all = names, scores, contributions, errors
         k = self.labels.index(label)
+        self.label = self.labels[k]  # 1 is True
         self.baseline, self.score = scores[:, k].tolist()
         order = np.argsort(-np.abs(contributions[:, k]), kind="stable").tolist()
         self.contributions = {names[i]: float(contributions[i, k]) for i in order}
@@ -318,10 +322,17 @@ class Explainer:
 
         Raises
         ------
+        FeatureTypeError
+            If `x` is no dict, nor anything else with names and values.
         ParameterError
             If the model does not know the class, has learnt nothing yet, or `seconds` does not
             suffice for a pair.
         """
+        with asking_only():
+            return self._explained(as_dict(x), label)
+
+    def _explained(self, x: Features, label: Label) -> Explanation:
+        """Return what `explain_one` does."""
         began = perf_counter()
         predicted, labels = self._predicted(x)
         players = _players(x, self.baseline.features)
@@ -361,9 +372,11 @@ class Explainer:
 
     def _log_odds(self, rows: Sequence[Features], labels: Sequence[Label]) -> Array:
         """Log-odds of each class against all others, a row each."""
-        model = self.model.model if type(self.model) is Threshold else self.model
+        model = self.model
+        while type(model).predict_proba_one is Threshold.predict_proba_one:
+            model = model.model  # whose probabilities these are, and which may know batches
         if hasattr(model, "answer_one"):
-            if not getattr(model, "late", False):
+            if hasattr(model, "predict_proba_many") and not getattr(model, "late", False):
                 return _log_odds(model.predict_proba_many(list(rows)))
             given = [model.answer_one(x, ticket=False)[2] for x in rows]
         else:

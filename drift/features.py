@@ -24,6 +24,7 @@ from drift._values import is_missing, number
 from drift.errors import FeatureError, ParameterError, naming_row
 from drift.models import _batch
 from drift.models._base.examples import LARGEST, as_dict
+from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._tracker.tables import HORIZONS
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["RecentDeviation"]
 
 
-class RecentDeviation(base.MiniBatchTransformer):
+class RecentDeviation(Cloned, base.MiniBatchTransformer):
     """How far each feature is from the running means of its values before, beside the feature.
 
     Prices, loads and sensors are high or low for this hour rather than as such. These are the
@@ -272,13 +273,17 @@ class RecentDeviation(base.MiniBatchTransformer):
         return rows, means if some else None
 
 
+fix_parameters(RecentDeviation)
+
+
 def _deviations(value: float, means: Means) -> tuple[float, ...]:
     """Return how far a value is from means; 0 before the first."""
     return tuple(value - m / w if w > 0.0 else 0.0 for m, w in means)
 
 
-def _number(name: Hashable, value: Any) -> float | None:
+def _number(name: Hashable, given: Any) -> float | None:
     """Return a value that is a number as a float, None for any other."""
+    value = given
     if type(value) is not float:
         if isinstance(value, bool | np.bool_) or is_missing(value):
             return None
@@ -292,7 +297,7 @@ def _number(name: Hashable, value: Any) -> float | None:
         return None
     if not abs(value) <= LARGEST:
         raise FeatureError(
-            f"feature {name!r} is {value!r:.80}: only finite values up to {LARGEST:g} have means; "
+            f"feature {name!r} is {given!r:.80}: only finite values up to {LARGEST:g} have means; "
             "drop it, clip it or scale it"
         )
     return float(value)

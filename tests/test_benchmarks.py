@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from benchmarks.scenarios import supports, threshold, threshold_sweep
 from benchmarks.streams import _OTHERS, STREAMS, matrix_of
 from drift.errors import ParameterError
 from drift.experiments.arena.streams import STREAMS as ARENA
+from drift.models._tracker import tables
 from drift.models.registry import Entry
 from drift.streams import Stream
 
@@ -177,6 +179,21 @@ def test_the_changes_of_the_ablation_fit_the_sources():
         texts = ablation.edited(edits, ROOT)  # ends where a text is not there once
         assert texts, name
         assert all(path.read_text(encoding="utf-8") != text for path, text in texts.items()), name
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_ablation_silences_members_by_their_names(more, monkeypatch):
+    """16 kernel members, 7 others, those of a new family, trees and trees with context."""
+    families = dict(tables.FAMILIES)
+    trees = {name: families.pop(name) for name in tables.OPTIONAL}
+    families |= {"recency": ("recency",)} if more else {}
+    monkeypatch.setattr(tables, "FAMILIES", families | trees)
+    changes = runpy.run_path(ROOT / "benchmarks" / "programs" / "ablation_changes.py")["CHANGES"]
+    for name, member in (("no trees without context", 23), ("no trees with context", 24)):
+        [(_, _, text)] = changes[name]
+        assert f"({1 << member + more}u >> " in text
+    [(_, _, text)] = changes["no slow gradient descent"]
+    assert f"({1 << 16}u >> " in text
 
 
 def test_edits_of_one_file_add_up_and_one_that_does_not_fit_is_named(tmp_path):

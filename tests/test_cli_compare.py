@@ -123,8 +123,9 @@ def test_thresholds_are_compared_by_name(drift, tmp_path):
     described = manifest_of(tmp_path)["parameters"]["models"]
     first, second = described.values()
     assert first.startswith("Pipeline (")
-    assert 'Threshold ( model=OneVsRest(LBP) positive="yes"' in first
-    assert 'Threshold ( model=Tracker positive="yes" cost=(1, 5)' in second
+    assert "Threshold ( model=OneVsRest ( model=LBP ( budget=300 " in first
+    assert "positive='yes' cost=None recall=None precision=None rate=0.2 )" in first
+    assert "positive='yes' cost=(1, 5)" in second
     shown = drift(*words, "--models", "Threshold(rate=0.2)")
     assert shown.exit_code == 2
     assert "sales has no rare class: name one" in shown.stderr
@@ -187,6 +188,10 @@ def test_a_file_of_settings_says_the_same_and_the_command_line_comes_before_it(d
     assert compare_command._model("LBP(kernel=Linear())", stream)["OneVsRest"].model.budget == 300
     wrapped = compare_command._model("averaged(model=LBP(budget=9))", stream)
     assert wrapped["OneVsRest"].model.model.budget == 9
+    for word in ("OneVsRest(model=LBP(budget=9))", "Averaged(model=MRBP(budget=9))"):
+        scaler, model = compare_command._model(word, stream).steps.values()
+        assert type(scaler).__name__ == "StandardScaler"
+        assert type(model).__name__ == word.partition("(")[0]  # it knows several classes as it is
     tree = compare_command._model({"class": "HT", "max_depth": 2}, stream)
     assert tree.max_depth == 2
     shown = drift("--config", "c.toml", "--models", "mine,nb", "--jobs", "1", "--output", "two")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.base import Classifier
 from river.linear_model import LogisticRegression
+from river.preprocessing import StandardScaler
 
 from drift import _format, engines
 from drift.consumers import register
@@ -22,7 +23,7 @@ from drift.errors import (
     LabelError,
     ParameterError,
 )
-from drift.models import LBP, RBP, Averaged, OneVsRest, Tracker
+from drift.models import LBP, RBP, Averaged, OneVsRest, Projectron, Threshold, Tracker
 from drift.models._state.codec import encode
 from tests.models.streams import drifting_stream
 
@@ -32,6 +33,8 @@ MODELS = [
     OneVsRest(Averaged(LBP(4))),
     Tracker(5),
     Tracker(5, late=True),
+    Threshold(LBP(5), rate=0.3),
+    Threshold(Tracker(5, late=True), cost=(1, 3)),
 ]
 
 
@@ -135,6 +138,9 @@ def test_a_model_that_is_not_drifts_is_refused_with_the_remedy():
     for state in (None, LBP(3).to_bytes()):
         with pytest.raises(ParameterError, match=r"LogisticRegression.* give one of drift\.models"):
             step(state, [], LogisticRegression())
+        for call in (step, tolerant_step):
+            with pytest.raises(ParameterError, match=r"Pipeline.* give one of drift\.models"):
+                call(state, [({"a": 1.0}, True)], StandardScaler() | LBP(3))
         with pytest.raises(ParameterError, match=r"such as LBP\(\), not the class"):
             step(state, [], LBP)
 
@@ -157,6 +163,8 @@ def test_states_that_no_step_returned_are_refused():
         step(good.hex(), [])
     with pytest.raises(CheckpointError, match="the state is of Foreign"):
         step(_format.seal(b"", [encode(Foreign())]), [])
+    with pytest.raises(CheckpointError, match="LogisticRegression"):
+        step(None, [({"a": 1.0}, True)], Threshold(LogisticRegression()))
 
 
 @pytest.mark.parametrize("other", [LBP(4), Tracker(3), OneVsRest(LBP(3))], ids=str)
@@ -165,6 +173,26 @@ def test_a_state_of_another_model_is_refused_and_without_one_continues(other):
     with pytest.raises(ConfigurationError, match=r"LBP \( budget=3 .* pass the model that"):
         step(state, [], other)
     assert step(state, [])[0] == state
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Projectron(1.0e-5), Projectron(1.4e-5)),  # as text both are 1e-05
+        (OneVsRest(Projectron(1.0e-5)), OneVsRest(Projectron(1.4e-5))),
+        (Threshold(LBP(5)), Threshold(LBP(6))),
+        (Threshold(LBP(5), rate=0.3), Threshold(LBP(5), rate=0.4)),
+        (Threshold(OneVsRest(LBP(5))), Threshold(OneVsRest(LBP(6)))),
+        (OneVsRest(RBP(5)), OneVsRest(RBP(6))),
+        (OneVsRest(RBP(5)), OneVsRest(RBP(5, seed=1))),
+    ],
+    ids=str,
+)
+def test_the_smallest_difference_makes_another_model(one, other):
+    state = step(None, [({"a": 1.0}, True)], one)[0]
+    assert step(state, [], one.clone())[0] == state
+    with pytest.raises(ConfigurationError):
+        step(state, [], other)
 
 
 @register

@@ -2,7 +2,9 @@
 
 import math
 import pickle
+from collections import Counter
 from itertools import permutations
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -12,10 +14,10 @@ from hypothesis import strategies as st
 from river import base, compose, linear_model, multiclass, naive_bayes, preprocessing, tree
 
 from drift import explain
-from drift.errors import ParameterError
+from drift.errors import FeatureTypeError, ParameterError
 from drift.explain import Baseline, Explainer, Importances
 from drift.kernels import Linear
-from drift.models import LBP, MIRA, OneVsRest, Perceptron, Tracker
+from drift.models import LBP, MIRA, OneVsRest, Perceptron, Threshold, Tracker
 
 
 class Formula(base.Classifier):
@@ -94,6 +96,55 @@ def test_a_linear_kernel_by_hand():
     products = {"a": 2 * 1, "e": -2, "b": -0.5 * 2, "c": 0, "d": 0}
     assert why.is_exact
     assert why.contributions == pytest.approx({n: scale * v for n, v in products.items()}, abs=1e-6)
+
+
+class Named(Threshold):
+    """A threshold of the user's."""
+
+
+class Halved(Named):
+    """One that halves the log-odds."""
+
+    def answer_one(self, x, ticket=False):  # noqa: FBT002 - as of drift's models
+        label, score, chances = super().answer_one(x, ticket)
+        if len(chances) < 2:
+            return label, score, chances
+        odds = 0.5 * math.log(chances[True] / chances[False])
+        return label, score, {False: 1 / (1 + math.exp(odds)), True: 1 / (1 + math.exp(-odds))}
+
+    def predict_proba_one(self, x, **kwargs):
+        return self.answer_one(x, **kwargs)[2]
+
+
+@pytest.mark.parametrize("inner", [Perceptron(kernel=Linear()), Tracker(late=True)], ids=str)
+@pytest.mark.parametrize(
+    ("around", "share"),
+    [(Threshold, 1), (Named, 1), (lambda inner: Threshold(Named(inner)), 1), (Halved, 0.5)],
+)
+def test_a_threshold_is_explained_by_its_own_probabilities(inner, around, share):
+    model, inner, x = around(inner.clone()), inner.clone(), dict.fromkeys("abcde", 1.0)
+    for i in range(20):
+        other = {"a": float(i % 3), "b": float(i % 5), "e": -1.0}
+        model.learn_one(other, i % 3 > 1)
+        inner.learn_one(other, i % 3 > 1)
+    why, expected = (Explainer(one).explain_one(x, label=True) for one in (model, inner))
+    assert why.score == pytest.approx(share * expected.score)
+    assert why.contributions == pytest.approx(
+        {name: share * value for name, value in expected.contributions.items()}, abs=1e-8
+    )
+
+
+def test_a_pipeline_stays_where_it_learns_during_predictions():
+    model = preprocessing.StandardScaler() | Perceptron(kernel=Linear())
+    for i in range(20):
+        model.learn_one(dict.fromkeys("abcde", float(i)), i % 3 > 1)
+    before = pickle.dumps(model)
+    with compose.learn_during_predict():
+        why = Explainer(model).explain_one(dict.fromkeys("abcde", 7.0), label=1)
+        assert why.label is True
+        assert pickle.dumps(model) == before
+        model.predict_one({"a": 3.0})
+        assert pickle.dumps(model) != before
 
 
 def test_naive_bayes_of_two_classes_is_additive():
@@ -212,6 +263,20 @@ def test_certain_probabilities_count_as_one_in_a_million():
     assert Explainer(model).explain_one({}, "b").score == pytest.approx(-math.log(1e6))
 
 
+@pytest.mark.parametrize("kind", [pd.Series, MappingProxyType, Counter])
+def test_features_come_in_anything_with_names(kind):
+    model = Tracker(budget=9)
+    for i in range(20):
+        model.learn_one({"a": float(i % 3), "b": 1.0}, i % 3 > 1)
+    explainer = Explainer(model, baseline(a=1.0, c=2.0))
+    x = {"a": 2, "b": 3}
+    why = explainer.explain_one(kind(x))
+    assert why.contributions == explainer.explain_one(x).contributions
+    for wrong in ("ab", None, [("a", 1.0)]):
+        with pytest.raises(FeatureTypeError, match="features must come in a dict"):
+            explainer.explain_one(wrong)
+
+
 def test_batches_are_loops():
     model = LBP(budget=10)
     rows = [{0: float(i % 3), 1: float(i % 5), 2: float(i % 2), 3: 1.0} for i in range(1, 30)]
@@ -249,7 +314,12 @@ def test_means_are_kept_of_what_is_frequent():
     for one in (known, again):
         one.learn_one({"every": 7.0})
     assert again.features == known.features
-    for wrong in ({}, {"total": 1, "step": 1, "sums": [["a", 0, 1]]}, {"sums": 3}, None):
+    good = {"total": 2, "step": 1, "sums": [["a", 1, 3]]}
+    assert Baseline.restore(good).features == {"a": 3.0}
+    for wrong in (
+        *({}, {"sums": 3}, None, good | {"sums": [["a", 0, 1]]}, good | {"sums": [[[], 1, 3]]}),
+        *(good | {name: n} for name in ("total", "step") for n in (0, -1, 10**400, math.nan)),
+    ):
         with pytest.raises(ParameterError, match="no state of a baseline"):
             Baseline.restore(wrong)
 

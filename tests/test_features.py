@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import random
+import re
 from fractions import Fraction
 
 import narwhals.stable.v2 as nw
@@ -164,7 +165,9 @@ def test_names_of_any_kind_have_names_for_their_deviations():
     "horizons", [(), [], 8, "8", [0], [0.5], [-1], [math.nan], [math.inf], ["8"], [8, 8.0], None]
 )
 def test_other_horizons_are_refused(horizons):
-    with pytest.raises(ParameterError, match="horizons"):
+    with pytest.raises(
+        ParameterError, match=r"horizons (must be a list|.* at least 1|has a number)"
+    ):
         RecentDeviation(horizons)
 
 
@@ -174,7 +177,7 @@ def test_a_value_without_a_finite_mean_is_refused_and_nothing_is_learnt(value, m
     deviation = RecentDeviation()
     deviation.learn_one({"a": 1.0})
     before = pickle.dumps(deviation)
-    with pytest.raises(FeatureError, match="feature 'b'"):
+    with pytest.raises(FeatureError, match=re.escape(f"feature 'b' is {value!r:.80}: ")):
         getattr(deviation, method)({"a": 2.0, "b": value})
     assert pickle.dumps(deviation) == before
 

@@ -160,6 +160,27 @@ def test_an_error_names_the_field():
     assert Job(**GIVEN, every=np.int64(2), rate=np.float64(0.5), port=None).every == 2
 
 
+@dataclass
+class Bounded(Checked):
+    """Options with each pair of bounds."""
+
+    share: float = option("A share.", 0.5, least=0, above=True, most=1)
+    level: float = option("A level.", 0.0, most=5)
+    free: float = option("Any.", 0.0)
+
+
+def test_bounds_are_said_as_they_are():
+    assert [one.bounds() for one in declared(Bounded)] == ["above 0 and up to 1", "at most 5", ""]
+    for given, message in (
+        ({"share": 0}, "share must be above 0 and up to 1, not 0"),
+        ({"share": 1.5}, "share must be above 0 and up to 1, not 1.5"),
+        ({"level": 6}, "level must be at most 5, not 6"),
+    ):
+        with pytest.raises(ParameterError, match=re.escape(message)):
+            Bounded(**given)
+    Bounded(share=1, level=-1e9)
+
+
 def test_what_is_declared_can_be_listed():
     actual = {one.field: one for one in declared(Job)}
     names = "topic group start every rate port sizes folder wait loud"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from river import datasets
+from river import active, datasets
 
 from drift import models
 from drift.errors import LabelError, ParameterError
@@ -180,6 +180,19 @@ def test_it_learns_or_is_refused(model, kind, code):
     again = pickle.loads(pickle.dumps(made))
     rest = [x for x, _ in examples(kind, 120)][-10:]
     assert [str(again.predict_one(x)) for x in rest] == [str(made.predict_one(x)) for x in rest]
+
+
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_a_sampler_asks_a_tracker_that_knows_two_classes(known):
+    sampler, asked = active.EntropySampler(models.Tracker(budget=20), seed=0), 0
+    for y in (True, False)[:known]:
+        sampler.learn_one(next(x for x, other in datasets.Phishing() if other is y), y)
+    for x, y in datasets.Phishing().take(200):
+        _, asks = sampler.predict_one(x)
+        asked += asks
+        if asks:
+            sampler.learn_one(x, y)
+    assert (asked > 0) is (known == 2)
 
 
 def test_the_page_has_these_rows_and_no_others():

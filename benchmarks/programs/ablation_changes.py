@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
+
+from drift.models._tracker import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,11 +36,8 @@ _SIZES = "TREES, MANY_TREES, DEPTH = 12, 24, 6"
 _SCORED = "#undef DRIFT_SCORES\n"
 #: Members by their place in the docstring of `Tracker.members`: kernel members by kernel, rate and
 #: forgetting, then the others.
-_KERNELS = range(16)
-_OTHERS = (
-    *("slow", "fast", "kalman", "splines"),
-    *("context adagrad", "context kalman", "context splines", "trees", "context trees"),
-)
+_KERNELS = range(2 * len(tables.KERNELS) * len(tables.RATES))
+_OTHERS = [*chain(*tables.FAMILIES.values())]
 
 
 def _without(members: Iterable[int]) -> list[Edit]:
@@ -58,7 +58,7 @@ PARTS: dict[str, dict[str, list[Edit]]] = {
     "Members": {
         "no trees": _tables("TREES_FROM = 100", "TREES_FROM = 1000"),
         "no trees without context": _without_one("trees"),
-        "no trees with context": _without_one("context trees"),
+        "no trees with context": _without_one("context, trees"),
         "no kernel members": _without(_KERNELS),
         "no linear kernel": _without(_KERNELS[:4]),
         "no kernel of gamma 0.25": _without(_KERNELS[4:8]),
@@ -72,13 +72,13 @@ PARTS: dict[str, dict[str, list[Edit]]] = {
             "HORIZONS, CONTEXT = (8.0, 32.0, 128.0), 64",
             "HORIZONS, CONTEXT = (8.0, 32.0, 128.0), 0",
         ),
-        "no AdaGrad": _without_one("context adagrad"),
-        "no Kalman filter with context": _without_one("context kalman"),
-        "no splines with context": _without_one("context splines"),
-        "no Kalman filter without context": _without_one("kalman"),
+        "no AdaGrad": _without_one("context, AdaGrad"),
+        "no Kalman filter with context": _without_one("context, Kalman"),
+        "no splines with context": _without_one("context, splines"),
+        "no Kalman filter without context": _without_one("Kalman"),
         "no splines without context": _without_one("splines"),
-        "no slow gradient descent": _without_one("slow"),
-        "no fast gradient descent": _without_one("fast"),
+        "no slow gradient descent": _without_one("slow SGD"),
+        "no fast gradient descent": _without_one("fast SGD"),
     },
     "Gates and calibration": {
         "no first gate, process noise 3e-6": _tables(

@@ -250,9 +250,7 @@ def _scaled(table: Mapping[str, Any], stream: Stream) -> Any:
     if isinstance(model, models.Tracker):
         return model
     labels = set(stream.labels)
-    if not (labels <= {False, True} or labels <= {-1, 1}) and not isinstance(
-        model, models.MulticlassKernelClassifier
-    ):
+    if not (labels <= {False, True} or labels <= {-1, 1}) and not model._multiclass:  # noqa: SLF001
         model = models.OneVsRest(model)
     return _standardised(model, stream)
 

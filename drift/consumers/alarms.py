@@ -56,6 +56,8 @@ _BETS = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 _RISING = 8.0
 #: Most features that are followed, and the bound of their values.
 _NAMES, _MOST = 256, 1e100
+#: Bound of a number in a state: its quotients are finite.
+_HUGE = 2.0**1000
 #: Features that an alarm names.
 _NAMED = 3
 
@@ -203,16 +205,16 @@ class Detector:
             **dict.fromkeys(("_guess", "_all", "_recent"), 2),
             **dict.fromkeys(("_bets", "_runs"), len(_BETS)),
         }
-        lists = [getattr(detector, name) for name in shapes]
-        alone = (
-            detector._number,
-            detector._groups,
-            detector._spread,
-            0.0 if detector.bound is None else detector.bound,
-        )
-        numbers = [*alone, *(number for row in lists for number in row)]
-        if [*map(len, lists)] != [*shapes.values()] or not all(
-            type(number) in {int, float} and 0 <= number < math.inf for number in numbers
+        lists, bound = [getattr(detector, name) for name in shapes], detector.bound
+        whole = (detector._number, detector._groups)
+        numbers = [*whole, detector._spread, *(number for row in lists for number in row)]
+        if not (
+            [*map(len, lists)] == [*shapes.values()]
+            and all(type(n) in {int, float} and 0 <= n < _HUGE for n in numbers)
+            and {*map(type, whole)} == {int}
+            and detector._number < 64
+            and type(detector.is_rising) is bool
+            and (bound is None or (type(bound) in {int, float} and 0 < bound < _HUGE))
         ):
             raise ValueError("no state of a detector")
         return detector
@@ -476,7 +478,7 @@ class Alarms:
             wait, group = int(state["group"]["wait"]), state["group"]
             wrong = [bool(x) for x in group["wrong"]]
             losses = [math.nan if x is None else float(x) for x in group["losses"]]
-        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as problem:
             raise ParameterError(f"no state of alarms: {problem!r:.80}") from None
         if movement.contributions == contributions:
             alarms._detectors, alarms._movement = watched, movement

@@ -58,6 +58,13 @@ FADING = 1e-4
 #: Least probability of a log loss.
 _LEAST = 1e-15
 _BINS = 10
+#: No state has counts of so many.
+_MOST = 2**53
+#: What is raised by states that are none.
+_REFUSED = (
+    *(AttributeError, KeyError, OverflowError, TypeError, ValueError),
+    struct.error,
+)
 #: The means that they are made of; recall, precision and F1 are quotients.
 _MEANS = ("error", "log_loss", "positive", "claimed", "hit", "delay")
 #: Those that are of other numbers of examples than the others.
@@ -290,7 +297,8 @@ class Measures:
         """
         measures = cls(positive, window=window)
         try:
-            labels = state["labels"]
+            labels = dict(enumerate(state["labels"]))  # of which -1 is none
+            Counter(labels.values())  # which refuses a list
             columns = (
                 [labels[i] for i in state["of"]],
                 [labels[i] for i in state["predicted"]],
@@ -300,8 +308,10 @@ class Measures:
             means = {name: float(state["means"][name]) for name in _MEANS}
             counts = {name: int(state["seen"][name]) for name in _SEEN}
             known = state.get("positive", measures.singled_out)
-        except (KeyError, TypeError, ValueError, IndexError, struct.error) as problem:
+        except _REFUSED as problem:
             raise ParameterError(f"no state of measures: {problem!r:.80}") from None
+        if not all(0 <= n < _MOST for n in counts.values()):
+            raise ParameterError("no state of measures: a count out of its range")
         if known != measures.singled_out:
             means |= dict.fromkeys(("positive", "claimed", "hit"), 0.0)
             counts["positive"] = 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
-from drift._late import final_step, keeps_tickets, with_late_labels
+from drift._late import final_step, keeps_tickets, takes_weights, with_late_labels
 from drift.consumers.checkpoints.mounts import network_file_system
 from drift.consumers.checkpoints.objects import ObjectPath
 from drift.consumers.codec import Codec, codec_settings, is_keyed
@@ -53,10 +52,7 @@ def check_model(model: Any, codec: Codec) -> None:
         )
     if not any(paths.get("weight") for paths in (codec.paths, codec.label_paths)):
         return
-    learn = inspect.signature(final.learn_one).parameters.values()
-    if not any(
-        parameter.name == "w" or parameter.kind is parameter.VAR_KEYWORD for parameter in learn
-    ):
+    if not takes_weights(model):
         raise ParameterError(
             f"{type(model).__name__} learns without weights: leave weight out of the codec"
         )

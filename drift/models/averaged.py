@@ -39,8 +39,8 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Parameters
     ----------
     model
-        Any classifier of `drift.models` except wrappers; it learns as it would alone. To average a
-        binary model for each class, wrap the `Averaged` in `OneVsRest`.
+        Any classifier of `drift.models` except wrappers and the `Tracker`; it learns as it would
+        alone. To average a binary model for each class, wrap the `Averaged` in `OneVsRest`.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     Raises
     ------
     ParameterError
-        If `model` is a wrapper, or not a classifier of `drift.models`.
+        If `model` is a wrapper, the `Tracker`, or not a classifier of `drift.models`.
 
     Notes
     -----
@@ -93,8 +93,9 @@ class Averaged(Calibrated, ModelWrapper, Scored):
         # Not `isinstance`, which a River pipeline passes for the class of its last step.
         if not issubclass(type(model), KernelModel):
             raise ParameterError(
-                "model must be a classifier of drift.models and not a wrapper, not "
-                f"{type(model).__name__}: put transformers in front of Averaged"
+                "model must be a classifier of drift.models, but no wrapper and no Tracker, not "
+                f"{type(model).__name__}: put transformers in front of Averaged, and Averaged into "
+                "OneVsRest or Threshold"
             )
         super().__init__()
         self.model: KernelModel = model

@@ -15,6 +15,7 @@ from drift.models._base.guard import alone
 from drift.models._base.labels import check_class
 from drift.models._base.rounding import RELATIVE_TOLERANCE
 from drift.models._linalg.span import ClassProjector, margin_step, within
+from drift.models._template.parameters import Cloned
 from drift.models._template.state import Guarded
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Score:
         return list(zip(self._pairs, self._coefficients.tolist(), strict=True))
 
 
-class StructuredProjectron(Guarded, base.Estimator):
+class StructuredProjectron(Guarded, Cloned, base.Estimator):
     """Projectron++ over a joint kernel of inputs and outputs, with your argmax.
 
     The hypothesis ``f(x, y) = sum_i alpha_i k((x_i, y_i), (x, y))`` scores an output for an input.
@@ -229,15 +230,20 @@ class StructuredProjectron(Guarded, base.Estimator):
     def _score(self, x: Any) -> Score:
         return Score(x, self.joint_kernel, self._pairs, self._coefficients)
 
-    def _rival(self, x: Any, score: Score, y: Hashable) -> Hashable | None:
-        """Best output other than the true one."""
-        rival = self.argmax(x, score, exclude=y)
+    def _best(self, x: Any, score: Score, exclude: Hashable | None) -> Hashable | None:
+        """Best output, or best one other than `exclude`."""
+        best = self.argmax(x, score, exclude=exclude)
         try:
-            hash(rival)
+            hash(best)
         except TypeError:
             raise ParameterError(
-                f"argmax returned {rival!r:.80}, which is unhashable: return a string or a tuple"
+                f"argmax returned {best!r:.80}, which is unhashable: return a string or a tuple"
             ) from None
+        return best
+
+    def _rival(self, x: Any, score: Score, y: Hashable) -> Hashable | None:
+        """Best output other than the true one."""
+        rival = self._best(x, score, y)
         if rival == y:
             raise ParameterError(f"argmax returned {rival!r:.80}, which it was told to exclude")
         return rival
@@ -343,8 +349,13 @@ class StructuredProjectron(Guarded, base.Estimator):
         -------
         output
             The best output under the hypothesis.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel or the argmax returns what it must not.
         """
-        return self.argmax(x, self._score(x), exclude=None)
+        return self._best(x, self._score(x), None)
 
     @alone
     def decision_function_one(self, x: Any, y: Hashable) -> float:

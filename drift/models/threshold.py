@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 from river import base
 
-from drift._checks import check_instance
-from drift._decision import Awaited, Decision, goal_of
-from drift._late import keeps_tickets, ticket_for, with_late_labels
+from drift._checks import check_instance, weight_of
+from drift._decision import Awaited, Decision, check_positive, goal_of
+from drift._late import asking_only, keeps_tickets, takes_weights, ticket_for, with_late_labels
+from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._template.probabilities import check_probabilities
 from drift.models._template.state import Portable
+from drift.models._template.wrapper import ModelWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Threshold"]
 
 
-class Threshold(Portable, base.Classifier):
+class Threshold(Portable, ModelWrapper, Cloned, base.Classifier):
     """Predicts a class if its probability reaches a threshold, which is learnt online.
 
     Decisions on frauds and failures depend on costs, and 0.5 is rarely the best threshold. This one
@@ -56,8 +57,8 @@ class Threshold(Portable, base.Classifier):
     Raises
     ------
     ParameterError
-        If the model gives no probabilities, more than one of `cost`, `recall`, `precision` and
-        `rate` is given, or the value of one is impossible.
+        If the model gives no probabilities, `positive` is no label, more than one of `cost`,
+        `recall`, `precision` and `rate` is given, or the value of one is impossible.
 
     Notes
     -----
@@ -100,6 +101,7 @@ class Threshold(Portable, base.Classifier):
     ) -> None:
         check_instance("model", model)
         check_probabilities(model)
+        check_positive(positive)
         self.model = model
         self.positive = positive
         self.cost = cost
@@ -123,26 +125,20 @@ class Threshold(Portable, base.Classifier):
     def _counts_predictions(self) -> bool:
         return keeps_tickets(self.model)
 
+    @property
+    def _takes_weights(self) -> bool:
+        return takes_weights(self.model)
+
     def _with_late_labels(self) -> Self:
         late = with_late_labels(self.model)
         return self if late is self.model else self.clone({"model": late})
-
-    def clone(
-        self,
-        new_params: dict[str, Any] | None = None,
-        include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
-    ) -> Self:
-        """Return an untrained model with the same or other parameters, or a copy."""
-        if include_attributes and not new_params:
-            return copy.deepcopy(self)
-        return super().clone(new_params, include_attributes)
 
     @property
     def threshold(self) -> float:
         """The smallest probability at which the class is predicted."""
         return self._decision.threshold
 
-    def learn_one(self, x: Features, y: Label, **kwargs: Any) -> None:
+    def learn_one(self, x: Features, y: Label, w: float = 1.0, **kwargs: Any) -> None:
         """Learn one example. The threshold learns from the probability before that.
 
         Parameters
@@ -151,11 +147,24 @@ class Threshold(Portable, base.Classifier):
             Features by name.
         y
             Label.
+        w
+            Weight, for a model that takes one. 0 changes nothing, and `y` is not checked; whatever
+            else it is, the threshold counts the example once.
         **kwargs
-            What the model takes, such as a weight `w` or a Tracker's `ticket`. The threshold counts
-            each example once.
+            What the model takes, such as a Tracker's `ticket`.
+
+        Raises
+        ------
+        ParameterError
+            If `w` is neither 0 nor a number from 1e-100 to 1e100.
         """
-        *_, chances = self.answer_one(x, ticket=False)
+        weight = w if w.__class__ is float and w == 1.0 else weight_of(w)  # which takes longer
+        with asking_only():
+            *_, chances = self.answer_one(x, ticket=False)  # which refuses `x` whatever the weight
+        if not weight:
+            return
+        if weight != 1.0:  # not every model of River's has weights
+            kwargs["w"] = w
         self.model.learn_one(x, y, **kwargs)
         if chances:
             self._decision.learn(chances.get(self.positive, 0.0), bool(y == self.positive))
@@ -182,7 +191,11 @@ class Threshold(Portable, base.Classifier):
         else:
             more = ticket_for(self.model, ticket)
             chances, score = self.model.predict_proba_one(x, **more), None
-            label = None if chances else self.model.predict_one(x, **more)
+            with asking_only():
+                label = None if chances else self.model.predict_one(x, **more)
         if chances:
             label = self._decision.choose(self.positive, chances)
         return label, score, chances
+
+
+fix_parameters(Threshold)

@@ -115,7 +115,7 @@ def _members(
     members: dict[int, list[int]] = {document: [] for document in place}
     for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), start=1):
         fields = line.split()
-        if len(fields) != 3 or not _ID(fields[1]):
+        if len(fields) != 3 or not _ID(fields[1]) or fields[2] != "1":
             raise DataError(
                 path, number, f"expected topic, document id and 1, but read {line!r:.80}"
             )

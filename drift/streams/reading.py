@@ -422,8 +422,9 @@ class _Reader:
         columns, at = [], len(self.names)
         for name in self.roles.calendar:
             seconds, tally = values[:, at_of[name]], self.tallies[name]
-            if decisions[name].kind == "number" and not tally.is_empty:
-                self._note_seconds(name, seconds[~np.isnan(seconds)])
+            known = seconds[~np.isnan(seconds)]
+            if decisions[name].kind == "number" and known.size:
+                self._note_seconds(name, known)
             elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
             if elsewhere:
                 self.notes.append(

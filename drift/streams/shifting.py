@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river.datasets.base import BINARY_CLF, Dataset
 
+from drift._checks import check_integer
 from drift.errors import ParameterError
 from drift.streams.documents import Documents
 
@@ -174,7 +175,7 @@ def tracking_groups(
     >>> groups[7][0].targets[:4] == groups[7][0].targets[4:]
     True
     """
-    _refuse(targets, shifts, n_streams)
+    _refuse(len(documents), targets, shifts, n_streams)
     return {
         count: [
             ShiftingStream(documents, drawn) for drawn in _draw(targets, count, n_streams, seed)
@@ -183,19 +184,20 @@ def tracking_groups(
     }
 
 
-def _refuse(targets: Sequence[str], shifts: Sequence[int], n_streams: int) -> None:
+def _refuse(n: int, targets: Sequence[str], shifts: Sequence[int], n_streams: int) -> None:
     repeated = [topic for topic, times in Counter(targets).items() if times > 1]
     if repeated or not targets:
         raise ParameterError(f"targets must be different topics, at least one: {list(targets)}")
     for count in shifts:
-        if count < 0:
-            raise ParameterError(f"the number of shifts must be at least 0, not {count}")
+        if check_integer("the number of shifts", count, least=0) >= n:
+            raise ParameterError(
+                f"{count} shifts take {count + 1} chunks, of one document or more: there are {n}"
+            )
         if count and len(targets) < 2:
             raise ParameterError(
                 f"{count} shifts need two targets to shift between: {targets[0]!r}"
             )
-    if n_streams < 1:
-        raise ParameterError(f"n_streams must be at least 1, not {n_streams}")
+    check_integer("n_streams", n_streams)
 
 
 def _draw(targets: Sequence[str], shifts: int, n_streams: int, seed: int) -> list[list[str]]:

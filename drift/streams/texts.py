@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -342,7 +343,8 @@ def _year(written: str) -> int:
 
 def _seconds(text: str, *, day_first: bool) -> float | None:
     if _ISO(text) and text[-1] not in "Mm.":  # of AM and PM
-        return moment(_BEFORE_ZONE("", text.removesuffix(" UTC"))).timestamp()
+        with suppress(ValueError):  # it may be one of the looser forms below
+            return moment(_BEFORE_ZONE("", text.removesuffix(" UTC"))).timestamp()
     if found := _YEAR_FIRST(text):
         month, day = int(found["a"]), int(found["b"])
     elif found := _YEAR_LAST(text):

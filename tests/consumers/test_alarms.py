@@ -280,6 +280,9 @@ def test_what_is_no_state_is_refused():
     for wrong in (
         *(None, {}, [], state | {"error": 1}, state | {"features": {}}),
         *(but("error", _bets=[0.0]), but("error", _guess=[-1.0, 0.2]), but("error", bound=True)),
+        *(but("error", bound=0), but("error", bound=10**400), but("error", is_rising=[])),
+        *(but("error", _number=10**400), but("error", _number=1.5), but("error", _groups=0.5)),
+        *(but("group", wait=math.inf), but("features", examples=[math.inf, 1])),
         *(
             but("group", wait=None),
             but("group", losses=["a"]),

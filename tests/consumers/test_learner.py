@@ -17,7 +17,7 @@ from drift.consumers.options import WorkerOptions
 from drift.consumers.preparing import check_model, check_reads_labels
 from drift.consumers.records import Message, Position
 from drift.errors import ParameterError
-from drift.models import LBP, OneVsRest, Tracker
+from drift.models import LBP, OneVsRest, Threshold, Tracker
 
 
 class Noting(base.Classifier):
@@ -122,11 +122,12 @@ def test_what_is_no_classifier_is_refused(model):
 
 def test_weights_are_refused_where_they_would_not_count():
     weighted = JsonCodec(weight="w")
-    for model in (LBP(3), Tracker(300), pipeline(LBP(3)), Noting(), NotingAll()):
+    for model in (LBP(3), Tracker(300), pipeline(LBP(3)), Noting(), NotingAll(), Threshold(LBP(3))):
         check_model(model, weighted)
-    for model in (naive_bayes.GaussianNB(), pipeline(naive_bayes.GaussianNB())):
-        with pytest.raises(ParameterError, match="learns without weights: leave weight out"):
-            check_model(model, weighted)
+    for bayes in (naive_bayes.GaussianNB(), pipeline(naive_bayes.GaussianNB())):
+        for model in (bayes, Threshold(bayes), pipeline(Threshold(Threshold(bayes)))):
+            with pytest.raises(ParameterError, match="learns without weights: leave weight out"):
+                check_model(model, weighted)
 
 
 class Plain(Codec):

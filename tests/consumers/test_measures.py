@@ -192,7 +192,12 @@ def test_faded_measures_of_another_class_start_anew():
 def test_what_is_no_state_is_refused():
     state = measured(answers([True, False], 20, seed=1)).state()
     short = {"chances": "AAAA"}, {"of": [0]}, {"predicted": [7] * 20}, {"labels": []}
-    for wrong in (None, {}, [], *(state | one for one in (*short, {"means": {}}, {"seen": 1}))):
+    forged = (
+        *({"means": {}}, {"seen": 1}, {"predicted": [-1] * 20}, {"labels": [[], True, False]}),
+        *({"delays": 20}, {"delays": "9" * 30}, {"means": state["means"] | {"error": 10**400}}),
+        *({"seen": state["seen"] | {"error": wrong}} for wrong in (math.inf, -1, 10**400)),
+    )
+    for wrong in (None, {}, [], *(state | one for one in (*short, *forged))):
         with pytest.raises(ParameterError, match="no state of measures"):
             Measures.restore(wrong)
 

@@ -8,7 +8,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from river import compose, dummy, forest, linear_model, neighbors, preprocessing, tree
+from river import (
+    compose,
+    dummy,
+    forest,
+    linear_model,
+    naive_bayes,
+    neighbors,
+    preprocessing,
+    tree,
+)
 
 from drift.cli import compare as command
 from drift.cli._named import drift_models
@@ -172,6 +181,22 @@ def test_others_get_ones_that_no_scaler_touches():
     for hour in (1, 3):
         model.learn_one({"town": "x", "hour": hour}, "no")
     assert model.transform_one({"town": "x", "hour": 3}) == {"town_x": 1, "hour": 1.0}
+
+
+@pytest.mark.parametrize(
+    "last",
+    [naive_bayes.GaussianNB, neighbors.KNNClassifier, linear_model.LogisticRegression],
+    ids=lambda kind: kind.__name__,
+)
+def test_pipelines_in_one_another_get_texts_as_one_of_all_their_steps(last):
+    few = [(x, y == "yes") for x, y in EXAMPLES[:20]]
+    scaler, other = preprocessing.StandardScaler, preprocessing.MinMaxScaler
+    flat = taking_texts(scaler() | other() | last(), few)
+    nested = taking_texts(compose.Pipeline(scaler(), compose.Pipeline(other(), last())), few)
+    assert repr(nested) == repr(flat)
+    for x, y in few:
+        nested.learn_one(x, y)
+    assert nested.predict_one(few[0][0]) in {True, False}
 
 
 def test_naive_bayes_by_hand():

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from rich.console import Console
-from river import naive_bayes
+from river import naive_bayes, preprocessing
 from river.base import Classifier
+from river.compose import Pipeline
 from sklearn.metrics import (
     average_precision_score,
     f1_score,
@@ -52,6 +53,8 @@ def test_the_positive_class_may_be_asked_for():
     assert focus_of(stream_of({True: 3, False: 3}), "true").positive is True
     with pytest.raises(ParameterError, match=r"stream has no label 4: choose among 1, 2, 3"):
         focus_of(stream, 4)
+    with pytest.raises(ParameterError, match=r"stream has no label \[1\]: choose among 1, 2, 3"):
+        focus_of(stream, [1])
 
 
 class Hard(Classifier):
@@ -130,6 +133,17 @@ def test_a_model_with_a_threshold_says_itself_what_is_positive(frauds):
     assert row["recall"] == pytest.approx(recall_score(truth[1:], said[1:]))
     assert row["precision"] == pytest.approx(precision_score(truth[1:], said[1:]))
     assert row["threshold"] == model.threshold
+
+
+def test_a_threshold_at_the_end_of_pipelines_in_one_another_says_so_too(frauds):
+    scaler, other = preprocessing.StandardScaler(), preprocessing.MinMaxScaler()
+    last = Threshold(naive_bayes.GaussianNB(), rate=0.3)
+    models = {"flat": scaler | other | last, "nested": Pipeline(scaler, Pipeline(other, last))}
+    results = compare(models, frauds, windows=5, jobs=1, positive=True)
+    flat, nested = results.rows("runs")[:2]
+    assert nested["status"] == "ok"
+    for name in ("error", "recall", "precision", "threshold"):
+        assert nested[name] == flat[name]
 
 
 def test_a_tracker_in_a_threshold_is_one_for_late_labels():

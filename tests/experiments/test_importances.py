@@ -1,10 +1,12 @@
 """Which features mattered when: on streams whose target moves from one feature to others."""
 
+import math
 import re
 
 import numpy as np
 import pytest
 from river import multiclass, tree
+from river.base import Classifier
 from river.datasets import synth
 from river.linear_model import LogisticRegression
 
@@ -115,6 +117,31 @@ def test_a_model_that_cannot_be_explained_further_says_so():
         "s: importances of m are of 0 of 10 rows",
         "s: no further row of m is explained: KeyError: 'age'",
     ]
+
+
+class Unknowing(Classifier):
+    """Gives no numbers as probabilities."""
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_proba_one(self, x):
+        return {True: math.nan, False: math.nan}
+
+
+def test_a_model_that_is_never_explained_says_why():
+    sample = Sample(Unknowing(), 10)
+    sample.earn(9.0)
+    sample.look(0, {"a": 1.0})
+    assert sample.record()["problem"].startswith("the model gives probabilities that are none")
+    sample = Sample(tree.HoeffdingTreeClassifier(), 10)
+    sample.earn(9.0)
+    sample.look(0, {"a": 1.0})  # it has learnt nothing yet
+    assert "gives no probabilities yet" in sample.record()["problem"]
+    for row in range(1, 10):
+        sample._explainer.model.learn_one({"a": 1.0}, row % 2 == 0)
+        sample.look(row, {"a": 1.0})
+    assert sample.record()["problem"] == ""
 
 
 def test_models_without_probabilities_are_refused_before_anything_runs():

@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import sys
 import time
 from dataclasses import replace
@@ -295,10 +296,20 @@ def test_targets_and_rows_can_be_chosen(documents):
         ({"models": [MODELS["LBP"]]}, "no model <class .*: choose among Perceptron, SPA"),
         ({"rows": "200"}, "rows must be an integer of at least 1, not '200'"),
         ({"budgets": []}, "budgets is empty"),
-        ({"budgets": [0]}, "budget must be an integer of at least 1"),
-        ({"decays": [-1.0]}, "decay must be a number above 0"),
-        ({"seeds": 0}, "seeds is the number of runs of RBP, at least 1, not 0"),
-        ({"shifts": [-1]}, "the number of shifts must be at least 0"),
+        *(
+            ({"budgets": [wrong, 3]}, "each of budgets must be an integer of at least 1, not ")
+            for wrong in (0, 2.5, "a", None)
+        ),
+        *(
+            ({"decays": [wrong]}, "each of decays must be a number above 0, not ")
+            for wrong in (-1.0, "0.5", None, math.nan)
+        ),
+        *(({"seeds": wrong}, "seeds must be an integer of at least 1") for wrong in (0, 1.5, "2")),
+        *(
+            ({"shifts": wrong}, "each of shifts must be an integer of at least 0, not ")
+            for wrong in ([-1], [1.5], [math.nan], [None, 1], "3", [True])
+        ),
+        ({"shifts": [10**30]}, "of one document or more: there are"),
         ({"shifts": []}, "shifts is empty"),
         ({"targets": ["a", "e"]}, "has no topic 'e'"),
         ({"jobs": 0}, "jobs must be"),

@@ -11,11 +11,16 @@ import pytest
 from drift import models
 from drift.errors import ParameterError
 from drift.experiments import Contender
+from drift.features import RecentDeviation
 from drift.kernels import Linear
-from drift.models import LBP, RBP, Averaged, OneVsRest, Tracker
+from drift.models import LBP, RBP, Averaged, OneVsRest, StructuredProjectron, Threshold, Tracker
 from drift.models.registry import ENTRIES
+from tests.models.oracles_structured import tagging_argmax, tagging_kernel
 
-EVERY = [OneVsRest(LBP()), Averaged(LBP()), *(getattr(models, one.name)() for one in ENTRIES)]
+EVERY = [
+    *(OneVsRest(LBP()), Averaged(LBP()), Threshold(LBP(), cost=(1, 2)), RecentDeviation([2, 8])),
+    *(getattr(models, one.name)() for one in ENTRIES),
+]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: type(model).__name__)
@@ -32,7 +37,22 @@ def test_every_parameter_of_every_model_is_fixed(model):
                 setattr(copied, name, object())
 
 
+@pytest.mark.parametrize(
+    "model",
+    [*EVERY, StructuredProjectron(tagging_kernel, tagging_argmax)],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_clone_that_keeps_what_was_learnt_keeps_its_parameters(model):
+    for name in inspect.signature(type(model)).parameters:
+        with pytest.raises(ParameterError, match=r"(?s)either new ones, here .*, or include_"):
+            model.clone({name: getattr(model, name)}, include_attributes=True)
+    assert repr(model.clone(include_attributes=True)) == repr(model)
+
+
 def test_a_clone_has_other_parameters():
+    decided = Threshold(LBP(budget=3)).clone({"recall": 0.9, "positive": "bad"})
+    assert (decided.recall, decided.positive, decided.model.budget) == (0.9, "bad", 3)
+    assert RecentDeviation().clone({"horizons": [2]}).horizons == (2.0,)
     model = Tracker(budget=30).clone({"budget": 50, "late": True})
     assert (model.budget, model.late) == (50, True)
     assert LBP().clone({"kernel": Linear()}).kernel == Linear()

@@ -238,11 +238,6 @@ def test_numpy_s_integers_are_integers():
     assert pickle.dumps(model) == pickle.dumps(twin)
 
 
-def test_what_was_learnt_keeps_its_parameters(model):
-    with pytest.raises(ParameterError, match=r"either new ones, here .*, or include_attributes"):
-        model.clone({"kernel": Linear()}, include_attributes=True)
-
-
 def test_a_class_for_two_or_more_overrides_no_method_that_both_templates_have():
     class Doubling:
         def _score(self):

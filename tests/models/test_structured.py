@@ -324,6 +324,12 @@ def test_a_refusal_leaves_the_model_as_it_was(broken, y, error, message):
             model.decision_function_one(x, y)
 
 
+def test_a_prediction_that_cannot_be_learnt_is_refused():
+    model = StructuredProjectron(product, lambda x, score, exclude=None: ["q"])
+    with pytest.raises(ParameterError, match=r"'q'.*unhashable: return a string or a tuple"):
+        model.predict_one({"p": (1.0, 0.0)})
+
+
 def test_what_the_kernel_says_of_new_pairs_is_checked_before_anything_is_learnt():
     model = StructuredProjectron(lambda pair, other: math.nan, listed)
     with pytest.raises(ParameterError, match="finite number"):

@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river import base, checks, compose, linear_model, multiclass, preprocessing
+from river import (
+    base,
+    checks,
+    compose,
+    linear_model,
+    multiclass,
+    naive_bayes,
+    preprocessing,
+)
 
 from drift._decision import Awaited, Decision
-from drift.errors import ParameterError
+from drift.errors import FeatureError, ParameterError
 from drift.models import LBP, MIRA, Threshold, Tracker, from_bytes
 from drift.streams import load
 from tests.models.streams import random_stream
@@ -104,9 +112,21 @@ def test_what_is_no_state_is_refused():
     for wrong in (
         None,
         {},
-        before | {"bins": [[9999, 1.0, 1.0]]},
-        before | {"bins": [[1, math.inf, 1.0]]},
-        before | {"numbers": [1, 0.0, 1.0, 1, 0.0]},
+        *(
+            before | {"bins": [wrong]}
+            for wrong in (
+                *([9999, 1.0, 1.0], [4096, 1.0, 1.0], [-1, 1.0, 1.0], [1.0, 1.0, 1.0]),
+                *([1, math.inf, 1.0], [1, 1.0, 2.0], [1, 1.0, -1.0], [1, 10**400, 1.0], [1, 1.0]),
+            )
+        ),
+        *(
+            before | {"numbers": wrong}
+            for wrong in (
+                *([-1, 1.0, 1.0, 1, 0.0], [4097, 1.0, 1.0, 1, 0.0], [1.5, 1.0, 1.0, 1, 0.0]),
+                *([math.inf, 1.0, 1.0, 1, 0.0], [1, 0.0, 1.0, 1, 0.0], [1, "a", 1.0, 1, 0.0]),
+                *([1, 1.0, -1.0, 1, 0.0], [1, 1.0, 1.0, math.inf, 0.0], [1, 1.0, 1.0, 1, math.nan]),
+            )
+        ),
     ):
         with pytest.raises(ParameterError, match="no state of a threshold"):
             Decision.restore(wrong, ("rate", 0.1))
@@ -168,6 +188,40 @@ def test_the_class_is_decided_by_the_threshold_and_others_by_their_probability()
     assert model.model.w == 2.0
 
 
+@pytest.mark.parametrize("model", [LBP(budget=9), Tracker(budget=9, late=True), MIRA()], ids=str)
+def test_an_example_of_weight_0_changes_nothing(model):
+    model = Threshold(model.clone(), rate=0.2)
+    for x, y in random_stream(50):
+        model.learn_one(x, y)
+    before = model.to_bytes()
+    for x, _ in random_stream(200, seed=5):
+        model.learn_one(x, True, 0)
+        model.learn_one(x, None, w=0.0)
+    assert model.to_bytes() == before
+    with pytest.raises(FeatureError):
+        model.learn_one({"a": math.inf}, True, 0)
+
+
+def test_weights_reach_the_model_and_no_other_is_given_one():
+    """Logistic regression has weights, naive Bayes none."""
+    model, plain = Threshold(LBP(budget=9)), LBP(budget=9)
+    rivers, own = Threshold(linear_model.LogisticRegression()), linear_model.LogisticRegression()
+    bayes = Threshold(naive_bayes.GaussianNB())
+    for i, (x, y) in enumerate(random_stream(50)):
+        model.learn_one(x, y, 1 + i % 3)
+        plain.learn_one(x, y, 1 + i % 3)
+        rivers.learn_one(x, y, w=1 + i % 3)
+        own.learn_one(x, y, 1 + i % 3)
+        bayes.learn_one(x, y, 1)
+    assert model.model.to_bytes() == plain.to_bytes()
+    assert rivers.model.weights == own.weights
+    for wrong in (-1, math.nan, math.inf, "1", None):
+        with pytest.raises(ParameterError, match=r"weight .* is out of range"):
+            rivers.learn_one({"a": 1.0}, True, wrong)
+    with pytest.raises(TypeError, match="'w'"):
+        bayes.learn_one({"a": 1.0}, True, 2.0)
+
+
 def test_predictions_have_the_type_of_the_labels():
     model = Threshold(LBP(budget=5), rate=0.5)
     for x, y in random_stream(30):
@@ -224,6 +278,16 @@ def test_it_stands_in_a_pipeline_and_around_one():
     assert isinstance(inside, compose.Pipeline)
 
 
+def test_a_scaler_sees_each_example_once_where_it_learns_during_predictions():
+    model = Threshold(preprocessing.StandardScaler() | naive_bayes.GaussianNB())
+    with compose.learn_during_predict():
+        for i, (x, y) in enumerate(random_stream(50)):
+            model.predict_one({"a": 1.0, **x})
+            assert model.model["StandardScaler"].counts["a"] == i + 1
+            model.learn_one({"a": 1.0, **x}, y)
+            assert model.model["StandardScaler"].counts["a"] == i + 1
+
+
 def test_what_cannot_be_decided_is_refused_by_name():
     for problem, wrong in [
         ("recall and rate are two goals", {"recall": 0.9, "rate": 0.1}),
@@ -231,6 +295,10 @@ def test_what_cannot_be_decided_is_refused_by_name():
         ("rate must be a number above 0 and up to 1, not 'x'", {"rate": "x"}),
         ("cost must be two numbers", {"cost": 3}),
         ("cost of a miss must be a number above 0", {"cost": (1, 0)}),
+        ("cost of a false alarm must be .* up to 1e.300", {"cost": (1e308, 1e308)}),
+        ("positive must be the label of a class, not None", {"positive": None}),
+        ("positive must be the label of a class, not nan", {"positive": math.nan}),
+        (r"positive must be the label of a class, not \[True\]", {"positive": [True]}),
     ]:
         with pytest.raises(ParameterError, match=problem):
             Threshold(LBP(), **wrong)

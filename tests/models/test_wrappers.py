@@ -22,6 +22,8 @@ from drift.models import (
     OneVsRest,
     PassiveAggressive,
     Perceptron,
+    Threshold,
+    Tracker,
     VotedPerceptron,
 )
 from tests.models import oracles_multiclass
@@ -247,9 +249,13 @@ def test_the_average_has_a_class_that_came_without_an_update():
     assert model.predict_one({"a": 1.0}) == "p"
 
 
-@pytest.mark.parametrize("bad", [OneVsRest(Perceptron()), Averaged(Perceptron()), "RBP"])
+@pytest.mark.parametrize(
+    "bad",
+    [OneVsRest(Perceptron()), Averaged(Perceptron()), Threshold(Perceptron()), Tracker(), "RBP"],
+    ids=lambda bad: type(bad).__name__,
+)
 def test_an_average_of_a_wrapper_is_refused(bad):
-    with pytest.raises(ParameterError, match="model must be a classifier of drift"):
+    with pytest.raises(ParameterError, match="but no wrapper and no Tracker, not "):
         Averaged(bad)
 
 

@@ -66,6 +66,7 @@ def test_malformed_vectors(write, vectors, line, problem):
     [
         (QRELS + "ECAT 2286\n", 7, "expected topic, document id and 1, but read 'ECAT 2286'"),
         (QRELS + "2286 ECAT 1\n", 7, "expected topic"),
+        (QRELS + "ECAT 2286 0\n", 7, "document id and 1, but read 'ECAT 2286 0'"),
         (QRELS[:-1], 6, "has no newline"),
     ],
 )

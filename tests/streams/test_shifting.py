@@ -130,9 +130,11 @@ def test_any_number_of_shifts_shifts(shifts, n_targets, n_streams):
         ({"targets": []}, "at least one"),
         ({"targets": ["a", "a"]}, "different"),
         ({"targets": ["a"], "shifts": [1]}, "two targets"),
-        ({"shifts": [-1]}, "at least 0"),
+        ({"shifts": [-1]}, "the number of shifts must be an integer of at least 0, not -1"),
+        ({"shifts": [1.5]}, "the number of shifts must be an integer of at least 0, not 1.5"),
         ({"n_streams": 0}, "n_streams"),
-        ({"shifts": [40]}, "41 targets for 40 documents"),
+        ({"shifts": [40]}, "40 shifts take 41 chunks, of one document or more: there are 40"),
+        ({"shifts": [10**30]}, "there are 40"),
     ],
 )
 def test_groups_that_cannot_be(arguments, problem):

@@ -11,6 +11,7 @@ from river import datasets
 
 from drift.errors import DataError, DriftError, ParameterError
 from drift.streams import Documents, Stream, read_stream, sources
+from drift.streams.texts import times_of
 
 FRAME = pl.DataFrame(
     {"x": [1.5, 2, 3], "z": [7, 8, 9], "when": [2, 1, 3], "y": ["up", "down", "up"]}
@@ -31,6 +32,18 @@ def test_one_column_may_stand_alone():
     times = frame.with_columns(ab=pl.lit("2026-01-05 07:00"))  # a Monday
     stream = read_stream(times, "y", calendar="ab", rows=1)
     assert set(next(iter(stream))[0].values()) == {1, 3, 7, 0}
+
+
+@pytest.mark.parametrize(
+    ("written", "hour"),
+    [
+        *(("1970-01-01 9:30", 9.5), ("1970/01/01 9:30", 9.5), ("1970-01-01 9:30 +02:00", 7.5)),
+        *(("1970-01-01 12:00 GMT", 12), ("1970-01-01T9:30Z", 9.5), ("1970-01-01 9:30 PM", 21.5)),
+        *(("1970-01-01 25:00", None), ("1970-13-01", None), ("1970-02-30 9:30", None)),
+    ],
+)
+def test_dates_that_begin_as_those_of_iso_may_go_on_more_loosely(written, hour):
+    assert times_of([])(written) == (None if hour is None else 3600 * hour)
 
 
 @pytest.mark.parametrize("rows", [0, -3, 2.5, True, "2"])

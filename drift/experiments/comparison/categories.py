@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from drift.types import Features, Label
 
-__all__ = ["MOST_ZEROS", "MixedNB", "last_of", "names_of", "parameters_of", "parts", "taking_texts"]
+__all__ = ["MOST_ZEROS", "MixedNB", "names_of", "parameters_of", "parts", "taking_texts"]
 
 #: Zeros cost time in each example: beyond so many different texts they are left out.
 MOST_ZEROS = 1_000
@@ -37,11 +37,6 @@ def parameters_of(part: Base) -> dict[str, Any]:
     if isinstance(part, Pipeline):
         return dict(part.steps)
     return {name: getattr(part, name, None) for name in sorted(names_of(part) - {"self"})}
-
-
-def last_of(model: Any) -> Any:
-    """What predicts: the last step of a pipeline, or the model itself."""
-    return list(model.steps.values())[-1] if isinstance(model, Pipeline) else model
 
 
 def parts(model: Any) -> Iterator[Base]:
@@ -105,7 +100,10 @@ def taking_texts(
         return model
     if _takes(model, examples) or not _takes(model, [(_parted(x)[0], y) for x, y in examples]):
         return model
-    *front, last = model.steps.values() if isinstance(model, Pipeline) else [model]
+    front, last = list[Any](), model
+    while isinstance(last, Pipeline):  # the last step of one may be one
+        *steps, last = last.steps.values()
+        front += steps
     if isinstance(last, GaussianNB):
         last = MixedNB(last)
     if isinstance(last, KNNClassifier):

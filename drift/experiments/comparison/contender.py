@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from river.base import Base, Classifier
 from river.compose import Pipeline
 
-from drift._late import with_late_labels
+from drift._late import final_step, with_late_labels
 from drift.errors import ParameterError
-from drift.experiments.comparison.categories import (
-    last_of,
-    names_of,
-    parts,
-    taking_texts,
-)
+from drift.experiments.comparison.categories import names_of, parts, taking_texts
 from drift.experiments.comparison.identity import identity_of, may_use_drift
 from drift.experiments.rivals.resets import resetting
 
@@ -179,7 +174,7 @@ def _name(model: Any) -> str:
 
 def _refuse(model: Any) -> None:
     """Raise ParameterError for what is no classifier."""
-    last = last_of(model)
+    last = final_step(model)
     if isinstance(last, Classifier) or (
         not isinstance(last, Base) and all(hasattr(last, m) for m in ("predict_one", "learn_one"))
     ):

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from river.base import Classifier
 
-from drift._late import keeps_tickets
+from drift._late import final_step, keeps_tickets
 from drift.errors import one_line
-from drift.experiments.comparison.categories import last_of
 from drift.experiments.comparison.measures import measure, recoveries
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import Fork, counted_rows
@@ -136,7 +135,7 @@ class _Run:
         fork = task.fork or Fork(np.ones(n, dtype=bool), np.ones(n, dtype=int))
         self._tested, self._learnt = fork.tested.tolist(), fork.learnt.tolist()
         # Asked once, as the time of each step counts.
-        self._last, self._has_tickets = last_of(model), keeps_tickets(model)
+        self._last, self._has_tickets = final_step(model), keeps_tickets(model)
         # A label that is the most probable one, as River has it, is made of the probabilities.
         own = getattr(type(self._last), "predict_one", None)
         self._asks_once = own is Classifier.predict_one

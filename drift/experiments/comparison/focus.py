@@ -89,8 +89,9 @@ def _share(label: Label, counts: Mapping[Label, int]) -> str:
 
 
 def _known(asked: Any, counts: Mapping[Label, int], name: str) -> Label:
-    if asked in counts:
-        return next(label for label in counts if label == asked)
+    for label in counts:
+        if label == asked:
+            return label
     texts = {str(label).lower(): label for label in counts}
     if (text := str(asked).lower()) in texts:
         return texts[text]

@@ -38,7 +38,7 @@ class Sample:
         self._importances = Importances(_RECENT)
         self._every = max(1, rows // _MOST)
         self._left = self._took = 0.0
-        self._rows, self._problem = 0, ""
+        self._rows, self._problem, self._refused = 0, "", ""
         self._windows: list[tuple[int, dict[str, float]]] = []
 
     def earn(self, seconds: float) -> None:
@@ -54,8 +54,8 @@ class Sample:
         try:
             self._importances.learn_one(self._explainer.explain_one(x))
             self._rows += 1
-        except ParameterError:  # it has learnt nothing yet
-            pass
+        except ParameterError as error:  # it has learnt nothing yet, or never gives what is needed
+            self._refused = str(error)
         except Exception as error:  # noqa: BLE001 - a model of anyone's may raise anything
             self._problem = one_line(f"{type(error).__name__}: {error}")
         self._took = perf_counter() - began
@@ -78,5 +78,5 @@ class Sample:
             "features": {
                 name: [named.get(name, 0.0) for _, named in self._windows] for name in kept
             },
-            "problem": self._problem,
+            "problem": self._problem or ("" if self._rows else self._refused),
         }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
-from drift._checks import check_integer, in_order
+from drift._checks import check_integer, check_number, in_order
 from drift.errors import ParameterError
 from drift.experiments.reproduction.problem import Part
 from drift.experiments.reproduction.runs import run_of
@@ -19,7 +20,7 @@ from drift.kernels import DEFAULT_KERNEL
 from drift.streams import load, tracking_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from drift.experiments.jobs import Run
@@ -154,11 +155,16 @@ def track(  # noqa: PLR0913 - an experiment's settings, by keyword
     name = stream if isinstance(stream, str) else stream.name
     chosen = list(TRACKING_MODELS) if models is None else in_order("model", models, _GRIDS)
     documents, own_targets = _documents(stream, data, rows, seed)
-    counts = _ascending("shifts", shifts, _SHIFTS)
+    counts = _ascending("shifts", shifts, _SHIFTS, partial(check_integer, least=0))
     groups = tracking_groups(documents, targets or own_targets, counts, seed=seed)
     values = {
-        "budget": _ascending("budgets", budgets, default_budgets(name, len(documents))),
-        "decay": [float(decay) for decay in _ascending("decays", decays, _DECAYS)],
+        "budget": _ascending(
+            "budgets", budgets, default_budgets(name, len(documents)), check_integer
+        ),
+        "decay": [
+            float(decay)
+            for decay in _ascending("decays", decays, _DECAYS, partial(check_number, above=True))
+        ],
     }
     n_seeds = {model: _n_seeds(model, name, seeds) for model in chosen}
     parts = [Part(stream, i) for group in groups.values() for i, stream in _distinct(group)]
@@ -211,13 +217,18 @@ def _distinct(group: Sequence[ShiftingStream]) -> list[tuple[int, ShiftingStream
 
 
 def _ascending(
-    name: str, given: Sequence[_Number] | _Number | None, default: Sequence[_Number]
+    name: str,
+    given: Sequence[_Number] | _Number | None,
+    default: Sequence[_Number],
+    check: Callable[[str, Any], object],
 ) -> Sequence[_Number]:
     if given is None:
         return default
     values: list[_Number] = np.atleast_1d(given).tolist()  # one alone, and numpy's numbers, too
     if not values:
         raise ParameterError(f"{name} is empty: give at least one, or None for {list(default)}")
+    for value in values:
+        check(f"each of {name}", value)
     return sorted(set(values))
 
 
@@ -225,9 +236,7 @@ def _n_seeds(model: str, stream: str, seeds: int | None) -> int:
     if seeds is None:
         quick = _QUICK[stream][1] if stream in _QUICK else _SEEDS["RBP"]
         return min(quick, _SEEDS.get(model, 1))
-    if seeds < 1:
-        raise ParameterError(f"seeds is the number of runs of RBP, at least 1, not {seeds}")
-    return seeds
+    return check_integer("seeds", seeds)
 
 
 def _grid(

@@ -6,10 +6,9 @@ what a score means. Hooks that take no example are about *the point*, the exampl
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from river import base
 
@@ -19,7 +18,7 @@ from drift.models import _batch
 from drift.models._base.guard import alone
 from drift.models._base.labels import NO_LABEL
 from drift.models._batch.column_kinds import refuse_other_columns
-from drift.models._template.parameters import fix_parameters
+from drift.models._template.parameters import Cloned, fix_parameters
 from drift.models._template.state import Portable
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["OnlineClassifier"]
 
 
-class OnlineClassifier(base.MiniBatchClassifier, Portable):
+class OnlineClassifier(Cloned, base.MiniBatchClassifier, Portable):
     """Classifier with River's methods, whatever its scores and labels are.
 
     While a thread uses a model, other threads get RuntimeError. Parameters cannot be changed:
@@ -147,39 +146,7 @@ class OnlineClassifier(base.MiniBatchClassifier, Portable):
 
     # --- copies ----------------------------------------------------------------------------------
 
-    @alone
-    def clone(
-        self,
-        new_params: dict[str, Any] | None = None,
-        include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
-    ) -> Self:
-        """Return an untrained model with the same or other parameters.
-
-        Parameters
-        ----------
-        new_params
-            Parameters to change.
-        include_attributes
-            Whether to copy the trained state, too.
-
-        Returns
-        -------
-        OnlineClassifier
-            The clone.
-
-        Raises
-        ------
-        ParameterError
-            If both are given: a trained state belongs to its parameters.
-        """
-        if not include_attributes:
-            return super().clone(new_params)
-        if new_params:
-            raise ParameterError(
-                "a clone that keeps what was learnt keeps its parameters: give either new ones, "
-                f"here {new_params!r:.80}, or include_attributes"
-            )
-        return copy.deepcopy(self)  # River's clone would copy apart what attributes share
+    clone = alone(Cloned.clone)
 
     # --- one example ---------------------------------------------------------------------------
 

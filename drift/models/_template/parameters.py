@@ -1,13 +1,51 @@
-"""Parameters that cannot be changed once a model is built."""
+"""Parameters that cannot be changed once a model is built, and clones, which may have others."""
 
 from __future__ import annotations
 
+import copy
 import inspect
-from typing import Any
+from typing import Any, Self
+
+from river import base
 
 from drift.errors import ParameterError
 
-__all__ = ["fix_parameters"]
+__all__ = ["Cloned", "fix_parameters"]
+
+
+class Cloned(base.Base):
+    """What is cloned as River's classes are, but does not mix what was learnt with new parameters.
+
+    River's clone would do that, and copy apart what attributes share.
+    """
+
+    def clone(
+        self,
+        new_params: dict[str, Any] | None = None,
+        include_attributes: bool = False,  # noqa: FBT001, FBT002 - River's signature
+    ) -> Self:
+        """Return an untrained model with the same or other parameters.
+
+        Parameters
+        ----------
+        new_params
+            Parameters to change.
+        include_attributes
+            Whether to copy the trained state, too.
+
+        Raises
+        ------
+        ParameterError
+            If both are given: a trained state belongs to its parameters.
+        """
+        if not include_attributes:
+            return super().clone(new_params)
+        if new_params:
+            raise ParameterError(
+                "a clone that keeps what was learnt keeps its parameters: give either new ones, "
+                f"here {new_params!r:.80}, or include_attributes"
+            )
+        return copy.deepcopy(self)
 
 
 class _Fixed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 __all__ = ["ModelWrapper"]
@@ -16,5 +17,7 @@ class ModelWrapper:
         return f"{type(self).__name__}({self.model})"
 
     def __repr__(self) -> str:
-        inner = repr(self.model).replace("\n", "\n  ")
-        return f"{type(self).__name__} (\n  model={inner}\n)"
+        names = inspect.signature(type(self)).parameters
+        shown = [f"{name}={getattr(self, name)!r}" for name in names]
+        lines = "\n".join([f"{type(self).__name__} (", *shown]).replace("\n", "\n  ")
+        return f"{lines}\n)"

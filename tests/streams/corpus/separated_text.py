@@ -434,6 +434,12 @@ CASES = [
           ("moment", 31012026, 1022026, 1022026, None)]),
     Case("hour and weekday of nothing", "a.csv", column("", ""), rows(None, None),
          ["left out: no row has a value of 'x'"], options={"target": "y", "calendar": ["x"]}),
+    *(Case(f"hour and weekday of {words}", "a.csv", column(*words), rows(None, None),
+           [f"0 of 2 values of 'x' are numbers; {note}"],
+           options={"target": "y", "calendar": ["x"]})
+      for words, note in ((("NA", "NA"), "'NA' (2) counts as missing"),
+                          (("none", "?"), "'none' (1), '?' (1) count as missing"),
+                          (("nan", "inf"), "'nan' (1), 'inf' (1) count as missing"))),
     Case("hour and weekday beside an hour of the same name", "a.csv",
          "day,day hour,y\n2026-01-01 05:00,9,a\n",
          refused="a has a column 'day hour', as calendar would make: rename or drop it",
