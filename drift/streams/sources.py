@@ -13,6 +13,7 @@ reads blocks. So what a column is can be decided after all of its cells were see
 
 from __future__ import annotations
 
+import base64
 import codecs
 import csv
 import io
@@ -268,8 +269,12 @@ class ParquetSource(Source):
     def __init__(self, opened: Open, path: Path, name: str) -> None:
         super().__init__(name)
         self._path, self._opened = path, opened
+        arrow = _pyarrow("pyarrow")
         with self._file() as file:
-            schema = file.schema_arrow
+            schema = written = file.schema_arrow
+            if stored := (file.metadata.metadata or {}).get(b"ARROW:schema"):
+                # Parquet itself knows dictionaries of texts alone; this has those of numbers, too.
+                written = arrow.ipc.read_schema(arrow.BufferReader(base64.b64decode(stored)))
         pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
         #: An index that counts, which pandas writes as its start and step alone.
         self._ranges = {
@@ -280,8 +285,7 @@ class ParquetSource(Source):
         index = [*self._ranges, *(one for one in pandas["index_columns"] if isinstance(one, str))]
         self.names = [*index, *(one for one in schema.names if one not in index)]
         self._first = schema.names[:1]
-        types = _pyarrow("pyarrow").types
-        self.categories = {one.name for one in schema if types.is_dictionary(one.type)} | {
+        self.categories = {one.name for one in written if arrow.types.is_dictionary(one.type)} | {
             one["name"] for one in pandas["columns"] if one["pandas_type"] == "categorical"
         }
 
