@@ -43,11 +43,37 @@ _LARGEST = 1e150
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
-#: A number with a unit or a sign: "5 kg", "<0.1", "1.5K".
-_AMOUNT = re.compile(
-    r"(?:[<>=\u2264\u2265~\u2248]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
-    r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,5}(?:/[^\W_]{1,5})?)?"
-).fullmatch
+#: What texts that are no numbers and no times may be, and what to do then. Each has a number, of
+#: which there must be several, and a unit, of which there are few.
+_LIKELY = (
+    # 5 kg, <0.1, 1.5K
+    (
+        re.compile(
+            r"(?:[<>=\u2264\u2265~\u2248]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
+            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,5}(?:/[^\W_]{1,5})?)?"
+        ).fullmatch,
+        "are numbers with a unit or a sign",
+        "make numbers of them if they are amounts",
+    ),
+    # 2:30, 0:05:12.5, 9:30 pm, 3 days 04:05:06
+    (
+        re.compile(
+            r"(?P<number>[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
+            r"(?P<unit>\s*[AaPp]\.?[Mm]\.?)?"
+        ).fullmatch,
+        "look like times of a day or spans of time",
+        "make numbers of them, of seconds say, if they are",
+    ),
+    # 01-02-26, 2026-01, 2026-W05, 2026Q1, 01/2026, Jan 5 10:00:00
+    (
+        re.compile(
+            r"(?P<number>\d\d?-\d\d?-\d\d(?:[ T].*)?|(?:19|20)\d\d[-/ ]?(?:\d\d|W\d\d|Q[1-4])"
+            r"|\d\d?/(?:19|20)\d\d|[A-Za-z]{3} +\d\d? \d\d:\d\d:\d\d)(?P<unit>)"
+        ).fullmatch,
+        "look like times, of a form that is not read",
+        "write them as 2026-01-31 13:45 if they are",
+    ),
+)
 #: Fewer different numbers are likelier kinds of something.
 _FEW = 5
 _DIGITS = re.compile(r"[\d.,]+").sub
@@ -372,8 +398,10 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     }
     gone = {text: n for text, n in tally.texts.items() if text not in present}
     total = sum(present.values()) + tally.plain + tally.seconds
+    likely = None if declared else _likely(present, total)
     if not declared and not are_categories(len(present), total):
-        return left_out(name, f"{_different(len(present), total)}, no categories")
+        what = f"{_different(len(present), total)}, no categories: {quoted(present)}"
+        return left_out(name, f"{what}: {likely[2]}" if likely else what)
     known: dict[str, int] = {}
 
     def cell(value: Any) -> float:
@@ -388,8 +416,10 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     if not declared and (n_numbers := tally.plain - tally.bools):
         found = f"{n_numbers:,} of {total:,} values of {name!r}"
         notes.append(f"{found} are numbers, and count as categories, as the others do")
-    if not declared:
-        notes += _amounts_note(name, present, total)
+    if likely:
+        texts_, what, remedy = likely
+        found = f"{sum(texts_.values()):,} of {total:,} values of {name!r} {what}"
+        notes.append(f"{found}, and count as categories: {quoted(texts_)}: {remedy}")
     return Decision("category", cell, known, tuple(notes))
 
 
@@ -458,17 +488,16 @@ def _count(texts_: Mapping[str, int]) -> str:
     return "counts" if len(texts_) == 1 else "count"
 
 
-def _amounts_note(name: str, present: Mapping[str, int], total: int) -> tuple[str, ...]:
-    """Return a note on texts most of which are a number with a unit or a sign."""
-    found = {text: one for text in present if (one := _AMOUNT(text))}
-    n = sum(present[text] for text in found)
-    numbers = {one["number"] for one in found.values()}
-    units = {one["unit"] for one in found.values()}
-    if 2 * n <= total or len(numbers) < _FEW or 2 * len(units) > len(found):
-        return ()
-    what = f"{n:,} of {total:,} values of {name!r} are numbers with a unit or a sign"
-    shown = quoted({text: present[text] for text in found})
-    return (f"{what}, and count as categories: {shown}: make numbers of them if they are amounts",)
+def _likely(present: Mapping[str, int], total: int) -> tuple[dict[str, int], str, str] | None:
+    """Return texts that are most of a column's, what they may be, and what to do then."""
+    for is_such, what, remedy in _LIKELY:
+        found = {text: one for text in present if (one := is_such(text))}
+        numbers = {one["number"] for one in found.values()}
+        units = {one["unit"] for one in found.values()}
+        n = sum(present[text] for text in found)
+        if 2 * n > total and len(numbers) >= _FEW and 2 * len(units) <= len(found):
+            return {text: present[text] for text in found}, what, remedy
+    return None
 
 
 def _missing_note(
