@@ -727,7 +727,7 @@ def _repeated(entries: list[tuple[str, Any]]) -> str:
 
 def _entries(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict):
             yield from _entries(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value

@@ -257,6 +257,12 @@ _NAMED = re.compile(
 _NAME_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})[a-z]*\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_CLOCK}"
 ).fullmatch
+#: As C, Unix and Twitter write it.
+_YEAR_BEHIND = re.compile(
+    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})\s+(?P<d>\d\d?)\s+(?P<clock>\d\d?:\d\d:\d\d)(?P<half>)"
+    r"(?:\s+(?P<zone>UTC|GMT|[+-]\d\d:?\d\d))?\s+(?P<y>\d{4})"
+).fullmatch
+_ZONE = re.compile(r"(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\s+\d{4})?\s*$").search
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -320,7 +326,7 @@ def has_zone(text: str) -> bool:
     >>> has_zone("2026-01-01 12:00+02:00"), has_zone("2026-01-01")
     (True, False)
     """
-    return re.search(r"(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
+    return _ZONE(text.strip()[10:]) is not None
 
 
 def has_offset(text: str) -> bool:
@@ -331,7 +337,8 @@ def has_offset(text: str) -> bool:
     >>> has_offset("2026-01-01 12:00+02:00"), has_offset("2026-01-01 12:00+00:00")
     (True, False)
     """
-    return has_zone(text) and re.search(r"(?:[A-Z]|[+-]00(?::?00)?)\s*$", text) is None
+    found = _ZONE(text.strip()[10:])
+    return found is not None and found["zone"].strip("+-0:") not in {"", "Z", "UTC", "GMT"}
 
 
 def _year(written: str) -> int:
@@ -349,7 +356,7 @@ def _seconds(text: str, *, day_first: bool) -> float | None:
         month, day = int(found["a"]), int(found["b"])
         if found["mark"] == "." or day_first:
             month, day = day, month
-    elif found := _NAMED(text) or _NAME_FIRST(text):
+    elif found := _NAMED(text) or _NAME_FIRST(text) or _YEAR_BEHIND(text):
         month, day = MONTHS.index(found["m"].lower()) + 1, int(found["d"])
     else:
         return None

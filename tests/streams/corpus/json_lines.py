@@ -79,6 +79,9 @@ CASES = [
          '{"x": 1, "user": {"age": 30, "home": {"city": "Bern"}}, "y": 0}\n'
          '{"x": 2, "user": {"age": 40}, "y": 1}\n',
          [({"x": 1, "user.age": 30, "user.home.city": "Bern"}, 0), ({"x": 2, "user.age": 40}, 1)]),
+    Case("objects of nothing", "a.jsonl",
+         '{"x": 1, "user": {}, "y": 0}\n{"x": 2, "user": {"age": 40, "home": {}}, "y": 1}\n',
+         [({"x": 1}, 0), ({"x": 2, "user.age": 40}, 1)]),
     Case("arrays in objects", "a.jsonl", '{"x": 1, "tags": ["a"], "y": 0}\n{"x": 2, "y": 1}\n',
          [({"x": 1}, 0), ({"x": 2}, 1)], ["left out: 'tags' has values of several parts"]),
     Case("objects and texts in one field", "a.jsonl",
