@@ -34,7 +34,7 @@ from narwhals.exceptions import DuplicateError
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import Blocks
-from drift.streams.texts import text_of, votes_of
+from drift.streams.texts import plain_number, text_of, votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -432,6 +432,7 @@ class TextSource(Source):
         self._in_head = len(rows[0])
         self._named = sum(bool(name.strip()) for name in rows[0])
         self.names, self._width = self._header(rows)
+        self.notes += _doubtful(self.names)
 
     def _header(self, rows: list[list[str]]) -> tuple[list[str], int]:
         """Return the names of the columns, and the number of cells in a row."""
@@ -561,6 +562,15 @@ class TextSource(Source):
             problem = "a quote is not closed, or one row is longer than 1 MB: mend the quotes"
             return DataError(self._path, None, f"{problem} ({text})")
         return DataError(self._path, None, f"cannot be read: {text}")
+
+
+def _doubtful(names: Sequence[str]) -> list[str]:
+    """Say that names are numbers that do not count up, as a first line of values has."""
+    numbers = [name for name in names if plain_number(name) is not None]
+    if numbers == sorted(numbers, key=float):
+        return []
+    found = f"the names of columns {numbers[0]!r} and {numbers[1]!r} are numbers"
+    return [f"{found}: if the first line has values, put a line of names before it"]
 
 
 def _without_a_line(texts: Iterator[str]) -> Iterator[str]:
