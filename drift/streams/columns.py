@@ -415,7 +415,9 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     notes = [f"{quoted(gone)} {_count(gone)} as missing in {name!r}"] if gone else []
     if not declared and (n_numbers := tally.plain - tally.bools):
         found = f"{n_numbers:,} of {total:,} values of {name!r}"
-        notes.append(f"{found} are numbers, and count as categories, as the others do")
+        notes.append(
+            f"{found} are numbers, and count as categories, as the others do: {quoted(present)}"
+        )
     if likely:
         texts_, what, remedy = likely
         found = f"{sum(texts_.values()):,} of {total:,} values of {name!r} {what}"
@@ -426,27 +428,32 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
 # --- notes ---------------------------------------------------------------------------------------
 
 
-def many_texts(name: str, different: int, total: int) -> tuple[str, ...]:
+def many_texts(name: str, categories: Sequence[str], total: int) -> tuple[str, ...]:
     """Return a note on a column of categories that are so many that it may name rows.
 
     Parameters
     ----------
     name
         Of the column.
-    different
-        Number of its categories.
+    categories
+        All of them.
     total
         Number of rows with one.
 
     Examples
     --------
     >>> from drift.streams.columns import many_texts
-    >>> many_texts("user", 400, 3000)[0][:46], many_texts("user", 40, 300)
-    ("'user' has 400 different texts in 3,000 rows: ", ())
+    >>> users = [f"user {i}" for i in range(400)]
+    >>> print(*many_texts("user", users, 3000))  # doctest: +NORMALIZE_WHITESPACE
+    'user' has 400 different texts in 3,000 rows, 'user 0', 'user 1', 'user 2', ...:
+    drop it (drop=, --drop) if it names rows, not kinds of them
+    >>> many_texts("user", users[:40], 300)
+    ()
     """
-    if different <= max(_MANY, total / _ROWS_EACH):
+    if len(categories) <= max(_MANY, total / _ROWS_EACH):
         return ()
-    found = f"{name!r} {_different(different, total)}"
+    shown = ", ".join(f"{text[:40]!r}" for text in categories[:_QUOTED])
+    found = f"{name!r} {_different(len(categories), total)}, {shown}, ..."
     return (f"{found}: drop it (drop=, --drop) if it names rows, not kinds of them",)
 
 

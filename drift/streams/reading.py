@@ -379,7 +379,7 @@ class _Reader:
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
             if categories is not None and name not in self.source.categories:
-                self.notes += many_texts(name, len(categories), int(leaks.present[at]))
+                self.notes += many_texts(name, tuple(categories), int(leaks.present[at]))
             if categories is None:
                 self.notes += leaks.fills(at, name)
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):

@@ -427,6 +427,8 @@ class TextSource(Source):
         rows = _records(head, self._separator)
         if not rows:
             raise DataError(path, None, "is empty: give a file with a line of names and rows")
+        #: Columns with a cell that may be several rows.
+        self._joined: set[str] = set()
         #: Whether points may stand between thousands, as where commas are decimal.
         self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
@@ -515,6 +517,8 @@ class TextSource(Source):
             for batch in reader:
                 rows = batch.slice(1) if named else batch  # without the names
                 named = False
+                for name, one in zip(names, wanted, strict=True):
+                    self._look_for_joined(name, rows.column(one))
                 yield [
                     self._cells(rows.column(one), spelled=name in spelled)
                     for name, one in zip(names, wanted, strict=True)
@@ -523,6 +527,25 @@ class TextSource(Source):
             raise
         except (ValueError, OSError) as error:
             raise self._refusal(error, bad) from error
+
+    def _look_for_joined(self, name: str, column: Any) -> None:
+        """Note a cell with line breaks and as many separators as so many rows have.
+
+        A data base that writes tabs does not quote texts: of two that begin with a quote one cell
+        is made. Commas stand in texts, too, and who writes them between cells does quote.
+        """
+        c = self._compute
+        if self._separator == "," or name in self._joined:
+            return
+        broken = column.filter(c.match_substring(column, "\n"))
+        for text in broken.to_pylist():
+            if text.count(self._separator) == text.count("\n") * (self._width - 1):
+                self._joined.add(name)
+                self.notes.append(
+                    f"a cell of {name!r} may be several rows, joined by a quote that is not closed:"
+                    f" {text!r:.60}: double the quotes in texts, and put quotes around these"
+                )
+                return
 
     def _cells(self, column: Any, *, spelled: bool) -> Any:
         if not spelled:
