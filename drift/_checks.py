@@ -60,7 +60,7 @@ def suggest(name: object, known: Iterable[str]) -> str:
     near = get_close_matches(str(name).lower(), by_case, n=1)
     if near:
         return f"did you mean {by_case[near[0]]!r}?"
-    more = [*known[:20], *(["..."] if len(known) > 20 else [])]
+    more = [*(one or "''" for one in known[:20]), *(["..."] if len(known) > 20 else [])]
     return f"choose among {', '.join(more)}"
 
 

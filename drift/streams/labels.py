@@ -146,7 +146,7 @@ def doubts(classes: Sequence[Label], codes: NDArray[np.int32]) -> list[str]:
     gone = {
         label: n
         for label, n in zip(classes, counts, strict=True)
-        if isinstance(label, str) and texts.is_missing_text(label)
+        if isinstance(label, str) and _is_blank(label, classes)
     }
     if gone:
         notes.append(
@@ -165,6 +165,12 @@ def doubts(classes: Sequence[Label], codes: NDArray[np.int32]) -> list[str]:
             "rows are sorted by their labels: shuffle them, or order them by a time (time=, --time)"
         )
     return notes
+
+
+def _is_blank(label: str, classes: Sequence[Label]) -> bool:
+    """Whether a label says that there is none: NA, or a dash that is no minus beside a plus."""
+    dash = texts.is_missing_number(label) and not any(map(str.isalnum, label))
+    return texts.is_missing_text(label) or (dash and "+" not in classes)
 
 
 def _likeness(label: Label) -> Any:

@@ -23,7 +23,12 @@ _CODES = 10_000
 #: So many rows of each value, or class, are no chance.
 _ROWS_EACH, _ROWS_OF_CLASS = 10, 3
 #: Numbers that stand for a missing one, if they are far from all others.
-_FILLS = (-200, *(sign * (10**k - 1) for k in range(2, 7) for sign in (1, -1)))
+_FILLS = (
+    *(-200, 2**15 - 1, -(2**15), 2**16 - 1, 2**31 - 1, -(2**31)),
+    *(sign * (10**k - 1) for k in range(2, 7) for sign in (1, -1)),
+)
+#: So many steps in one direction, and none in the other, are no chance.
+_STEPS = 10
 #: Of more classes no bounds are kept.
 _CLASSES = 100
 
@@ -47,7 +52,9 @@ class Leaks:
         self._low, self._high = np.full(width, np.nan), np.full(width, np.nan)
         hashes, told = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
         telling = self._telling(values)
-        rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
+        whole = np.ones(width, dtype=np.bool_)
+        #: How often each column rises and falls from one row to the next.
+        self._rises, self._falls = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
         #: The label of each value, of columns that may equal it.
         self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
         #: How many rows have a value of each.
@@ -56,10 +63,10 @@ class Leaks:
         for start in range(0, n, self._BLOCK):
             block = np.array(values[start : start + self._BLOCK])
             labels = codes[start : start + self._BLOCK]
-            whole = (block == np.floor(block)).all(axis=0)
+            whole &= (block == np.floor(block)).all(axis=0)
             steps = np.diff(block if last is None else np.vstack([last, block]), axis=0)
-            rising &= whole & (steps > 0).all(axis=0)
-            falling &= whole & (steps < 0).all(axis=0)
+            self._rises += (steps > 0).sum(axis=0)
+            self._falls += (steps < 0).sum(axis=0)
             last = block[-1:]
             self._pair(block, labels)
             self._look_for_fills(block)
@@ -69,7 +76,8 @@ class Leaks:
             rows = np.column_stack([block + 0.0, labels])  # minus zero is zero
             hashes[start : start + self._BLOCK] = [hash(row.tobytes()) for row in rows]
             forget(values)
-        self.counting = set(np.flatnonzero(rising | falling).tolist()) if n > 1 else set()
+        always = np.maximum(self._rises, self._falls) == n - 1
+        self.counting = set(np.flatnonzero(whole & always).tolist()) if n > 1 else set()
         self.repeated = int(told.sum()) - len(np.unique(hashes[told]))
 
     def _telling(self, values: NDArray[np.float64]) -> int | None:
@@ -159,6 +167,20 @@ class Leaks:
             where = "" if self.present[at] == self.n else " wherever it has a value"
             return f"equals the label, value by value{where}"
         return "alone tells each label" if self._tells(at, numbered=numbered) else ""
+
+    def order(self, at: int, name: str, *, numbered: bool) -> list[str]:
+        """Say that a column only rises or only falls, as times do.
+
+        Categories are `numbered` as they come, so those that only rise do not come again.
+        """
+        rises, falls = int(self._rises[at]), int(self._falls[at])
+        one_way = min(rises, falls) == 0 and max(rises, falls) >= _STEPS
+        if not one_way or at in self.counting or self.n < FEW or self.present[at] < self.n:
+            return []
+        if numbered:
+            return [f"{name!r} has texts that do not come again: drop it if it names times"]
+        how = "rises" if falls else "falls"
+        return [f"{name!r} never {how}: order by it (time=, --time), or drop it, if it is a time"]
 
     def numbers_rows(self, at: int) -> bool:
         """Whether a column is the index of a table, perhaps shuffled, or of several, one by one."""

@@ -382,6 +382,7 @@ class _Reader:
                 self.notes += many_texts(name, tuple(categories), int(leaks.present[at]))
             if categories is None:
                 self.notes += leaks.fills(at, name)
+            self.notes += leaks.order(at, name, numbered=categories is not None)
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:

@@ -67,6 +67,7 @@ _OTHERS = {
     ".feather": "is a Feather file: read it as a data frame, or save it as Parquet",
     ".pkl": "is a pickle: read it as a data frame, or save it as Parquet",
     ".zst": "is compressed by zstd: decompress it",
+    **dict.fromkeys((".tar", ".tgz", ".7z", ".rar"), "is an archive: unpack it"),
 }
 
 
@@ -332,8 +333,8 @@ class _File:
         known = {".parquet", ".arff", *_LIBSVM, *_JSON}
         if suffix and suffix not in known | _TEXT:
             raise ParameterError(
-                f"{self.path}: the suffix does not tell the format: use one of "
-                f"{', '.join(sorted(known | _TEXT))}"
+                f"{self.path}: the suffix {suffix} does not tell the format: if it is one of these,"
+                f" use its suffix, {', '.join(sorted(known | _TEXT))}; else read it as a data frame"
             )
         if self.path.is_dir():
             problem = "is a folder: name one file in it, or read them as a data frame"

@@ -25,7 +25,7 @@ N = 1_500
 TOWNS = random.Random(0).choices("abcdefgh", k=N)
 COLUMNS = {
     "town": [f"town {letter}" for letter in TOWNS],
-    "hour": [i // 30 % 24 for i in range(N)],
+    "hour": [7 * (i // 30) % 24 for i in range(N)],
     "sold": ["yes" if letter in "aceg" else "no" for letter in TOWNS],
 }
 FRAME = pd.DataFrame(COLUMNS)
