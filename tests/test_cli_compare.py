@@ -29,7 +29,7 @@ def drift(monkeypatch, tmp_path):
     signs = [(7 * i) % 11 < 5 for i in rows]
     frame = pd.DataFrame(
         {
-            "day": [(N - i) // 2 for i in rows],
+            "day": [(N - i) // 2 + 3 * (i % 2) for i in rows],
             "shop": ["north" if i % 3 else "south" for i in rows],
             "price": [1.0 if sign else -1.0 for sign in signs],
             "late": [3] * N,
@@ -263,7 +263,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         (["a.svm", "--drop", "b", "--time", "c"], "a.svm has no columns"),
         (["sales.csv", "--target", "late"], "sales: all rows have the label 3"),
         (["head.csv", "--target", "b"], "head"),
-        (["own.py", "--target", "sold"], "own.py: the suffix does not tell the format"),
+        (["own.py", "--target", "sold"], "own.py: the suffix .py does not tell the format"),
         ([], "give the file, or file in [compare] of the --config file"),
         (["sales.csv", "--target", "sold", "--models", "arf(trees=3)"], "arf: ARFClassifier"),
         (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),
