@@ -255,10 +255,11 @@ class _Reader:
         if decision.kind in {"time", "number"}:
             return decision
         odd = next(iter(tally.texts), "")
-        raise ParameterError(
-            f"{self.source.name}: {name} orders by numbers, dates or texts such as 2026-01-31 "
-            f"13:45, not {odd!r:.60}"
-        )
+        takes = "numbers, dates or texts such as 2026-01-31 13:45"
+        what = f"orders by {takes}"
+        if name == self.roles.clocks.get("delay"):
+            what = f"says when labels come by {takes}"
+        raise ParameterError(f"{self.source.name}: {name} {what}, not {odd!r:.60}")
 
     def _point(self) -> str:
         """Return the decimal separator that most numbers can have alone; empty: none tells."""
@@ -461,8 +462,15 @@ class _Reader:
                 f"{self.source.name}: {name} has {what}: name the column of the rows' own times, "
                 "too (moment=, --moment)"
             )
-        if is_time:
-            delays = delays - clocks["moment"]
+        moments = clocks.get("moment")
+        if moments is not None and not is_time and min(delays.min(), moments.min()) > _LONGEST:
+            is_time = True
+            self.notes.append(
+                f"numbers of {name!r} are times, as they are too long for delays: {delays[0]:.15g} "
+                f"is {delays[0] - moments[0]:,.15g} after {moments[0]:.15g}"
+            )
+        if moments is not None and is_time:
+            delays = delays - moments
         if delays.min() > _LONGEST:
             self.notes.append(
                 f"delays of {name!r} are {'seconds' if 'moment' in clocks else 'rows'}: "

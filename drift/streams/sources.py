@@ -574,10 +574,15 @@ class TextSource(Source):
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:
             row = bad[0]
+            remedy = "add what it lacks, cells or the end of a quote, or delete it"
+            if row.actual_columns > row.expected_columns:
+                remedy = (
+                    f"mend it, or quote the cell that has {self._separator!r} in it (without a "
+                    "blank before the quote)"
+                )
             problem = (
                 f"row {row.number - 1} has {counted(row.actual_columns, 'cell')}, the line of "
-                f"names {row.expected_columns}: {row.text!r:.120}; mend the row, or quote the "
-                f"cell that has {self._separator!r} in it (without a blank before the quote)"
+                f"names {row.expected_columns}: {row.text!r:.120}; {remedy}"
             )
             return DataError(self._path, None, problem)
         text = one_line(str(error))

@@ -190,6 +190,24 @@ def test_delays_that_look_like_times_are_named(paid):
         read_stream(frame, "y", moment="when", delay="paid")
 
 
+def test_delays_that_are_times_since_1970_beside_moments_that_are():
+    """Two labels, which come 100 and 40 seconds, or thousandths of them, late."""
+    for times in (1, 1000):
+        when = [1767225600 * times, 1767225660 * times]
+        paid = [when[0] + 100 * times, when[1] + 40 * times]
+        frame = pd.DataFrame({"when": when, "paid": paid, "x": [1, 2], "y": [0, 1]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stream = read_stream(frame, "y", moment="when", delay="paid")
+        assert stream.delays.tolist() == [100 * times, 40 * times]
+        said = f"numbers of 'paid' are times, as they are too long for delays: {paid[0]} is "
+        assert said + f"{100 * times:,} after {when[0]}" in stream.notes
+    frame["when"] = pd.to_datetime(frame["when"] / 1000, unit="s")
+    frame["paid"] = [1767225700, 1767225700]
+    with pytest.warns(RuntimeWarning, match="numbers of 'paid' are times"):
+        assert read_stream(frame, "y", moment="when", delay="paid").delays.tolist() == [100, 40]
+
+
 @pytest.mark.parametrize("rest", ["4,p,a\n", ""])
 def test_a_file_that_is_written_to_while_it_is_read(rest, tmp_path):
     path = tmp_path / "a.csv"
