@@ -320,7 +320,7 @@ def decided(
     # True and false are 1 and 0 by themselves and beside numbers, but no numbers beside texts.
     n_bools = tally.bools + sum(n for text, n in dressed.items() if text in texts.BOOLS)
     only_bools = n_bools == tally.plain + n_odd
-    most = n_numbers if only_bools else n_numbers - n_bools
+    most = n_numbers if n_numbers == tally.plain + n_odd else n_numbers - n_bools
     if 2 * most > tally.plain + tally.seconds + n_odd or not odd:
         # One column has one decimal separator: beside 12,5 the text 1.500 is no 1.5.
         alone = point != "." and tally.grouped > 0 and not tally.points and not dressed

@@ -51,7 +51,10 @@ class Leaks:
         self._fills = np.zeros((len(_FILLS), width), dtype=np.int64)
         self._low, self._high = np.full(width, np.nan), np.full(width, np.nan)
         hashes, told = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-        telling = self._telling(values)
+        first = np.array(values[: self._BLOCK])
+        different = [len(np.unique(column)) for column in first.T]
+        # Rows without a value in the column that tells rows apart best are not one row twice.
+        telling = int(np.argmax(different))
         whole = np.ones(width, dtype=np.bool_)
         #: How often each column rises and falls from one row to the next.
         self._rises, self._falls = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
@@ -70,24 +73,16 @@ class Leaks:
             last = block[-1:]
             self._pair(block, labels)
             self._look_for_fills(block)
-            if telling is not None:
-                told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
+            told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
             block[np.isnan(block)] = np.nan  # of several NaNs one
             rows = np.column_stack([block + 0.0, labels])  # minus zero is zero
             hashes[start : start + self._BLOCK] = [hash(row.tobytes()) for row in rows]
             forget(values)
         always = np.maximum(self._rises, self._falls) == n - 1
         self.counting = set(np.flatnonzero(whole & always).tolist()) if n > 1 else set()
-        self.repeated = int(told.sum()) - len(np.unique(hashes[told]))
-
-    def _telling(self, values: NDArray[np.float64]) -> int | None:
-        """Return the column that tells rows apart best; None: too few combinations for all rows.
-
-        Rows that repeat by chance, or without a value there, are no rows that an export has twice.
-        """
-        first = np.array(values[: self._BLOCK])
-        different = [len(np.unique(column)) for column in first.T]
-        return int(np.argmax(different)) if math.prod(different) >= len(first) else None
+        repeated, by_chance = int(told.sum()) - len(np.unique(hashes[told])), n * n / 2
+        #: Rows that repeat an earlier one; 0: not more than do by chance.
+        self.repeated = repeated if repeated > by_chance / math.prod(different) else 0
 
     def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
         present = ~np.isnan(block)

@@ -242,8 +242,9 @@ class _Reader:
             self.progress(self.labels.rows)
         if not self.labels.rows:
             if self.labels.missing:
+                why = f" ({'; '.join(self.source.notes)})" if self.source.notes else ""
                 raise ParameterError(
-                    f"{self.source.name}: no row has a label in {target}: name another target"
+                    f"{self.source.name}: no row has a label in {target}: name another target{why}"
                 )
             raise ParameterError(f"{self.source.name} has names of columns and no rows")
 

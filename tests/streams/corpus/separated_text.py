@@ -307,6 +307,8 @@ CASES = [
          rows("t", "f", None, "t"), ["'\\\\N' (1) counts as missing in 'x'"]),
     Case("bools among numbers", "a.csv", column("0", "1", "0", "TRUE"), rows(0, 1, 0, 1),
          ["1 of 4 numbers of 'x' are written otherwise: 'TRUE' as 1"]),
+    Case("more bools than numbers", "a.csv", column("0", "1", "True", "False", "True"),
+         rows(0, 1, 1, 0, 1), ["3 of 5 numbers of 'x' are written otherwise: 'True' as 1"]),
     Case("bools among texts are categories", "a.csv", column("True", "False", "True", "yes"),
          rows("True", "False", "True", "yes")),
     # --- categories ------------------------------------------------------------------------------
@@ -654,6 +656,9 @@ CASES = [
     Case("rows twice", "a.csv", "x,z,t,y\n1.5,1,p,a\n2.5,2,q,b\n1.5,1,p,a\n",
          [({"x": 1.5, "z": 1, "t": "p"}, "a"), ({"x": 2.5, "z": 2, "t": "q"}, "b"),
           ({"x": 1.5, "z": 1, "t": "p"}, "a")], ["1 of 3 rows repeat"]),
+    Case("rows twice, as chance has it: i and 122 - i, of 31 times 5 combinations", "a.csv",
+         "x,z,y\n" + "".join(f"{i * i % 61},{i % 5},{'ab'[i % 2]}\n" for i in range(124)),
+         [({"x": i * i % 61, "z": i % 5}, "ab"[i % 2]) for i in range(124)]),
     *(Case(f"a column that tells the label by {how}", "a.csv",
            "leak,x,y\n" + "".join(f"{cell(i)},{i * 7 % 121},{i % 2}\n" for i in range(120)),
            [(features(i) | {"x": i * 7 % 121}, i % 2) for i in range(120)],
