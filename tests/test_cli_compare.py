@@ -66,6 +66,19 @@ def test_a_file_becomes_tables(drift, tmp_path):
 
 
 @pytest.mark.usefixtures("unrendered")
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier row:RuntimeWarning")
+def test_names_with_commas_are_dropped_in_quotes(drift, tmp_path):
+    rows = "".join(f"{i % 7},1,{i % 5},2,{'ab'[i % 2]}\n" for i in range(50))
+    (tmp_path / "a.csv").write_text(f'x,"p, q",z,"u, v",y\n{rows}')
+    words = ["a.csv", "--target", "y", "--models", "nb", "--jobs", "1"]
+    shown = drift(*words, "--drop", '"p, q", z ,"u, v"')
+    assert shown.exit_code == 0, shown.output
+    assert manifest_of(tmp_path)["data"]["a"]["features"] == ["x"]
+    shown = drift(*words, "--drop", "p, q")
+    assert """a has no column 'p': choose among x, "p, q", z, "u, v", y""" in shown.stderr
+
+
+@pytest.mark.usefixtures("unrendered")
 def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
     asked = ["--time", "day", "--rows", "100", "--delay", "late", "--windows", "4"]
     asked += ["--models", "LBP(budget=9, kernel=Linear()),own:make", "--shuffled", "10"]

@@ -71,7 +71,9 @@ class _Options:
         "A column that orders the rows, and is no feature; default: as they stand.", None
     )
     drop: tuple[str, ...] = option(
-        "Columns that are no features, such as an id; default: none.", ()
+        "Columns that are no features, such as an id; one with a comma in its name in double "
+        "quotes; default: none.",
+        (),
     )
     calendar: tuple[str, ...] = option(
         "Columns of times whose hour and weekday are features; default: none.", ()
