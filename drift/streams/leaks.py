@@ -98,7 +98,10 @@ class Leaks:
 
     def _look_for_fills(self, block: NDArray[np.float64]) -> None:
         others = block.copy()
+        low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
         for k, fill in enumerate(_FILLS):
+            if not ((low <= fill) & (fill <= high)).any():
+                continue
             found = block == fill
             self._fills[k] += found.sum(axis=0)
             others[found] = np.nan

@@ -165,8 +165,9 @@ class _Reader:
             self._refuse_no_feature()
         writer = Writer(len(self.names) + len(_CALENDAR) * len(self.roles.calendar))
         try:
-            if "time" in self.roles.clocks and self.rows is not None:
-                self._first_in_time()
+            order = self.roles.clocks.get("moment", self.roles.clocks.get("time"))
+            if order is not None and self.rows is not None:
+                self._first_in_time(order)
             self._count(writer)
             return self._decide(writer)
         finally:
@@ -205,9 +206,9 @@ class _Reader:
             if left == 0:
                 return
 
-    def _first_in_time(self) -> None:
-        """Keep the rows that are the first by time, wherever they are."""
-        time, wanted, self.rows = self.roles.clocks["time"], self.rows, None
+    def _first_in_time(self, time: str) -> None:
+        """Keep the rows that are the first by a column of times, wherever they are."""
+        wanted, self.rows = self.rows, None
         tally, cells = Tally(), list[list[Any]]()
         for _, block in self._labelled([time], {time}):
             tally.add(block)

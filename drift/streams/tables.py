@@ -128,7 +128,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
         or how long after the row, in seconds beside a moment, else in rows. They are no features;
         `Stream.moments` and `Stream.delays` have them.
     rows
-        Number of examples to read, at least 1, the first by `time`; None: all.
+        Number of examples to read, at least 1, the first by `moment` or `time`; None: all.
     drop
         Columns of data frames and files that are no features, such as an id; or one.
     calendar
@@ -202,7 +202,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
             elif file.kind in _JSON:
                 _refuse(file.path, _NO_SEPARATOR, {"separator": separator})
                 target = target or "label"
-                first = rows if time is None else None
+                first = rows if time is None and moment is None else None
                 stream = table(file.json(target, clocks.values(), first, encoding))
             else:
                 stream = table(file.source(encoding, separator))

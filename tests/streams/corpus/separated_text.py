@@ -473,6 +473,14 @@ CASES = [
       for role, one, two, least, rows_ in [
           ("time", 31012026, 1022026, 1022026, None), ("time", "01312026", "02012026", 1312026, 1),
           ("moment", 31012026, 1022026, 1022026, None)]),
+    *(Case(f"the first rows by their {role}", name, text, [({"x": x}, "-ab"[x]) for x in order],
+           options={"target": "y", role: "t", "rows": 2})
+      for role, order in [("time", [1, 2]), ("moment", [2, 1])]
+      for name, text in [
+          ("a.csv", "t,x,y\n9,3,a\n3,2,b\n1,1,a\n"),
+          ("a.jsonl", "".join(f'{{"t": {t}, "x": {x}, "y": "{y}"}}\n'
+                              for t, x, y in [(9, 3, "a"), (3, 2, "b"), (1, 1, "a")])),
+      ]),
     Case("hour and weekday of nothing", "a.csv", column("", ""), rows(None, None),
          ["left out: no row has a value of 'x'"], options={"target": "y", "calendar": ["x"]}),
     Case("hour and weekday beside an hour of the same name", "a.csv",
