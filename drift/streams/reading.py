@@ -39,6 +39,10 @@ _REMEMBERED = 100_000
 _LATEST = 1e11
 #: Moments that are looked at for days.
 _LOOKED_AT = 1000
+#: What numbers since 1970 may be other than seconds, by how many are one. Those of 1973 to 5138 are
+#: as many as no other unit has of these years.
+_UNITS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
+_EARLIEST = 1e8
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
@@ -141,6 +145,11 @@ def _check_names(source: Source, roles: Roles) -> None:
             raise ParameterError(f"{source.name} has no column {name!r}: {near}{source.hint}")
         if role != "target" and name == roles.target:
             raise ParameterError(f"{source.name}: {name!r} is the target, and no {role}")
+        if role == "calendar" and name == roles.clocks.get("delay"):
+            raise ParameterError(
+                f"{source.name}: {name!r} says when labels come, which is known only with them: "
+                "take no calendar of it"
+            )
 
 
 class _Reader:
@@ -326,6 +335,8 @@ class _Reader:
             self._refuse_missing(name, moments, decisions[name].notes)
             if role != "delay":
                 self._refuse_days(name, moments)
+        if "moment" in clocks and _scale_of(clocks["moment"]) > 1:
+            clocks["moment"] = self._seconds(roles.clocks["moment"], clocks["moment"])
         codes, classes, merged = self.labels.classes()
         when = clocks.get("moment", clocks.get("time"))
         ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
@@ -427,7 +438,7 @@ class _Reader:
         for name in self.roles.calendar:
             seconds, tally = values[:, at_of[name]], self.tallies[name]
             if decisions[name].kind == "number" and not tally.is_empty:
-                self._note_seconds(name, seconds[~np.isnan(seconds)])
+                seconds = self._seconds(name, seconds)
             elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
             if elsewhere:
                 self.notes.append(
@@ -439,16 +450,21 @@ class _Reader:
             at += len(_CALENDAR)
         return columns
 
-    def _note_seconds(self, name: str, values: NDArray[np.float64]) -> None:
-        """Say which time a number is, or refuse it as none."""
-        value = float(values[0])
-        if unit := _unit_of(values):
+    def _seconds(self, name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers since 1970 in seconds, and say which time one is; refuse other numbers."""
+        scale, value = _scale_of(numbers), float(numbers[~np.isnan(numbers)][0])
+        if scale == 1 and (unit := _unit_of(numbers[~np.isnan(numbers)])):
             raise ParameterError(
                 f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.15g} "
                 f"looks like {unit}: write times such as 2026-01-31 13:45"
             )
-        time = str(np.datetime64(math.floor(value), "s")).replace("T", " ")
-        self.notes.append(f"numbers of {name!r} are seconds since 1970: {value:.15g} is {time}")
+        time = str(np.datetime64(math.floor(value / scale), "s")).replace("T", " ")
+        unit = _UNITS.get(scale, "seconds")
+        shown = f"{value:.0f}" if value.is_integer() else f"{value:.15g}"
+        note = f"numbers of {name!r} are {unit} since 1970: {shown} is {time}"
+        if note not in self.notes:
+            self.notes.append(note)
+        return numbers / scale
 
     def _delays(
         self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
@@ -466,11 +482,7 @@ class _Reader:
             )
         moments = clocks.get("moment")
         if moments is not None and not is_time and min(delays.min(), moments.min()) > _LONGEST:
-            is_time = True
-            self.notes.append(
-                f"numbers of {name!r} are times, as they are too long for delays: {delays[0]:.15g} "
-                f"is {delays[0] - moments[0]:,.15g} after {moments[0]:.15g}"
-            )
+            delays, is_time = self._seconds(name, delays), True
         if moments is not None and is_time:
             delays = delays - moments
         if delays.min() > _LONGEST:
@@ -499,6 +511,12 @@ def _clash(columns: Sequence[Column]) -> list[str]:
                 both = f"{owner!r} and {one.name!r} both have a feature {made!r} where categories"
                 return [f"{both} are one-hot, and one of them is lost: rename a column"]
     return []
+
+
+def _scale_of(numbers: NDArray[np.float64]) -> float:
+    """Return how many of the unit that numbers since 1970 have are a second."""
+    least, most = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    return next((n for n in _UNITS if _EARLIEST * n <= least and most < _LATEST * n), 1.0)
 
 
 def _unit_of(numbers: NDArray[np.float64]) -> str:

@@ -1,5 +1,6 @@
 import io
 import math
+import re
 import warnings
 from importlib import import_module
 
@@ -171,10 +172,14 @@ def test_a_stream_knows_its_examples():
         Stream([])
 
 
-def test_moments_that_look_like_milliseconds_are_named():
-    frame = pd.DataFrame({"when": [1_764_000_000_000, 1_764_000_060_000], "x": [1, 2], "y": [0, 1]})
-    with pytest.warns(RuntimeWarning, match="'when' are seconds: 1764000000000 looks like milli"):
-        assert read_stream(frame, "y", moment="when").moments[0] == 1_764_000_000_000
+@pytest.mark.parametrize(("unit", "scale"), [("milli", 1000), ("micro", 10**6), ("nano", 10**9)])
+def test_moments_of_other_units_since_1970_are_seconds(unit, scale):
+    when = [1_764_000_000 * scale, 1_764_000_060 * scale]
+    frame = pd.DataFrame({"when": when, "x": [1, 2], "y": [0, 1]})
+    said = f"'when' are {unit}seconds since 1970: 1764.* is 2025-11-24 16:00:00"
+    with pytest.warns(RuntimeWarning, match=said):
+        stream = read_stream(frame, "y", moment="when")
+    assert stream.moments.tolist() == [1_764_000_000, 1_764_000_060]
 
 
 def test_moments_that_look_like_days_are_named():
@@ -190,22 +195,19 @@ def test_delays_that_look_like_times_are_named(paid):
         read_stream(frame, "y", moment="when", delay="paid")
 
 
-def test_delays_that_are_times_since_1970_beside_moments_that_are():
-    """Two labels, which come 100 and 40 seconds, or thousandths of them, late."""
-    for times in (1, 1000):
-        when = [1767225600 * times, 1767225660 * times]
-        paid = [when[0] + 100 * times, when[1] + 40 * times]
-        frame = pd.DataFrame({"when": when, "paid": paid, "x": [1, 2], "y": [0, 1]})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            stream = read_stream(frame, "y", moment="when", delay="paid")
-        assert stream.delays.tolist() == [100 * times, 40 * times]
-        said = f"numbers of 'paid' are times, as they are too long for delays: {paid[0]} is "
-        assert said + f"{100 * times:,} after {when[0]}" in stream.notes
-    frame["when"] = pd.to_datetime(frame["when"] / 1000, unit="s")
-    frame["paid"] = [1767225700, 1767225700]
-    with pytest.warns(RuntimeWarning, match="numbers of 'paid' are times"):
-        assert read_stream(frame, "y", moment="when", delay="paid").delays.tolist() == [100, 40]
+@pytest.mark.parametrize("scale", [1, 1000])
+@pytest.mark.parametrize("as_times", [False, True])
+def test_delays_that_are_times_since_1970_beside_moments_that_are(scale, as_times):
+    """Two labels, which come 100 and 40 seconds late."""
+    frame = pd.DataFrame({"when": [1767225600, 1767225660], "x": [1, 2], "y": [0, 1]})
+    frame["when"] = pd.to_datetime(frame["when"], unit="s") if as_times else frame["when"] * scale
+    frame["paid"] = 1767225700 * scale
+    said = f"'paid' are .*seconds since 1970: {1767225700 * scale} is 2026-01-01 00:01:40"
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        stream = read_stream(frame, "y", moment="when", delay="paid")
+    assert stream.delays.tolist() == [100, 40]
+    assert re.search(said, str(warned[-1].message))
 
 
 @pytest.mark.parametrize("rest", ["4,p,a\n", ""])
