@@ -80,9 +80,9 @@ class Leaks:
             forget(values)
         always = np.maximum(self._rises, self._falls) == n - 1
         self.counting = set(np.flatnonzero(whole & always).tolist()) if n > 1 else set()
-        repeated, by_chance = int(told.sum()) - len(np.unique(hashes[told])), n * n / 2
+        repeated = int(told.sum()) - len(np.unique(hashes[told]))
         #: Rows that repeat an earlier one; 0: not more than do by chance.
-        self.repeated = repeated if repeated > by_chance / math.prod(different) else 0
+        self.repeated = repeated if 2 * repeated * math.prod(different) > n * n else 0
 
     def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
         present = ~np.isnan(block)

@@ -28,7 +28,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -75,9 +75,9 @@ _OTHERS = {
 _MARKS = {
     b"pk\x03\x04": "is a zip file or a workbook: let its name end in .zip, or save it as CSV",
     b"\xd0\xcf\x11\xe0": "is a workbook: save the sheet as CSV UTF-8",
-    b"\x1f\x8b": "is compressed: let its name end in .gz",
-    b"bzh91ay": "is compressed: let its name end in .bz2",
-    b"\xfd7zxz": "is compressed: let its name end in .xz",
+    b"\x1f\x8b": "is compressed: let its name end in .gz, or decompress it",
+    b"bzh91ay": "is compressed: let its name end in .bz2, or decompress it",
+    b"\xfd7zxz": "is compressed: let its name end in .xz, or decompress it",
     b"(\xb5/\xfd": "is compressed by zstd: decompress it",
     b"sqlite format 3": "is a database of SQLite: export the table as CSV",
     b"arrow1\0\0": "is an Arrow or Feather file: read it as a data frame, or save it as Parquet",
@@ -319,7 +319,10 @@ class _File:
         self.name = self.path.name.partition(".")[0]
         self.opened: Callable[[], io.BufferedIOBase] = lambda: open_bytes(self.path)
         if str(given) == "-":
-            self.name, self.opened = "stdin", _standard_input()
+            self.name, self.opened = "stdin", _copy_of(sys.stdin.buffer)
+        elif self.path.is_fifo():  # as of a shell's <(...): it can be read once
+            with self.path.open("rb") as pipe:
+                self.name, self.opened = "stdin", _copy_of(pipe)
         self.kind = self._kind()
 
     def _kind(self) -> str:
@@ -364,6 +367,8 @@ class _File:
             status = self.path.stat()
         except OSError:  # the standard input, or the file is gone
             return None
+        if self.path.is_fifo():
+            return None
         return status.st_size, status.st_mtime_ns
 
     def json(
@@ -387,10 +392,10 @@ class _File:
         return sources.TextSource(*about, encoding=encoding, separator=separator, tabs=tabs)
 
 
-def _standard_input() -> Callable[[], io.BufferedIOBase]:
-    """Return what opens a copy of the standard input, as often as wanted."""
+def _copy_of(pipe: BinaryIO) -> Callable[[], io.BufferedIOBase]:
+    """Return what opens a copy of a pipe's content, as often as wanted."""
     copy = tempfile.NamedTemporaryFile()  # noqa: SIM115 - it lives as long as what is returned
-    shutil.copyfileobj(sys.stdin.buffer, copy)
+    shutil.copyfileobj(pipe, copy)
     copy.flush()
     return lambda: open(copy.name, "rb")  # noqa: PTH123
 

@@ -1,6 +1,8 @@
 import io
 import math
+import os
 import re
+import threading
 import warnings
 from importlib import import_module
 
@@ -61,6 +63,24 @@ def test_the_standard_input(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x;y\n1;a\n2;b\n")))
     stream = read_stream("-", "y")
     assert (list(stream), stream.name) == ([({"x": 1}, "a"), ({"x": 2}, "b")], "stdin")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+def test_a_pipe_which_can_be_read_once(tmp_path):
+    """As a shell's <(zcat a.csv.gz) is one."""
+    path = tmp_path / "63"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(b"x;c;y\n1;p;a\n2;q;b\n"))
+    writer.start()
+    stream = read_stream(path, "y")
+    writer.join()
+    expected = [({"x": 1, "c": "p"}, "a"), ({"x": 2, "c": "q"}, "b")]
+    assert (list(stream), stream.name) == (expected, "stdin")
+
+
+def test_a_wide_table_of_more_combinations_than_floats_have():
+    frame = pl.DataFrame({f"x{i}": [1, 2, 3] for i in range(700)} | {"y": ["a", "b", "a"]})
+    assert read_stream(frame, "y").notes == ()
 
 
 def test_pairs_and_documents():
