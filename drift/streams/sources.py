@@ -487,7 +487,8 @@ class TextSource(Source):
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `Source`."""
         given = [str(at) for at in range(self._width)]
-        wanted = [given[self.names.index(name)] for name in names]
+        given_of = dict(zip(self.names, given, strict=False))
+        wanted = [given_of[name] for name in names]
         bad: list[Any] = []
 
         def refused(row: Any) -> str:
