@@ -35,6 +35,7 @@ __all__ = [
     "many_texts",
     "named",
     "quoted",
+    "twins",
     "value_of",
 ]
 
@@ -49,7 +50,7 @@ _LIKELY = (
     # 5 kg, <0.1, 1.5K
     (
         re.compile(
-            r"(?:[<>=\u2264\u2265~\u2248]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
+            r"(?:[<>=\u2264\u2265~\u2248'\"]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
             r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,5}(?:/[^\W_]{1,5})?)?"
         ).fullmatch,
         "are numbers with a unit or a sign",
@@ -418,6 +419,8 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
         notes.append(
             f"{found} are numbers, and count as categories, as the others do: {quoted(present)}"
         )
+    if not declared:
+        notes += twins(list(present), texts.likeness, f"categories of {name!r}")
     if likely:
         texts_, what, remedy = likely
         found = f"{sum(texts_.values()):,} of {total:,} values of {name!r} {what}"
@@ -426,6 +429,35 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
 
 
 # --- notes ---------------------------------------------------------------------------------------
+
+
+def twins(values: Sequence[Any], likeness: Callable[[Any], Any], what: str) -> list[str]:
+    """Say which values are likely one, written otherwise.
+
+    Parameters
+    ----------
+    values
+        Different ones.
+    likeness
+        Returns what a value has in common with other spellings of it.
+    what
+        They are.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import twins
+    >>> twins(["Red", "red", "blue"], str.casefold, "classes")
+    ["'Red' and 'red' are different classes: write them alike if they are one"]
+    """
+    alike: dict[Any, list[Any]] = {}
+    for value in values:
+        alike.setdefault(likeness(value), []).append(value)
+    several = [one for one in alike.values() if len(one) > 1]
+    if not several:
+        return []
+    more = f", as {counted(len(several) - 1, 'other pair')}" if several[1:] else ""
+    shown = " and ".join(map(repr, several[0]))
+    return [f"{shown} are different {what}{more}: write them alike if they are one"]
 
 
 def many_texts(name: str, categories: Sequence[str], total: int) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = [
     "is_missing_number",
     "is_missing_text",
     "is_padded",
+    "likeness",
     "numbers_of",
     "plain_number",
     "text_of",
@@ -59,6 +61,20 @@ _MISSING_NUMBERS = {text.lower() for text in _MISSING} | {
 def text_of(cell: Any) -> str:
     """Return a cell of any kind as a text."""
     return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
+
+
+def likeness(text: str) -> str:
+    r"""Return what a text has in common with other spellings of it.
+
+    Examples
+    --------
+    >>> likeness("New  York") == likeness("new\u00a0york")
+    True
+    """
+    if not text.isascii():
+        seen = unicodedata.normalize("NFKC", text)
+        text = "".join(c for c in seen if unicodedata.category(c) != "Cf")
+    return " ".join(text.split()).casefold()
 
 
 def plain_number(text: str) -> float | None:
