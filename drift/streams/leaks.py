@@ -27,6 +27,8 @@ _FILLS = (
     *(-200, 2**15 - 1, -(2**15), 2**16 - 1, 2**31 - 1, -(2**31)),
     *(sign * (10**k - 1) for k in range(2, 7) for sign in (1, -1)),
 )
+#: Where numbers repeat so often by chance, and none does, they are ids.
+_BY_CHANCE = 10
 #: So many steps in one direction, and none in the other, are no chance.
 _STEPS = 10
 #: Of more classes no bounds are kept.
@@ -78,6 +80,7 @@ class Leaks:
             rows = np.column_stack([block + 0.0, labels])  # minus zero is zero
             hashes[start : start + self._BLOCK] = [hash(row.tobytes()) for row in rows]
             forget(values)
+        self._whole = whole
         always = np.maximum(self._rises, self._falls) == n - 1
         self.counting = set(np.flatnonzero(whole & always).tolist()) if n > 1 else set()
         repeated = int(told.sum()) - len(np.unique(hashes[told]))
@@ -161,6 +164,8 @@ class Leaks:
         if at in self.counting:
             how = "has another text in each row" if numbered else "counts up or down"
             return f"{how}, as an id does"
+        if not numbered and self._names_rows(at):
+            return "has another whole number in each row, as an id does"
         if len(self.pairs.get(at, ())) == classes > 1 and self.present[at] >= FEW:
             where = "" if self.present[at] == self.n else " wherever it has a value"
             return f"equals the label, value by value{where}"
@@ -179,6 +184,14 @@ class Leaks:
             return [f"{name!r} has texts that do not come again: drop it if it names times"]
         how = "rises" if falls else "falls"
         return [f"{name!r} never {how}: order by it (time=, --time), or drop it, if it is a time"]
+
+    def _names_rows(self, at: int) -> bool:
+        """Whether whole numbers are all different, although so many of their range would repeat."""
+        if not self._whole[at]:
+            return False
+        column = np.array(self._table[:, at])
+        by_chance = self.n**2 / (2 * (column.max() - column.min() + 1))
+        return bool(by_chance >= _BY_CHANCE and len(np.unique(column)) == self.n)
 
     def numbers_rows(self, at: int) -> bool:
         """Whether a column is the index of a table, perhaps shuffled, or of several, one by one."""

@@ -678,8 +678,8 @@ CASES = [
          "x,z,y\n" + "".join(f"{i * i % 61},{i % 5},{'ab'[i % 2]}\n" for i in range(124)),
          [({"x": i * i % 61, "z": i % 5}, "ab"[i % 2]) for i in range(124)]),
     *(Case(f"a column that tells the label by {how}", "a.csv",
-           "leak,x,y\n" + "".join(f"{cell(i)},{i * 7 % 121},{i % 2}\n" for i in range(120)),
-           [(features(i) | {"x": i * 7 % 121}, i % 2) for i in range(120)],
+           "leak,x,y\n" + "".join(f"{cell(i)},{i * 7 % 113},{i % 2}\n" for i in range(120)),
+           [(features(i) | {"x": i * 7 % 113}, i % 2) for i in range(120)],
            ["'leak' alone tells each label: drop it"])
       for how, cell, features in [
           ("having none", lambda i: f"{i * i % 19}" if i % 2 else "",
@@ -689,9 +689,18 @@ CASES = [
           ("0 for one", lambda i: f"{(i + .5) * (i % 2)}", lambda i: {"leak": (i + .5) * (i % 2)}),
           ("kinds of it", lambda i: f"kind {i % 4}", lambda i: {"leak": f"kind {i % 4}"}),
       ]),
+    *(Case(f"whole numbers that are {what}", "a.csv",
+           "k,x,y\n" + "".join(f"{cell(i)},{i % 50 / 8},{i * i % 3}\n" for i in range(100)),
+           [({"k": cell(i), "x": i % 50 / 8}, i * i % 3) for i in range(100)], notes)
+      for what, cell, notes in [
+          ("all different, of 101", lambda i: i * 7 % 101,
+           ["'k' has another whole number in each row, as an id does: drop it if"]),
+          ("all different, of 100,000", lambda i: i * 7000 % 70001, []),
+          ("alike in two rows", lambda i: i % 99 * 7 % 101, []),
+      ]),
     *(Case(f"rows in the order of {what}", "a.csv",
-           "t,x,y\n" + "".join(f"{cell(i)},{i * 7 % 121},{i * i % 3}\n" for i in range(120)),
-           [({"t": cell(i), "x": i * 7 % 121}, i * i % 3) for i in range(120)], notes)
+           "t,x,y\n" + "".join(f"{cell(i)},{i * 7 % 113},{i * i % 3}\n" for i in range(120)),
+           [({"t": cell(i), "x": i * 7 % 113}, i * i % 3) for i in range(120)], notes)
       for what, cell, notes in [
           ("times, some of them alike", lambda i: 1767225600 + i // 3 * 60,
            ["'t' never falls: order by it (time=, --time), or drop it, if"]),
@@ -701,8 +710,8 @@ CASES = [
           ("times, one of which falls", lambda i: i // 3 - 2 * (i == 60), []),
       ]),
     *(Case(f"a column that does not tell the label: {how}", "a.csv",
-           "leak,x,y\n" + "".join(f"{cell(i)},{i * 7 % 121},{i % 2}\n" for i in range(120)),
-           [(features(i) | {"x": i * 7 % 121}, i % 2) for i in range(120)])
+           "leak,x,y\n" + "".join(f"{cell(i)},{i * 7 % 113},{i % 2}\n" for i in range(120)),
+           [(features(i) | {"x": i * 7 % 113}, i % 2) for i in range(120)])
       for how, cell, features in [
           ("both have none", lambda i: "" if i in {4, 5} else f"{i / 8 + 20 * (i % 2)}",
            lambda i: {} if i in {4, 5} else {"leak": i / 8 + 20 * (i % 2)}),
