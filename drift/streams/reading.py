@@ -130,6 +130,7 @@ def _check_names(source: Source, roles: Roles) -> None:
         if times > 1:
             raise ParameterError(
                 f"{source.name}: {times} columns are called {name!r}: rename all but one"
+                f"{source.hint}"
             )
     asked = [("target", roles.target), *roles.clocks.items()]
     asked += [("drop", name) for name in roles.drop]

@@ -643,6 +643,8 @@ CASES = [
     Case("quotes with backslashes, as Spark writes them", "a.csv",
          'x,t,y\n1,"say \\"hi, you\\"",a\n2,no,b\n', refused="a.csv ... row 1 has 4 cells"),
     Case("a double name", "a.csv", "x,x,y\n1,2,a\n", refused="a: 2 columns are called 'x': rename"),
+    Case("values twice in the first line", "a.csv", "5,3,3,a\n4,1,2,b\n",
+         refused="2 columns are called '3': rename all but one; if these are values, put a line"),
     Case("a double target", "a.csv", "x,y,y\n1,a,b\n",
          refused="a: 2 columns are called 'y': rename"),
     Case("a title above the names", "a.csv", "Sales of 2026\n\nx,t,y\n1,2,a\n2,3,b\n",
