@@ -78,7 +78,7 @@ class _Options:
     calendar: tuple[str, ...] = option(
         "Columns of times whose hour and weekday are features; default: none.", ()
     )
-    encoding: str | None = option("Of a text file, such as latin-1; default: UTF-8.", None)
+    encoding: str | None = option("Of a text file, such as cp1252; default: UTF-8.", None)
     separator: str | None = option(
         "Of the cells in a text file; default: comma, semicolon, tab or bar, as it has them.", None
     )

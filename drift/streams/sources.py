@@ -333,7 +333,7 @@ def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
         try:
             decoder = codecs.getincrementaldecoder(encoding)()
         except LookupError:
-            raise ParameterError(f"there is no encoding {encoding!r}: latin-1, say") from None
+            raise ParameterError(f"there is no encoding {encoding!r}: cp1252, say") from None
         lines = 1
         while True:
             try:
@@ -368,7 +368,7 @@ def _of_another_encoding(error: UnicodeDecodeError) -> str:
     byte, tried = error.object[error.start], error.encoding.upper().removesuffix("-SIG")
     return (
         f"is not in {tried} (byte 0x{byte:02x}): name its encoding (encoding=, --encoding), "
-        "latin-1, cp1252 or utf-16, say"
+        "cp1252, latin-1 or utf-16, say"
     )
 
 

@@ -126,7 +126,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     moment, delay
         The column of when a row comes, in times or numbers, and that of when its label does: times,
         or how long after the row, in seconds beside a moment, else in rows. They are no features;
-        `Stream.moments` and `Stream.delays` have them.
+        `Stream.moments` and `Stream.delays` have them. Milliseconds since 1970 become seconds.
     rows
         Number of examples to read, at least 1, the first by `moment` or `time`; None: all.
     drop
