@@ -51,7 +51,7 @@ _LIKELY = (
     (
         re.compile(
             r"(?:[<>=\u2264\u2265~\u2248'\"]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
-            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,5}(?:/[^\W_]{1,5})?)?"
+            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?)?"
         ).fullmatch,
         "are numbers with a unit or a sign",
         "make numbers of them if they are amounts",

@@ -39,8 +39,8 @@ _REMEMBERED = 100_000
 _LATEST = 1e11
 #: Moments that are looked at for days.
 _LOOKED_AT = 1000
-#: What numbers since 1970 may be other than seconds, by how many are one. Those of 1973 to 5138 are
-#: as many as no other unit has of these years.
+#: Units of numbers since 1970 other than seconds, by how many are a second. From 1973 to 5138 no
+#: number of one is one of another.
 _UNITS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
 _EARLIEST = 1e8
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.

@@ -207,6 +207,8 @@ CASES = [
           ("months", ["2026-01", "2026-02", "2026-03", "2026-04", "2026-05"],
            "'x' look like times, of a form that is not read ... '2026-01' (1)"),
       ]),
+    Case("numbers with words behind", "a.csv", column(*(f"{i} kilometers" for i in range(5))),
+         rows(*(f"{i} kilometers" for i in range(5))), ["numbers with a unit ... '0 kilometers'"]),
     Case("numbers in single quotes", "a.csv", column("'1'", "'2'", "'3'", "'4'", "'5'"),
          rows("'1'", "'2'", "'3'", "'4'", "'5'"), ["are numbers with a unit ... \"'1'\" (1)"]),
     Case("categories that may be one", "a.csv", column("Red", "red ", "New  Y", "new Y", "x"),
