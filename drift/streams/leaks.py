@@ -114,15 +114,15 @@ class Leaks:
     def fills(self, at: int, name: str) -> list[str]:
         """Say which numbers of a column may stand for missing ones.
 
-        They occur more than once, and further from all others than these are from each other; or
-        they are negative, and no other is.
+        They occur more than once, or are below -200. They are further from all others than these
+        are from each other, or negative where no other is.
         """
         low, high, total = self._low[at], self._high[at], self.present[at]
         return [
             f"{times:,} of {total:,} numbers of {name!r} are {fill}, far from the others "
             f"({low:.15g} to {high:.15g}): empty these cells if it says that there is no value"
             for fill, times in zip(_FILLS, self._fills[:, at].tolist(), strict=True)
-            if times > 1
+            if (times > 1 or (times and fill < -200))
             and low < high
             and (fill > 2 * high - low or fill < 2 * low - high or fill < 0 <= low)
         ]
