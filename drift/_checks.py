@@ -54,13 +54,16 @@ def suggest(name: object, known: Iterable[str]) -> str:
     "did you mean 'budget'?"
     >>> suggest("x", ["budget", "kernel"])
     'choose among budget, kernel'
+    >>> suggest("x", ["", "p, q"])
+    'choose among "", "p, q"'
     """
     known = list(known)
     by_case = {one.lower(): one for one in known}
     near = get_close_matches(str(name).lower(), by_case, n=1)
     if near:
         return f"did you mean {by_case[near[0]]!r}?"
-    more = [*known[:20], *(["..."] if len(known) > 20 else [])]
+    shown = (one if one and "," not in one else f'"{one}"' for one in known[:20])
+    more = [*shown, *(["..."] if len(known) > 20 else [])]
     return f"choose among {', '.join(more)}"
 
 

@@ -273,7 +273,10 @@ def test_a_full_disk_and_a_second_call_are_messages(drift, tmp_path, monkeypatch
         (["--decays", "x"], "--decays takes numbers between commas, not 'x'"),
         (["--models", ""], "models is empty"),
         (["--rows", "0"], "--rows must be at least 1, not 0"),
-        (["--rows", "6", "--shifts", "7"], "every chunk needs a target and at least one document"),
+        (
+            ["--rows", "6", "--shifts", "7"],
+            "7 shifts take 8 chunks, of one document or more: there are 6",
+        ),
         (["--data", "nowhere", "--stream", "rcv1"], "the folder nowhere does not exist"),
     ],
 )

@@ -29,7 +29,7 @@ def drift(monkeypatch, tmp_path):
     signs = [(7 * i) % 11 < 5 for i in rows]
     frame = pd.DataFrame(
         {
-            "day": [(N - i) // 2 for i in rows],
+            "day": [(N - i) // 2 + 3 * (i % 2) for i in rows],
             "shop": ["north" if i % 3 else "south" for i in rows],
             "price": [1.0 if sign else -1.0 for sign in signs],
             "late": [3] * N,
@@ -63,6 +63,19 @@ def test_a_file_becomes_tables(drift, tmp_path):
     assert {one["rows"] for one in runs(folder).values()} == {N - 1}  # but the first
     names = [line.split()[0] for line in shown.stdout.splitlines() if line.strip()]
     assert {"nb", "lbp", "majority"} <= set(names)
+
+
+@pytest.mark.usefixtures("unrendered")
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier row:RuntimeWarning")
+def test_names_with_commas_are_dropped_in_quotes(drift, tmp_path):
+    rows = "".join(f"{i % 7},1,{i % 5},2,{'ab'[i % 2]}\n" for i in range(50))
+    (tmp_path / "a.csv").write_text(f'x,"p, q",z,"u, v",y\n{rows}')
+    words = ["a.csv", "--target", "y", "--models", "nb", "--jobs", "1"]
+    shown = drift(*words, "--drop", '"p, q", z ,"u, v"')
+    assert shown.exit_code == 0, shown.output
+    assert manifest_of(tmp_path)["data"]["a"]["features"] == ["x"]
+    shown = drift(*words, "--drop", "p, q")
+    assert """a has no column 'p': choose among x, "p, q", z, "u, v", y""" in shown.stderr
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -268,7 +281,7 @@ def test_every_name_has_a_model(drift, name):  # noqa: ARG001 - makes the file
         (["a.svm", "--drop", "b", "--time", "c"], "a.svm has no columns"),
         (["sales.csv", "--target", "late"], "sales: all rows have the label 3"),
         (["head.csv", "--target", "b"], "head"),
-        (["own.py", "--target", "sold"], "own.py: the suffix does not tell the format"),
+        (["own.py", "--target", "sold"], "own.py: the suffix .py does not tell the format"),
         ([], "give the file, or file in [compare] of the --config file"),
         (["sales.csv", "--target", "sold", "--models", "arf(trees=3)"], "arf: ARFClassifier"),
         (["--config", "a.toml", "--models", "a"], "[models] a: a model needs a class: class ="),

@@ -71,12 +71,14 @@ class _Options:
         "A column that orders the rows, and is no feature; default: as they stand.", None
     )
     drop: tuple[str, ...] = option(
-        "Columns that are no features, such as an id; default: none.", ()
+        "Columns that are no features, such as an id; one with a comma in its name in double "
+        "quotes; default: none.",
+        (),
     )
     calendar: tuple[str, ...] = option(
         "Columns of times whose hour and weekday are features; default: none.", ()
     )
-    encoding: str | None = option("Of a text file, such as latin-1; default: UTF-8.", None)
+    encoding: str | None = option("Of a text file, such as cp1252; default: UTF-8.", None)
     separator: str | None = option(
         "Of the cells in a text file; default: comma, semicolon, tab or bar, as it has them.", None
     )

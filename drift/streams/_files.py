@@ -139,10 +139,11 @@ def _unzipped(file: BinaryIO, path: Path) -> Iterator[bytes]:
 
 
 def _only_one(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
+    # A Mac adds files that it hides, such as .DS_Store and __MACOSX/._name.
     files = [
         one
         for one in archive.infolist()
-        if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+        if not one.is_dir() and not Path(one.filename).name.startswith(".")
     ]
     if len(files) != 1:
         names = ", ".join(one.filename for one in files[:5])

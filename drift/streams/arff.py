@@ -110,7 +110,8 @@ class ArffSource(Source):
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `drift.streams.sources.Source`."""
-        places = [self.names.index(name) for name in names]
+        at_of = {name: at for at, name in enumerate(self.names)}
+        places = [at_of[name] for name in names]
         lines = self._lines()
         while not next(lines)[1].lower().startswith("@data"):
             pass

@@ -35,6 +35,7 @@ __all__ = [
     "many_texts",
     "named",
     "quoted",
+    "twins",
     "value_of",
 ]
 
@@ -43,11 +44,37 @@ _LARGEST = 1e150
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
-#: A number with a unit or a sign: "5 kg", "<0.1", "1.5K".
-_AMOUNT = re.compile(
-    r"(?:[<>=\u2264\u2265~\u2248]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
-    r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,5}(?:/[^\W_]{1,5})?)?"
-).fullmatch
+#: What texts that are no numbers and no times may be, and what to do then. Each has a number, of
+#: which there must be several, and a unit, of which there are few.
+_LIKELY = (
+    # 5 kg, <0.1, 1.5K
+    (
+        re.compile(
+            r"(?:[<>=\u2264\u2265~\u2248'\"]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
+            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?)?"
+        ).fullmatch,
+        "are numbers with a unit or a sign",
+        "make numbers of them if they are amounts",
+    ),
+    # 2:30, 0:05:12.5, 9:30 pm, 3 days 04:05:06
+    (
+        re.compile(
+            r"(?P<number>[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
+            r"(?P<unit>\s*[AaPp]\.?[Mm]\.?)?"
+        ).fullmatch,
+        "look like times of a day or spans of time",
+        "make numbers of them, of seconds say, if they are",
+    ),
+    # 01-02-26, 2026-01, 2026-W05, 2026Q1, 01/2026, Jan 5 10:00:00
+    (
+        re.compile(
+            r"(?P<number>\d\d?-\d\d?-\d\d(?:[ T].*)?|(?:19|20)\d\d[-/ ]?(?:\d\d|W\d\d|Q[1-4])"
+            r"|\d\d?/(?:19|20)\d\d|[A-Za-z]{3} +\d\d? \d\d:\d\d:\d\d)(?P<unit>)"
+        ).fullmatch,
+        "look like times, of a form that is not read",
+        "write them as 2026-01-31 13:45 if they are",
+    ),
+)
 #: Fewer different numbers are likelier kinds of something.
 _FEW = 5
 _DIGITS = re.compile(r"[\d.,]+").sub
@@ -294,7 +321,7 @@ def decided(
     # True and false are 1 and 0 by themselves and beside numbers, but no numbers beside texts.
     n_bools = tally.bools + sum(n for text, n in dressed.items() if text in texts.BOOLS)
     only_bools = n_bools == tally.plain + n_odd
-    most = n_numbers if only_bools else n_numbers - n_bools
+    most = n_numbers if n_numbers == tally.plain + n_odd else n_numbers - n_bools
     if 2 * most > tally.plain + tally.seconds + n_odd or not odd:
         # One column has one decimal separator: beside 12,5 the text 1.500 is no 1.5.
         alone = point != "." and tally.grouped > 0 and not tally.points and not dressed
@@ -372,8 +399,10 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     }
     gone = {text: n for text, n in tally.texts.items() if text not in present}
     total = sum(present.values()) + tally.plain + tally.seconds
+    likely = None if declared else _likely(present, total)
     if not declared and not are_categories(len(present), total):
-        return left_out(name, f"{_different(len(present), total)}, no categories")
+        what = f"{_different(len(present), total)}, no categories: {quoted(present)}"
+        return left_out(name, f"{what}: {likely[2]}" if likely else what)
     known: dict[str, int] = {}
 
     def cell(value: Any) -> float:
@@ -387,36 +416,76 @@ def _categories(name: str, tally: Tally, *, declared: bool) -> Decision:
     notes = [f"{quoted(gone)} {_count(gone)} as missing in {name!r}"] if gone else []
     if not declared and (n_numbers := tally.plain - tally.bools):
         found = f"{n_numbers:,} of {total:,} values of {name!r}"
-        notes.append(f"{found} are numbers, and count as categories, as the others do")
+        notes.append(
+            f"{found} are numbers, and count as categories, as the others do: {quoted(present)}"
+        )
     if not declared:
-        notes += _amounts_note(name, present, total)
+        notes += twins(list(present), texts.likeness, f"categories of {name!r}")
+    if likely:
+        texts_, what, remedy = likely
+        found = f"{sum(texts_.values()):,} of {total:,} values of {name!r} {what}"
+        notes.append(f"{found}, and count as categories: {quoted(texts_)}: {remedy}")
     return Decision("category", cell, known, tuple(notes))
 
 
 # --- notes ---------------------------------------------------------------------------------------
 
 
-def many_texts(name: str, different: int, total: int) -> tuple[str, ...]:
+def twins(values: Sequence[Any], likeness: Callable[[Any], Any], what: str) -> list[str]:
+    """Say which values are likely one, written otherwise.
+
+    Parameters
+    ----------
+    values
+        Different ones.
+    likeness
+        Returns what a value has in common with other spellings of it.
+    what
+        They are.
+
+    Examples
+    --------
+    >>> from drift.streams.columns import twins
+    >>> twins(["Red", "red", "blue"], str.casefold, "classes")
+    ["'Red' and 'red' are different classes: write them alike if they are one"]
+    """
+    alike: dict[Any, list[Any]] = {}
+    for value in values:
+        alike.setdefault(likeness(value), []).append(value)
+    several = [one for one in alike.values() if len(one) > 1]
+    if not several:
+        return []
+    more = f", as {counted(len(several) - 1, 'other pair')}" if several[1:] else ""
+    shown = " and ".join(map(repr, several[0]))
+    return [f"{shown} are different {what}{more}: write them alike if they are one"]
+
+
+def many_texts(name: str, categories: Sequence[str], total: int) -> tuple[str, ...]:
     """Return a note on a column of categories that are so many that it may name rows.
 
     Parameters
     ----------
     name
         Of the column.
-    different
-        Number of its categories.
+    categories
+        All of them.
     total
         Number of rows with one.
 
     Examples
     --------
     >>> from drift.streams.columns import many_texts
-    >>> many_texts("user", 400, 3000)[0][:46], many_texts("user", 40, 300)
-    ("'user' has 400 different texts in 3,000 rows: ", ())
+    >>> users = [f"user {i}" for i in range(400)]
+    >>> print(*many_texts("user", users, 3000))  # doctest: +NORMALIZE_WHITESPACE
+    'user' has 400 different texts in 3,000 rows, 'user 0', 'user 1', 'user 2', ...:
+    drop it (drop=, --drop) if it names rows, not kinds of them
+    >>> many_texts("user", users[:40], 300)
+    ()
     """
-    if different <= max(_MANY, total / _ROWS_EACH):
+    if len(categories) <= max(_MANY, total / _ROWS_EACH):
         return ()
-    found = f"{name!r} {_different(different, total)}"
+    shown = ", ".join(f"{text[:40]!r}" for text in categories[:_QUOTED])
+    found = f"{name!r} {_different(len(categories), total)}, {shown}, ..."
     return (f"{found}: drop it (drop=, --drop) if it names rows, not kinds of them",)
 
 
@@ -458,17 +527,16 @@ def _count(texts_: Mapping[str, int]) -> str:
     return "counts" if len(texts_) == 1 else "count"
 
 
-def _amounts_note(name: str, present: Mapping[str, int], total: int) -> tuple[str, ...]:
-    """Return a note on texts most of which are a number with a unit or a sign."""
-    found = {text: one for text in present if (one := _AMOUNT(text))}
-    n = sum(present[text] for text in found)
-    numbers = {one["number"] for one in found.values()}
-    units = {one["unit"] for one in found.values()}
-    if 2 * n <= total or len(numbers) < _FEW or 2 * len(units) > len(found):
-        return ()
-    what = f"{n:,} of {total:,} values of {name!r} are numbers with a unit or a sign"
-    shown = quoted({text: present[text] for text in found})
-    return (f"{what}, and count as categories: {shown}: make numbers of them if they are amounts",)
+def _likely(present: Mapping[str, int], total: int) -> tuple[dict[str, int], str, str] | None:
+    """Return texts that are most of a column's, what they may be, and what to do then."""
+    for is_such, what, remedy in _LIKELY:
+        found = {text: one for text in present if (one := is_such(text))}
+        numbers = {one["number"] for one in found.values()}
+        units = {one["unit"] for one in found.values()}
+        n = sum(present[text] for text in found)
+        if 2 * n > total and len(numbers) >= _FEW and 2 * len(units) <= len(found):
+            return {text: present[text] for text in found}, what, remedy
+    return None
 
 
 def _missing_note(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from drift._checks import counted
 from drift._values import is_missing
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import named, quoted, value_of
+from drift.streams.columns import named, quoted, twins, value_of
 from drift.streams.stream import problem_of
 
 if TYPE_CHECKING:
@@ -146,25 +145,25 @@ def doubts(classes: Sequence[Label], codes: NDArray[np.int32]) -> list[str]:
     gone = {
         label: n
         for label, n in zip(classes, counts, strict=True)
-        if isinstance(label, str) and texts.is_missing_text(label)
+        if isinstance(label, str) and _is_blank(label, classes)
     }
     if gone:
         notes.append(
             f"{quoted(gone)} {'is a class' if len(gone) == 1 else 'are classes'}: leave such rows "
             "out if they have no label"
         )
-    alike: dict[Any, list[Label]] = {}
-    for label in classes:
-        alike.setdefault(_likeness(label), []).append(label)
-    if twins := [one for one in alike.values() if len(one) > 1]:
-        more = f", as {counted(len(twins) - 1, 'other pair')}" if twins[1:] else ""
-        shown = " and ".join(map(repr, twins[0]))
-        notes.append(f"{shown} are different classes{more}: write them alike if they are one")
+    notes += twins(classes, _likeness, "classes")
     if rows >= FEW and not once and 1 < len(classes) == 1 + np.count_nonzero(np.diff(codes)):
         notes.append(
             "rows are sorted by their labels: shuffle them, or order them by a time (time=, --time)"
         )
     return notes
+
+
+def _is_blank(label: str, classes: Sequence[Label]) -> bool:
+    """Whether a label says that there is none: NA, or a dash that is no minus beside a plus."""
+    dash = texts.is_missing_number(label) and not any(map(str.isalnum, label))
+    return texts.is_missing_text(label) or (dash and "+" not in classes)
 
 
 def _likeness(label: Label) -> Any:
@@ -173,10 +172,8 @@ def _likeness(label: Label) -> Any:
         return str(label).casefold()
     if not isinstance(label, str):
         return label
-    if (number := texts.plain_number(label)) is not None:
-        return number
-    seen = (c for c in unicodedata.normalize("NFKC", label) if unicodedata.category(c) != "Cf")
-    return " ".join("".join(seen).split()).casefold()
+    number = texts.plain_number(label)
+    return texts.likeness(label) if number is None else number
 
 
 def classes_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:

@@ -23,7 +23,14 @@ _CODES = 10_000
 #: So many rows of each value, or class, are no chance.
 _ROWS_EACH, _ROWS_OF_CLASS = 10, 3
 #: Numbers that stand for a missing one, if they are far from all others.
-_FILLS = (-200, *(sign * (10**k - 1) for k in range(2, 7) for sign in (1, -1)))
+_FILLS = (
+    *(-200, 2**15 - 1, -(2**15), 2**16 - 1, 2**31 - 1, -(2**31)),
+    *(sign * (10**k - 1) for k in range(2, 7) for sign in (1, -1)),
+)
+#: Where numbers repeat so often by chance, and none does, they are ids.
+_BY_CHANCE = 10
+#: So many steps in one direction, and none in the other, are no chance.
+_STEPS = 10
 #: Of more classes no bounds are kept.
 _CLASSES = 100
 
@@ -46,8 +53,13 @@ class Leaks:
         self._fills = np.zeros((len(_FILLS), width), dtype=np.int64)
         self._low, self._high = np.full(width, np.nan), np.full(width, np.nan)
         hashes, told = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-        telling = self._telling(values)
-        rising, falling = np.ones(width, dtype=np.bool_), np.ones(width, dtype=np.bool_)
+        first = np.array(values[: self._BLOCK])
+        different = [len(np.unique(column)) for column in first.T]
+        # Rows without a value in the column that tells rows apart best are not one row twice.
+        telling = int(np.argmax(different))
+        whole = np.ones(width, dtype=np.bool_)
+        #: How often each column rises and falls from one row to the next.
+        self._rises, self._falls = np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64)
         #: The label of each value, of columns that may equal it.
         self.pairs: dict[int, dict[float, int]] = {at: {} for at in range(width)}
         #: How many rows have a value of each.
@@ -56,30 +68,24 @@ class Leaks:
         for start in range(0, n, self._BLOCK):
             block = np.array(values[start : start + self._BLOCK])
             labels = codes[start : start + self._BLOCK]
-            whole = (block == np.floor(block)).all(axis=0)
+            whole &= (block == np.floor(block)).all(axis=0)
             steps = np.diff(block if last is None else np.vstack([last, block]), axis=0)
-            rising &= whole & (steps > 0).all(axis=0)
-            falling &= whole & (steps < 0).all(axis=0)
+            self._rises += (steps > 0).sum(axis=0)
+            self._falls += (steps < 0).sum(axis=0)
             last = block[-1:]
             self._pair(block, labels)
             self._look_for_fills(block)
-            if telling is not None:
-                told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
+            told[start : start + self._BLOCK] = ~np.isnan(block[:, telling])
             block[np.isnan(block)] = np.nan  # of several NaNs one
             rows = np.column_stack([block + 0.0, labels])  # minus zero is zero
             hashes[start : start + self._BLOCK] = [hash(row.tobytes()) for row in rows]
             forget(values)
-        self.counting = set(np.flatnonzero(rising | falling).tolist()) if n > 1 else set()
-        self.repeated = int(told.sum()) - len(np.unique(hashes[told]))
-
-    def _telling(self, values: NDArray[np.float64]) -> int | None:
-        """Return the column that tells rows apart best; None: too few combinations for all rows.
-
-        Rows that repeat by chance, or without a value there, are no rows that an export has twice.
-        """
-        first = np.array(values[: self._BLOCK])
-        different = [len(np.unique(column)) for column in first.T]
-        return int(np.argmax(different)) if math.prod(different) >= len(first) else None
+        self._whole = whole
+        always = np.maximum(self._rises, self._falls) == n - 1
+        self.counting = set(np.flatnonzero(whole & always).tolist()) if n > 1 else set()
+        repeated = int(told.sum()) - len(np.unique(hashes[told]))
+        #: Rows that repeat an earlier one; 0: not more than do by chance.
+        self.repeated = repeated if 2 * repeated * math.prod(different) > n * n else 0
 
     def _pair(self, block: NDArray[np.float64], labels: NDArray[np.int32]) -> None:
         present = ~np.isnan(block)
@@ -95,7 +101,10 @@ class Leaks:
 
     def _look_for_fills(self, block: NDArray[np.float64]) -> None:
         others = block.copy()
+        low, high = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
         for k, fill in enumerate(_FILLS):
+            if not ((low <= fill) & (fill <= high)).any():
+                continue
             found = block == fill
             self._fills[k] += found.sum(axis=0)
             others[found] = np.nan
@@ -105,15 +114,15 @@ class Leaks:
     def fills(self, at: int, name: str) -> list[str]:
         """Say which numbers of a column may stand for missing ones.
 
-        They occur more than once, and further from all others than these are from each other; or
-        they are negative, and no other is.
+        They occur more than once, or are below -200. They are further from all others than these
+        are from each other, or negative where no other is.
         """
         low, high, total = self._low[at], self._high[at], self.present[at]
         return [
             f"{times:,} of {total:,} numbers of {name!r} are {fill}, far from the others "
             f"({low:.15g} to {high:.15g}): empty these cells if it says that there is no value"
             for fill, times in zip(_FILLS, self._fills[:, at].tolist(), strict=True)
-            if times > 1
+            if (times > 1 or (times and fill < -200))
             and low < high
             and (fill > 2 * high - low or fill < 2 * low - high or fill < 0 <= low)
         ]
@@ -155,10 +164,34 @@ class Leaks:
         if at in self.counting:
             how = "has another text in each row" if numbered else "counts up or down"
             return f"{how}, as an id does"
+        if not numbered and self._names_rows(at):
+            return "has another whole number in each row, as an id does"
         if len(self.pairs.get(at, ())) == classes > 1 and self.present[at] >= FEW:
             where = "" if self.present[at] == self.n else " wherever it has a value"
             return f"equals the label, value by value{where}"
         return "alone tells each label" if self._tells(at, numbered=numbered) else ""
+
+    def order(self, at: int, name: str, *, numbered: bool) -> list[str]:
+        """Say that a column only rises or only falls, as times do.
+
+        Categories are `numbered` as they come, so those that only rise do not come again.
+        """
+        rises, falls = int(self._rises[at]), int(self._falls[at])
+        one_way = min(rises, falls) == 0 and max(rises, falls) >= _STEPS
+        if not one_way or at in self.counting or self.n < FEW or self.present[at] < self.n:
+            return []
+        if numbered:
+            return [f"{name!r} has texts that do not come again: drop it if it names times"]
+        how = "rises" if falls else "falls"
+        return [f"{name!r} never {how}: order by it (time=, --time), or drop it, if it is a time"]
+
+    def _names_rows(self, at: int) -> bool:
+        """Whether whole numbers are all different, although so many of their range would repeat."""
+        if not self._whole[at]:
+            return False
+        column = np.array(self._table[:, at])
+        by_chance = self.n**2 / (2 * (column.max() - column.min() + 1))
+        return bool(by_chance >= _BY_CHANCE and len(np.unique(column)) == self.n)
 
     def numbers_rows(self, at: int) -> bool:
         """Whether a column is the index of a table, perhaps shuffled, or of several, one by one."""

@@ -39,6 +39,10 @@ _REMEMBERED = 100_000
 _LATEST = 1e11
 #: Moments that are looked at for days.
 _LOOKED_AT = 1000
+#: Units of numbers since 1970 other than seconds, by how many are a second. From 1973 to 5138 no
+#: number of one is one of another.
+_UNITS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
+_EARLIEST = 1e8
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
@@ -126,6 +130,7 @@ def _check_names(source: Source, roles: Roles) -> None:
         if times > 1:
             raise ParameterError(
                 f"{source.name}: {times} columns are called {name!r}: rename all but one"
+                f"{source.hint}"
             )
     asked = [("target", roles.target), *roles.clocks.items()]
     asked += [("drop", name) for name in roles.drop]
@@ -141,6 +146,11 @@ def _check_names(source: Source, roles: Roles) -> None:
             raise ParameterError(f"{source.name} has no column {name!r}: {near}{source.hint}")
         if role != "target" and name == roles.target:
             raise ParameterError(f"{source.name}: {name!r} is the target, and no {role}")
+        if role == "calendar" and name == roles.clocks.get("delay"):
+            raise ParameterError(
+                f"{source.name}: {name!r} says when labels come, which is known only with them: "
+                "take no calendar of it"
+            )
 
 
 class _Reader:
@@ -165,8 +175,9 @@ class _Reader:
             self._refuse_no_feature()
         writer = Writer(len(self.names) + len(_CALENDAR) * len(self.roles.calendar))
         try:
-            if "time" in self.roles.clocks and self.rows is not None:
-                self._first_in_time()
+            order = self.roles.clocks.get("moment", self.roles.clocks.get("time"))
+            if order is not None and self.rows is not None:
+                self._first_in_time(order)
             self._count(writer)
             return self._decide(writer)
         finally:
@@ -205,9 +216,9 @@ class _Reader:
             if left == 0:
                 return
 
-    def _first_in_time(self) -> None:
-        """Keep the rows that are the first by time, wherever they are."""
-        time, wanted, self.rows = self.roles.clocks["time"], self.rows, None
+    def _first_in_time(self, time: str) -> None:
+        """Keep the rows that are the first by a column of times, wherever they are."""
+        wanted, self.rows = self.rows, None
         tally, cells = Tally(), list[list[Any]]()
         for _, block in self._labelled([time], {time}):
             tally.add(block)
@@ -242,8 +253,9 @@ class _Reader:
             self.progress(self.labels.rows)
         if not self.labels.rows:
             if self.labels.missing:
+                why = f" ({'; '.join(self.source.notes)})" if self.source.notes else ""
                 raise ParameterError(
-                    f"{self.source.name}: no row has a label in {target}: name another target"
+                    f"{self.source.name}: no row has a label in {target}: name another target{why}"
                 )
             raise ParameterError(f"{self.source.name} has names of columns and no rows")
 
@@ -255,10 +267,11 @@ class _Reader:
         if decision.kind in {"time", "number"}:
             return decision
         odd = next(iter(tally.texts), "")
-        raise ParameterError(
-            f"{self.source.name}: {name} orders by numbers, dates or texts such as 2026-01-31 "
-            f"13:45, not {odd!r:.60}"
-        )
+        takes = "numbers, dates or texts such as 2026-01-31 13:45"
+        what = f"orders by {takes}"
+        if name == self.roles.clocks.get("delay"):
+            what = f"says when labels come by {takes}"
+        raise ParameterError(f"{self.source.name}: {name} {what}, not {odd!r:.60}")
 
     def _point(self) -> str:
         """Return the decimal separator that most numbers can have alone; empty: none tells."""
@@ -323,6 +336,8 @@ class _Reader:
             self._refuse_missing(name, moments, decisions[name].notes)
             if role != "delay":
                 self._refuse_days(name, moments)
+        if "moment" in clocks and _scale_of(clocks["moment"]) > 1:
+            clocks["moment"] = self._seconds(roles.clocks["moment"], clocks["moment"])
         codes, classes, merged = self.labels.classes()
         when = clocks.get("moment", clocks.get("time"))
         ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
@@ -379,9 +394,10 @@ class _Reader:
             categories = decision.categories
             columns.append(Column(name, at, None if categories is None else tuple(categories)))
             if categories is not None and name not in self.source.categories:
-                self.notes += many_texts(name, len(categories), int(leaks.present[at]))
+                self.notes += many_texts(name, tuple(categories), int(leaks.present[at]))
             if categories is None:
                 self.notes += leaks.fills(at, name)
+            self.notes += leaks.order(at, name, numbered=categories is not None)
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
@@ -422,9 +438,8 @@ class _Reader:
         columns, at = [], len(self.names)
         for name in self.roles.calendar:
             seconds, tally = values[:, at_of[name]], self.tallies[name]
-            known = seconds[~np.isnan(seconds)]
-            if decisions[name].kind == "number" and known.size:
-                self._note_seconds(name, known)
+            if decisions[name].kind == "number" and not np.isnan(seconds).all():
+                seconds = self._seconds(name, seconds)
             elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
             if elsewhere:
                 self.notes.append(
@@ -436,16 +451,21 @@ class _Reader:
             at += len(_CALENDAR)
         return columns
 
-    def _note_seconds(self, name: str, values: NDArray[np.float64]) -> None:
-        """Say which time a number is, or refuse it as none."""
-        value = float(values[0])
-        if unit := _unit_of(values):
+    def _seconds(self, name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers since 1970 in seconds, and say which time one is; refuse other numbers."""
+        scale, value = _scale_of(numbers), float(numbers[~np.isnan(numbers)][0])
+        if scale == 1 and (unit := _unit_of(numbers[~np.isnan(numbers)])):
             raise ParameterError(
                 f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.15g} "
                 f"looks like {unit}: write times such as 2026-01-31 13:45"
             )
-        time = str(np.datetime64(math.floor(value), "s")).replace("T", " ")
-        self.notes.append(f"numbers of {name!r} are seconds since 1970: {value:.15g} is {time}")
+        time = str(np.datetime64(math.floor(value / scale), "s")).replace("T", " ")
+        unit = _UNITS.get(scale, "seconds")
+        shown = f"{value:.0f}" if value.is_integer() else f"{value:.15g}"
+        note = f"numbers of {name!r} are {unit} since 1970: {shown} is {time}"
+        if note not in self.notes:
+            self.notes.append(note)
+        return numbers / scale
 
     def _delays(
         self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
@@ -461,8 +481,11 @@ class _Reader:
                 f"{self.source.name}: {name} has {what}: name the column of the rows' own times, "
                 "too (moment=, --moment)"
             )
-        if is_time:
-            delays = delays - clocks["moment"]
+        moments = clocks.get("moment")
+        if moments is not None and not is_time and min(delays.min(), moments.min()) > _LONGEST:
+            delays, is_time = self._seconds(name, delays), True
+        if moments is not None and is_time:
+            delays = delays - moments
         if delays.min() > _LONGEST:
             self.notes.append(
                 f"delays of {name!r} are {'seconds' if 'moment' in clocks else 'rows'}: "
@@ -489,6 +512,12 @@ def _clash(columns: Sequence[Column]) -> list[str]:
                 both = f"{owner!r} and {one.name!r} both have a feature {made!r} where categories"
                 return [f"{both} are one-hot, and one of them is lost: rename a column"]
     return []
+
+
+def _scale_of(numbers: NDArray[np.float64]) -> float:
+    """Return how many of the unit that numbers since 1970 have are a second."""
+    least, most = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    return next((n for n in _UNITS if _EARLIEST * n <= least and most < _LATEST * n), 1.0)
 
 
 def _unit_of(numbers: NDArray[np.float64]) -> str:

@@ -13,6 +13,7 @@ reads blocks. So what a column is can be decided after all of its cells were see
 
 from __future__ import annotations
 
+import base64
 import codecs
 import csv
 import io
@@ -33,7 +34,7 @@ from narwhals.exceptions import DuplicateError
 from drift._checks import counted
 from drift.errors import DataError, MissingExtraError, ParameterError, one_line
 from drift.streams._files import Blocks
-from drift.streams.texts import text_of, votes_of
+from drift.streams.texts import plain_number, text_of, votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -268,8 +269,12 @@ class ParquetSource(Source):
     def __init__(self, opened: Open, path: Path, name: str) -> None:
         super().__init__(name)
         self._path, self._opened = path, opened
+        arrow = _pyarrow("pyarrow")
         with self._file() as file:
-            schema = file.schema_arrow
+            schema = written = file.schema_arrow
+            if stored := (file.metadata.metadata or {}).get(b"ARROW:schema"):
+                # Parquet itself knows dictionaries of texts alone; this has those of numbers, too.
+                written = arrow.ipc.read_schema(arrow.BufferReader(base64.b64decode(stored)))
         pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
         #: An index that counts, which pandas writes as its start and step alone.
         self._ranges = {
@@ -280,8 +285,7 @@ class ParquetSource(Source):
         index = [*self._ranges, *(one for one in pandas["index_columns"] if isinstance(one, str))]
         self.names = [*index, *(one for one in schema.names if one not in index)]
         self._first = schema.names[:1]
-        types = _pyarrow("pyarrow").types
-        self.categories = {one.name for one in schema if types.is_dictionary(one.type)} | {
+        self.categories = {one.name for one in written if arrow.types.is_dictionary(one.type)} | {
             one["name"] for one in pandas["columns"] if one["pandas_type"] == "categorical"
         }
 
@@ -329,7 +333,7 @@ def decoded(opened: Open, path: Path, encoding: str | None) -> Iterator[str]:
         try:
             decoder = codecs.getincrementaldecoder(encoding)()
         except LookupError:
-            raise ParameterError(f"there is no encoding {encoding!r}: latin-1, say") from None
+            raise ParameterError(f"there is no encoding {encoding!r}: cp1252, say") from None
         lines = 1
         while True:
             try:
@@ -364,7 +368,7 @@ def _of_another_encoding(error: UnicodeDecodeError) -> str:
     byte, tried = error.object[error.start], error.encoding.upper().removesuffix("-SIG")
     return (
         f"is not in {tried} (byte 0x{byte:02x}): name its encoding (encoding=, --encoding), "
-        "latin-1, cp1252 or utf-16, say"
+        "cp1252, latin-1 or utf-16, say"
     )
 
 
@@ -423,11 +427,14 @@ class TextSource(Source):
         rows = _records(head, self._separator)
         if not rows:
             raise DataError(path, None, "is empty: give a file with a line of names and rows")
+        #: Columns with a cell that may be several rows.
+        self._joined: set[str] = set()
         #: Whether points may stand between thousands, as where commas are decimal.
         self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
         self._named = sum(bool(name.strip()) for name in rows[0])
         self.names, self._width = self._header(rows)
+        self.notes += _doubtful(self.names)
 
     def _header(self, rows: list[list[str]]) -> tuple[list[str], int]:
         """Return the names of the columns, and the number of cells in a row."""
@@ -480,7 +487,8 @@ class TextSource(Source):
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
         """Yield cells; see `Source`."""
         given = [str(at) for at in range(self._width)]
-        wanted = [given[self.names.index(name)] for name in names]
+        given_of = dict(zip(self.names, given, strict=False))
+        wanted = [given_of[name] for name in names]
         bad: list[Any] = []
 
         def refused(row: Any) -> str:
@@ -510,6 +518,8 @@ class TextSource(Source):
             for batch in reader:
                 rows = batch.slice(1) if named else batch  # without the names
                 named = False
+                for name, one in zip(names, wanted, strict=True):
+                    self._look_for_joined(name, rows.column(one))
                 yield [
                     self._cells(rows.column(one), spelled=name in spelled)
                     for name, one in zip(names, wanted, strict=True)
@@ -518,6 +528,25 @@ class TextSource(Source):
             raise
         except (ValueError, OSError) as error:
             raise self._refusal(error, bad) from error
+
+    def _look_for_joined(self, name: str, column: Any) -> None:
+        """Note a cell with line breaks and as many separators as so many rows have.
+
+        A data base that writes tabs does not quote texts: of two that begin with a quote one cell
+        is made. Commas stand in texts, too, and who writes them between cells does quote.
+        """
+        c = self._compute
+        if self._separator == "," or name in self._joined:
+            return
+        broken = column.filter(c.match_substring(column, "\n"))
+        for text in broken.to_pylist():
+            if text.count(self._separator) == text.count("\n") * (self._width - 1):
+                self._joined.add(name)
+                self.notes.append(
+                    f"a cell of {name!r} may be several rows, joined by a quote that is not closed:"
+                    f" {text!r:.60}: double the quotes in texts, and put quotes around these"
+                )
+                return
 
     def _cells(self, column: Any, *, spelled: bool) -> Any:
         if not spelled:
@@ -546,10 +575,15 @@ class TextSource(Source):
     def _refusal(self, error: Exception, bad: list[Any]) -> DataError:
         if bad:
             row = bad[0]
+            remedy = "add what it lacks, cells or the end of a quote, or delete it"
+            if row.actual_columns > row.expected_columns:
+                remedy = (
+                    f"mend it, or quote the cell that has {self._separator!r} in it (without a "
+                    "blank before the quote)"
+                )
             problem = (
                 f"row {row.number - 1} has {counted(row.actual_columns, 'cell')}, the line of "
-                f"names {row.expected_columns}: {row.text!r:.120}; mend the row, or quote the "
-                f"cell that has {self._separator!r} in it (without a blank before the quote)"
+                f"names {row.expected_columns}: {row.text!r:.120}; {remedy}"
             )
             return DataError(self._path, None, problem)
         text = one_line(str(error))
@@ -557,6 +591,15 @@ class TextSource(Source):
             problem = "a quote is not closed, or one row is longer than 1 MB: mend the quotes"
             return DataError(self._path, None, f"{problem} ({text})")
         return DataError(self._path, None, f"cannot be read: {text}")
+
+
+def _doubtful(names: Sequence[str]) -> list[str]:
+    """Say that names are numbers that do not count up, as a first line of values has."""
+    numbers = [name for name in names if plain_number(name) is not None]
+    if numbers == sorted(numbers, key=float):
+        return []
+    found = f"the names of columns {numbers[0]!r} and {numbers[1]!r} are numbers"
+    return [f"{found}: if the first line has values, put a line of names before it"]
 
 
 def _without_a_line(texts: Iterator[str]) -> Iterator[str]:
@@ -723,7 +766,7 @@ def _repeated(entries: list[tuple[str, Any]]) -> str:
 
 def _entries(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict):
             yield from _entries(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value

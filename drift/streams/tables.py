@@ -28,7 +28,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -67,6 +67,7 @@ _OTHERS = {
     ".feather": "is a Feather file: read it as a data frame, or save it as Parquet",
     ".pkl": "is a pickle: read it as a data frame, or save it as Parquet",
     ".zst": "is compressed by zstd: decompress it",
+    **dict.fromkeys((".tar", ".tgz", ".7z", ".rar"), "is an archive: unpack it"),
 }
 
 
@@ -74,9 +75,9 @@ _OTHERS = {
 _MARKS = {
     b"pk\x03\x04": "is a zip file or a workbook: let its name end in .zip, or save it as CSV",
     b"\xd0\xcf\x11\xe0": "is a workbook: save the sheet as CSV UTF-8",
-    b"\x1f\x8b": "is compressed: let its name end in .gz",
-    b"bzh91ay": "is compressed: let its name end in .bz2",
-    b"\xfd7zxz": "is compressed: let its name end in .xz",
+    b"\x1f\x8b": "is compressed: let its name end in .gz, or decompress it",
+    b"bzh91ay": "is compressed: let its name end in .bz2, or decompress it",
+    b"\xfd7zxz": "is compressed: let its name end in .xz, or decompress it",
     b"(\xb5/\xfd": "is compressed by zstd: decompress it",
     b"sqlite format 3": "is a database of SQLite: export the table as CSV",
     b"arrow1\0\0": "is an Arrow or Feather file: read it as a data frame, or save it as Parquet",
@@ -125,9 +126,9 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     moment, delay
         The column of when a row comes, in times or numbers, and that of when its label does: times,
         or how long after the row, in seconds beside a moment, else in rows. They are no features;
-        `Stream.moments` and `Stream.delays` have them.
+        `Stream.moments` and `Stream.delays` have them. Milliseconds since 1970 become seconds.
     rows
-        Number of examples to read, at least 1, the first by `time`; None: all.
+        Number of examples to read, at least 1, the first by `moment` or `time`; None: all.
     drop
         Columns of data frames and files that are no features, such as an id; or one.
     calendar
@@ -201,7 +202,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
             elif file.kind in _JSON:
                 _refuse(file.path, _NO_SEPARATOR, {"separator": separator})
                 target = target or "label"
-                first = rows if time is None else None
+                first = rows if time is None and moment is None else None
                 stream = table(file.json(target, clocks.values(), first, encoding))
             else:
                 stream = table(file.source(encoding, separator))
@@ -318,7 +319,10 @@ class _File:
         self.name = self.path.name.partition(".")[0]
         self.opened: Callable[[], io.BufferedIOBase] = lambda: open_bytes(self.path)
         if str(given) == "-":
-            self.name, self.opened = "stdin", _standard_input()
+            self.name, self.opened = "stdin", _copy_of(sys.stdin.buffer)
+        elif self.path.is_fifo():  # as of a shell's <(...): it can be read once
+            with self.path.open("rb") as pipe:
+                self.name, self.opened = "stdin", _copy_of(pipe)
         self.kind = self._kind()
 
     def _kind(self) -> str:
@@ -332,8 +336,8 @@ class _File:
         known = {".parquet", ".arff", *_LIBSVM, *_JSON}
         if suffix and suffix not in known | _TEXT:
             raise ParameterError(
-                f"{self.path}: the suffix does not tell the format: use one of "
-                f"{', '.join(sorted(known | _TEXT))}"
+                f"{self.path}: the suffix {suffix} does not tell the format: if it is one of these,"
+                f" use its suffix, {', '.join(sorted(known | _TEXT))}; else read it as a data frame"
             )
         if self.path.is_dir():
             problem = "is a folder: name one file in it, or read them as a data frame"
@@ -363,6 +367,8 @@ class _File:
             status = self.path.stat()
         except OSError:  # the standard input, or the file is gone
             return None
+        if self.path.is_fifo():
+            return None
         return status.st_size, status.st_mtime_ns
 
     def json(
@@ -386,10 +392,10 @@ class _File:
         return sources.TextSource(*about, encoding=encoding, separator=separator, tabs=tabs)
 
 
-def _standard_input() -> Callable[[], io.BufferedIOBase]:
-    """Return what opens a copy of the standard input, as often as wanted."""
+def _copy_of(pipe: BinaryIO) -> Callable[[], io.BufferedIOBase]:
+    """Return what opens a copy of a pipe's content, as often as wanted."""
     copy = tempfile.NamedTemporaryFile()  # noqa: SIM115 - it lives as long as what is returned
-    shutil.copyfileobj(sys.stdin.buffer, copy)
+    shutil.copyfileobj(pipe, copy)
     copy.flush()
     return lambda: open(copy.name, "rb")  # noqa: PTH123
 

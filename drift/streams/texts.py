@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ __all__ = [
     "is_missing_number",
     "is_missing_text",
     "is_padded",
+    "likeness",
     "numbers_of",
     "plain_number",
     "text_of",
@@ -60,6 +62,20 @@ _MISSING_NUMBERS = {text.lower() for text in _MISSING} | {
 def text_of(cell: Any) -> str:
     """Return a cell of any kind as a text."""
     return cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
+
+
+def likeness(text: str) -> str:
+    r"""Return what a text has in common with other spellings of it.
+
+    Examples
+    --------
+    >>> likeness("New  York") == likeness("new\u00a0york")
+    True
+    """
+    if not text.isascii():
+        seen = unicodedata.normalize("NFKC", text)
+        text = "".join(c for c in seen if unicodedata.category(c) != "Cf")
+    return " ".join(text.split()).casefold()
 
 
 def plain_number(text: str) -> float | None:
@@ -258,6 +274,12 @@ _NAMED = re.compile(
 _NAME_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})[a-z]*\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_CLOCK}"
 ).fullmatch
+#: As C, Unix and Twitter write it.
+_YEAR_BEHIND = re.compile(
+    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})\s+(?P<d>\d\d?)\s+(?P<clock>\d\d?:\d\d:\d\d)(?P<half>)"
+    r"(?:\s+(?P<zone>UTC|GMT|[+-]\d\d:?\d\d))?\s+(?P<y>\d{4})"
+).fullmatch
+_ZONE = re.compile(r"(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\s+\d{4})?\s*$").search
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -321,7 +343,7 @@ def has_zone(text: str) -> bool:
     >>> has_zone("2026-01-01 12:00+02:00"), has_zone("2026-01-01")
     (True, False)
     """
-    return re.search(r"(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)\s*$", text.strip()[10:]) is not None
+    return _ZONE(text.strip()[10:]) is not None
 
 
 def has_offset(text: str) -> bool:
@@ -332,7 +354,8 @@ def has_offset(text: str) -> bool:
     >>> has_offset("2026-01-01 12:00+02:00"), has_offset("2026-01-01 12:00+00:00")
     (True, False)
     """
-    return has_zone(text) and re.search(r"(?:[A-Z]|[+-]00(?::?00)?)\s*$", text) is None
+    found = _ZONE(text.strip()[10:])
+    return found is not None and found["zone"].strip("+-0:") not in {"", "Z", "UTC", "GMT"}
 
 
 def _year(written: str) -> int:
@@ -351,7 +374,7 @@ def _seconds(text: str, *, day_first: bool) -> float | None:
         month, day = int(found["a"]), int(found["b"])
         if found["mark"] == "." or day_first:
             month, day = day, month
-    elif found := _NAMED(text) or _NAME_FIRST(text):
+    elif found := _NAMED(text) or _NAME_FIRST(text) or _YEAR_BEHIND(text):
         month, day = MONTHS.index(found["m"].lower()) + 1, int(found["d"])
     else:
         return None

@@ -123,6 +123,14 @@ def test_a_delay_is_no_feature():
     assert timed(Stream(examples), None, "wait").examples[0][0] == {"a": 1.0}
 
 
+def test_delays_of_more_rows_than_there_are_are_named():
+    examples = [({"a": 1.0, "wait": 3600.0 + i}, i % 2) for i in range(20)]
+    said = "each label comes 3,600 rows late or more, and there are 20: beside a moment"
+    with pytest.warns(RuntimeWarning, match=said):
+        stream = timed(Stream(examples), None, "wait")
+    assert stream.notes[-1].startswith(said)
+
+
 def test_a_run_that_no_label_comes_in_time_for_says_so():
     examples = [({"a": float(i)}, i % 2) for i in range(20)]
     results = compare(LBP(budget=3), examples, delay=50, jobs=1)

@@ -542,6 +542,16 @@ def test_a_shuffled_copy_is_no_other_stream():
         assert drawn[0] == drawn[1]
 
 
+def test_folds_of_few_rows_are_named():
+    """Each of 50 rows is tested once, and the first never counts: one fold has 24 or fewer."""
+    results = compare(naive_bayes.GaussianNB(), PHISHING[:50], folds=2, jobs=1)
+    few = min(row["rows"] for row in results.rows("runs"))
+    assert few <= 24
+    [remark] = remarks(results.rows("runs"))
+    assert remark.startswith(f"stream: a fold is tested on {few} rows: errors of so few are chance")
+    assert not list(remarks(compare(LBP(budget=3), PHISHING, folds=2, jobs=1).rows("runs")))
+
+
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [
@@ -566,6 +576,8 @@ def test_a_shuffled_copy_is_no_other_stream():
         (LBP(), {"moment": lambda x: math.nan}, "moment of example 0 must be a finite number"),
         (LBP(), {"target": "y", "drop": ["zz"]}, "stream has no columns.*cannot use target, drop"),
         (LBP(), {"folds": 2, "forks": "x"}, "no forks 'x'"),
+        (LBP(), {"folds": 300}, r"29\d of 300 folds of 10 rows are tested on no row.*fewer"),
+        (LBP(), {"folds": 300, "forks": "split"}, r"29\d of 300 folds.*, or learn none: ask for"),
         (LBP(), {"drifts": [0]}, "has 10 examples: a drift starts after the first"),
         (LBP(), {"drifts": 5}, "drifts must be a list of rows or of .row, width., not 5"),
         (LBP(), {"drifts": [(5, 2, 1)]}, r"must be a list of rows .* not \[\(5, 2, 1\)\]"),

@@ -1,5 +1,8 @@
 import io
 import math
+import os
+import re
+import threading
 import warnings
 from importlib import import_module
 
@@ -73,6 +76,24 @@ def test_the_standard_input(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x;y\n1;a\n2;b\n")))
     stream = read_stream("-", "y")
     assert (list(stream), stream.name) == ([({"x": 1}, "a"), ({"x": 2}, "b")], "stdin")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+def test_a_pipe_which_can_be_read_once(tmp_path):
+    """As a shell's <(zcat a.csv.gz) is one."""
+    path = tmp_path / "63"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(b"x;c;y\n1;p;a\n2;q;b\n"))
+    writer.start()
+    stream = read_stream(path, "y")
+    writer.join()
+    expected = [({"x": 1, "c": "p"}, "a"), ({"x": 2, "c": "q"}, "b")]
+    assert (list(stream), stream.name) == (expected, "stdin")
+
+
+def test_a_wide_table_of_more_combinations_than_floats_have():
+    frame = pl.DataFrame({f"x{i}": [1, 2, 3] for i in range(700)} | {"y": ["a", "b", "a"]})
+    assert read_stream(frame, "y").notes == ()
 
 
 def test_pairs_and_documents():
@@ -184,10 +205,14 @@ def test_a_stream_knows_its_examples():
         Stream([])
 
 
-def test_moments_that_look_like_milliseconds_are_named():
-    frame = pd.DataFrame({"when": [1_764_000_000_000, 1_764_000_060_000], "x": [1, 2], "y": [0, 1]})
-    with pytest.warns(RuntimeWarning, match="'when' are seconds: 1764000000000 looks like milli"):
-        assert read_stream(frame, "y", moment="when").moments[0] == 1_764_000_000_000
+@pytest.mark.parametrize(("unit", "scale"), [("milli", 1000), ("micro", 10**6), ("nano", 10**9)])
+def test_moments_of_other_units_since_1970_are_seconds(unit, scale):
+    when = [1_764_000_000 * scale, 1_764_000_060 * scale]
+    frame = pd.DataFrame({"when": when, "x": [1, 2], "y": [0, 1]})
+    said = f"'when' are {unit}seconds since 1970: 1764.* is 2025-11-24 16:00:00"
+    with pytest.warns(RuntimeWarning, match=said):
+        stream = read_stream(frame, "y", moment="when")
+    assert stream.moments.tolist() == [1_764_000_000, 1_764_000_060]
 
 
 def test_moments_that_look_like_days_are_named():
@@ -201,6 +226,21 @@ def test_delays_that_look_like_times_are_named(paid):
     frame = pd.DataFrame({"when": [1, 2], "paid": paid, "x": [1, 2], "y": [0, 1]})
     with pytest.warns(RuntimeWarning, match="delays of 'paid' are seconds: 1767.* like a time"):
         read_stream(frame, "y", moment="when", delay="paid")
+
+
+@pytest.mark.parametrize("scale", [1, 1000])
+@pytest.mark.parametrize("as_times", [False, True])
+def test_delays_that_are_times_since_1970_beside_moments_that_are(scale, as_times):
+    """Two labels, which come 100 and 40 seconds late."""
+    frame = pd.DataFrame({"when": [1767225600, 1767225660], "x": [1, 2], "y": [0, 1]})
+    frame["when"] = pd.to_datetime(frame["when"], unit="s") if as_times else frame["when"] * scale
+    frame["paid"] = 1767225700 * scale
+    said = f"'paid' are .*seconds since 1970: {1767225700 * scale} is 2026-01-01 00:01:40"
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        stream = read_stream(frame, "y", moment="when", delay="paid")
+    assert stream.delays.tolist() == [100, 40]
+    assert re.search(said, str(warned[-1].message))
 
 
 @pytest.mark.parametrize("rest", ["4,p,a\n", ""])

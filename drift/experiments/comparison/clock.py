@@ -109,12 +109,19 @@ def timed(stream: Stream, moment: Any, delay: Any) -> Stream:
         stream = replace(stream, delays=delays)
     ordered = stream.by_moment()
     notes = list(ordered.notes[len(stream.notes) :])
+    waits, rows = ordered.delays, len(ordered)
     if _is_soon(ordered, delay):
         notes.append(
             "no label is late: each comes before the next row does; numbers beside a moment are "
             "seconds"
         )
-        ordered = replace(ordered, notes=(*ordered.notes, notes[-1]))
+    elif ordered.moments is None and waits is not None and waits.min() >= rows:
+        notes.append(
+            f"each label comes {waits.min():,.10g} rows late or more, and there are {rows:,}: "
+            "beside a moment (moment=, --moment) such numbers are seconds"
+        )
+    if notes:
+        ordered = replace(ordered, notes=(*stream.notes, *notes))
     for note in notes:
         warnings.warn(f"{stream.name}: {note}", RuntimeWarning, stacklevel=4)
     return ordered

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from drift._checks import check_names
+from drift._checks import check_names, counted
+from drift.errors import ParameterError
 from drift.experiments.comparison.clock import delays_of
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:
     forks
         A name in `FORKS`.
 
+    Raises
+    ------
+    ParameterError
+        No such name, or a model that is tested on no example or learns none.
+
     References
     ----------
     .. [1] A. Bifet, G. De Francisci Morales, J. Read, G. Holmes, B. Pfahringer, "Efficient online
@@ -146,8 +152,15 @@ def forks_of(n: int, folds: int, forks: str) -> list[Fork | None]:
     rng = np.random.default_rng(0)
     if forks == "bootstrap":
         times = rng.poisson(1.0, (folds, n))
-        return [Fork(draw == 0, draw) for draw in times]
-    chosen = rng.integers(folds, size=n) == np.arange(folds)[:, np.newaxis]
-    if forks == "cross":
-        return [Fork(draw, (~draw).astype(np.int64)) for draw in chosen]
-    return [Fork(~draw, draw.astype(np.int64)) for draw in chosen]
+        made = [Fork(draw == 0, draw) for draw in times]
+    else:
+        chosen = rng.integers(folds, size=n) == np.arange(folds)[:, np.newaxis]
+        tested = chosen if forks == "cross" else ~chosen
+        made = [Fork(draw, (~draw).astype(np.int64)) for draw in tested]
+    empty = sum(not (fork.tested.any() and fork.learnt.any()) for fork in made)
+    if empty:
+        raise ParameterError(
+            f"{empty} of {folds} folds of {counted(n, 'row')} are tested on no row, or learn none: "
+            "ask for fewer (folds=, --folds)"
+        )
+    return list(made)

@@ -38,6 +38,8 @@ __all__ = [
 #: What runs always, the last label that came and the one that came most often, and the measure that
 #: sets a model's error against theirs.
 BASELINES = {"no change": "kappa_temporal", "majority": "kappa_m"}
+#: Rows that a fold should be tested on.
+_FEW = 30
 #: Which run of a model it is.
 RUN = ("model", "stream", "seed", "fold")
 RUNS = (
@@ -166,6 +168,14 @@ def remarks(rows: Sequence[Record]) -> Iterator[str]:
         who = counted(few, "row") if few == many else f"in each fold {few:,} to {many:,} rows"
         if many:
             yield f"{stream}: {who} came before the first label"
+    forked = [row for row in rows if row["fold"] is not None and row["status"] == "ok"]
+    for (stream,), group in grouped(forked, "stream").items():
+        few = min(row["rows"] for row in group)
+        if few < _FEW:
+            yield (
+                f"{stream}: a fold is tested on {counted(few, 'row')}: errors of so few are "
+                "chance, ask for fewer folds"
+            )
     if any(row["blind"] for row in rows):
         yield "'all rows' counts these as mistakes of every model: compare delays by it"
         yield "'after label' leaves them out, as kappa, AUC and log loss do: cite this error"
