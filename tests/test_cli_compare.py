@@ -76,6 +76,8 @@ def test_names_with_commas_are_dropped_in_quotes(drift, tmp_path):
     assert manifest_of(tmp_path)["data"]["a"]["features"] == ["x"]
     shown = drift(*words, "--drop", "p, q")
     assert """a has no column 'p': choose among x, "p, q", z, "u, v", y""" in shown.stderr
+    shown = drift(*words, "--drop", 'x, size 5"')
+    assert "a has no column 'size 5\"': choose among" in shown.stderr
 
 
 @pytest.mark.usefixtures("unrendered")

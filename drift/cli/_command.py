@@ -31,6 +31,8 @@ __all__ = ["Command", "as_click", "fail", "noting", "raise_all", "say", "warn"]
 
 #: A comma that is not between parentheses or double quotes: those of parameters and names stay.
 _COMMA = re.compile(r',(?![^()]*(?:\([^()]*\)[^()]*)*\))(?=(?:[^"]*"[^"]*")*[^"]*$)')
+#: The same where a quote is an inch.
+_ANY_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
 _QUOTED = re.compile(r'"([^"]*)"').fullmatch
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT", object: "LABEL"}
 
@@ -231,7 +233,8 @@ def _help(one: Option) -> str:
 def _value(one: Option, text: Any) -> Any:
     """Return the value of an option's text, or refuse that by the option."""
     where = one.name.upper() if one.argument else one.flag
-    parts = [part.strip() for part in _COMMA.split(text)] if one.many else [text]
+    comma = _ANY_COMMA if text.count('"') % 2 else _COMMA
+    parts = [part.strip() for part in comma.split(text)] if one.many else [text]
     if one.many:
         parts = [found[1] if (found := _QUOTED(part)) else part for part in parts]
     try:

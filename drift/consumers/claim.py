@@ -113,8 +113,8 @@ class ClaimedModel(FedLearner):
         try:
             answer = self.learner.take(message)
         except BaseException as error:
+            self._metrics.at = None  # from now on the watch does not note it
             self._blame(position, error)
-            self._metrics.at = None
             raise
         self._metrics.at = None
         if notes is not None and notes.at is not None:

@@ -321,7 +321,7 @@ class Replica:
                 self.folder.check_identity(self.claim_id, identity, self._identity())
         try:
             if is_due and self._starting is None:
-                self._starting = self._follow()
+                self._starting, self._rereads = self._follow(), ""
             for what in self._starting or ():
                 self._rereads = what
                 if time.monotonic() >= now + seconds:

@@ -490,7 +490,12 @@ class Worker:
         """
         learner = claim.learner
         learner.start(first)
-        if self._save(claim):
+        try:
+            is_saved = self._save(claim)
+        except UnavailableError:
+            learner.forget(first)
+            raise
+        if is_saved:
             return True
         learner.forget(first)
         claim.starts_again = time.monotonic() + _LATER
@@ -538,10 +543,11 @@ class Worker:
             return True
         taking = self._taking.get(claim_id)
         if taking is None:
-            taking = self._taking[claim_id] = TakeOver(claim_id, self._consumer, self.metrics)
-            partitions = self._consumer.partitions(self.options.topic)
+            partitions = self._consumer.partitions(self.options.topic)  # may be out of reach
             load = partial(self._load, claim_id, self._identity(), partitions)
+            taking = TakeOver(claim_id, self._consumer, self.metrics)
             taking.begin(self._taker, load)
+            self._taking[claim_id] = taking
         wait([taking.loading], max(0.0, until - time.monotonic()))
         if not taking.loading.done():
             taking.say()

@@ -622,8 +622,10 @@ def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
     epoch = folder.claim(("f", None)).epoch
     folder.save(("f", None), epoch, one.model, {("f", 0): 3}, join=one.join_state())
     [(partition, _)] = files.newest(tmp_path)
-    with pytest.raises(CheckpointError, match="it has offsets of two logs"):
+    with pytest.raises(CheckpointError, match="two logs: adopt it without --offset, or start with"):
         adoption.adopt(partition, 5, None)
+    with pytest.raises(CheckpointError, match="two logs: start with another folder and group"):
+        adoption.adopt(partition, 5, None, place=("f", 0))
     adoption.adopt(partition, None, None)
     actual = folder.newest(("f", None)).join
     assert json.dumps(actual[0]) == json.dumps(one.join_state()()[0])

@@ -154,6 +154,16 @@ def test_what_was_forgotten_takes_nothing_that_is_waited_for(broker, outputs, mo
     assert [one.key for one in consume(broker, "out", 2)] == [b"t:0:0", b"t:0:1"]
 
 
+def test_topics_that_the_last_client_knew_are_not_missed_by_the_next(outputs, monkeypatch):
+    outputs.check(["out"])
+    assert outputs._counts == {"out": 1}
+    opened, known = outputs._open, []
+    monkeypatch.setattr(outputs, "_open", lambda: (known.append({**outputs._counts}), opened()))
+    outputs._failed = True
+    outputs.forget()
+    assert known == [{}]
+
+
 def test_a_batch_is_no_larger_than_what_topics_take(broker):
     for given, size in (({}, 512 << 10), ({"max_request_size": 9000}, 9000)):
         with producer.Producer(broker.client_args | given) as outputs:

@@ -352,6 +352,27 @@ def test_the_owner_of_a_folder_is_its_last_worker(topics, tmp_path):
         assert folder.owner == f"{on}, of the group {group},"
 
 
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_broker_that_goes_as_a_model_is_taken_over_is_an_outage(
+    topics, tmp_path, monkeypatch, times
+):
+    one = worker(topics, tmp_path)
+    real, away = one._consumer.partitions, [UnavailableError("no answer")] * times
+
+    def partitions(topic):
+        if away:
+            raise away.pop()
+        return real(topic)
+
+    monkeypatch.setattr(one._consumer, "partitions", partitions)
+    until(one, lambda: one._refused)
+    if times == 1:
+        finish(one)
+        assert_exact(tmp_path)
+    else:
+        close(one)
+
+
 def test_all_partitions_are_known_from_the_first_checkpoint(topics, tmp_path):
     one = worker(topics, tmp_path)
     work(one, 1)

@@ -42,7 +42,7 @@ from drift.experiments.plots import save
 from drift.experiments.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from drift.experiments.jobs import Record
 
@@ -243,9 +243,30 @@ class Arena(Standings):
         return {name: row for name, row in rows if row}
 
     @property
-    def standing_with_large(self) -> Record | None:
-        """The tally of those on which one or more of `LARGE` have ended."""
-        return self.tally(self.ended(self.held_out, LARGE))
+    def against_large(self) -> Record | None:
+        """The tally of held-out streams, labels at once, with `LARGE` as the only others."""
+        return self._only(lambda run: run["model"] in {OWN, *LARGE}).tally(self.held_out)
+
+    @property
+    def by_seed(self) -> dict[str, str]:
+        """The tally of each seed of `OWN` alone: the least and the greatest number, as a text."""
+        seeds = {run["seed"] for run in self.runs if run["model"] == OWN} - {None}
+        kept = (
+            self._only(lambda run, seed=seed: run["model"] != OWN or run["seed"] == seed)
+            for seed in sorted(seeds)
+        )
+        tallies = [row for one in kept if (row := one.tally(self.held_out))]
+        return {
+            name: " to ".join(
+                dict.fromkeys(str(pick(row[name] for row in tallies)) for pick in (min, max))
+            )
+            for name in ("ahead", "by_a_point", "behind")
+            if tallies
+        }
+
+    def _only(self, is_kept: Callable[[Record], bool]) -> Arena:
+        """Return the standings of some runs with labels at once."""
+        return Arena([run for run in self.runs if run["delay"] is None and is_kept(run)])
 
     @property
     def standing_late(self) -> list[tuple[str | None, Record]]:

@@ -43,9 +43,9 @@ def adopt(
 
     def changed(old: Description) -> tuple[dict[str, Any], list[bytes]]:
         if offset is not None and "join" in old.header:
+            remedy = "adopt it without --offset, or " if place is None else ""
             raise CheckpointError(
-                "it has offsets of two logs: adopt it without --offset, or start with another "
-                "folder and group"
+                f"it has offsets of two logs: {remedy}start with another folder and group"
             )
         if codec:
             return old.header | {"configuration": without(old.header["configuration"], "codec")}, [
@@ -56,8 +56,8 @@ def adopt(
             name: [entry for entry in old.header[name] if place not in {None, (*entry[:2],)}]
             for name in ("offsets", "leader_epochs", "clocks", "skips")
         }
-        others = [entry for entry in old.header["offsets"] if entry not in kept["offsets"]]
-        begun = [[t, p, n if offset is None else offset] for t, p, n in others]
+        adopted = [entry for entry in old.header["offsets"] if entry not in kept["offsets"]]
+        begun = [[t, p, n if offset is None else offset] for t, p, n in adopted]
         new: dict[str, Any] = kept | {"offsets": sorted(kept["offsets"] + begun)}
         if place is None:
             new["identity"] = {}

@@ -246,7 +246,7 @@ class Written(NamedTuple):
 
 
 def written(path: str | PathLike[str] | ObjectPath) -> Written | None:
-    """Return when a file was written, and by what; None if there is none, or it is damaged.
+    """Return when a file was written, and what it replaced; None if it is damaged, or not there.
 
     Raises
     ------
@@ -261,7 +261,8 @@ def written(path: str | PathLike[str] | ObjectPath) -> Written | None:
         header = describe(data).header
     except CheckpointError:
         return None
-    return Written(float(header["time"]), header.get("replaced"))
+    replaced = header.get("replaced")
+    return Written(float(header["time"]), replaced if isinstance(replaced, str) else None)
 
 
 @contextmanager

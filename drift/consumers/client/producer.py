@@ -218,9 +218,9 @@ class Producer:
             workarounds.force_close(self.producer, _HURRY)
             # Known, it need not be asked for: the broker may still be away.
             self._options["api_version"] = self.producer.config["api_version"]
+            self._counts.clear()  # the new one's first metadata has no topic
             self._open()
             workarounds.make_no_topics(self.producer)
-            self._counts.clear()
 
     def close(self) -> None:
         """Close the producer; an outage is no error."""
