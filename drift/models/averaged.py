@@ -22,6 +22,9 @@ from drift.models.perceptron import Perceptron
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+    from drift.models._base.rows import Rows
     from drift.models._store.built import Guard
     from drift.models._template.prototypes import Prototypes
     from drift.types import Features, Label
@@ -78,6 +81,7 @@ class Averaged(Calibrated, ModelWrapper, Scored):
     _not_copied = frozenset(
         {"_coefficients", "_serials_by_age", "_coefficient_sums", "_mean_coefficients"}
     )
+    _compiled_code_predicts = False
 
     _stored_names: ClassVar = {
         "_total_weight": "_n_examples",
@@ -170,6 +174,41 @@ class Averaged(Calibrated, ModelWrapper, Scored):
             self._calibration.learn(scores, self._binary_model._sign(y), self._weight)
         elif isinstance(scores, Sized) and classes and classes.index_of(y) < len(scores):
             self._calibration.learn_classes(scores, classes.index_of(y), self._weight)
+
+    def _rows_compiled(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label] | None,
+        checked: Any,
+    ) -> bool:
+        if labels is None or checked is None or not self._binary_model._score_is_sum:
+            return False  # without signs the model has more than two classes
+        done = len(predictions)
+        try:
+            self._guard.update(
+                self, self._learn_without_updates, rows, predictions, labels, checked
+            )
+        except Exception:  # noqa: BLE001 - Python learns up to the row that fails, and raises it again
+            del predictions[done:]
+            return False
+        return True
+
+    def _learn_without_updates(
+        self,
+        rows: Rows | list[Features],
+        predictions: list[Label],
+        labels: list[Label],
+        signs: NDArray[np.int8],
+    ) -> None:
+        """Learn rows up to the first that updates the model or the calibration."""
+        done, model = len(predictions), self._binary_model
+        stop = done + -self._n_learnt % 16
+        model._supports.learn_rows_with(
+            rows, predictions, labels, signs, model, stop=stop, until_update=True
+        )
+        for _ in range(done, len(predictions)):
+            self._count_example()
 
     def _learn_sign(self, x: Features, sign: float) -> float:
         """Learn one example as a part of `OneVsRest`."""

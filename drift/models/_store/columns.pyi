@@ -168,6 +168,9 @@ class ColumnStore:
         labels: list[Any] | None,
         signs: Any,
         model: SteppedModel,
+        *,
+        stop: int | None = ...,
+        until_update: bool = ...,
     ) -> None:
         """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on.
 
@@ -183,6 +186,10 @@ class ColumnStore:
             Signs of the labels, int8; ignored without labels.
         model
             The model that learns. Its margin is read once.
+        stop
+            Stop before this row; None for the end.
+        until_update
+            Whether to stop before a row that needs an update.
         """
 
     def learn_class_rows_until_update(

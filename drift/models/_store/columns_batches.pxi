@@ -104,7 +104,7 @@ cdef class Batches(Steps):
         self.close_window(0)
 
     @cython.boundscheck(True)  # labels may come from a damaged checkpoint
-    def learn_rows_with(self, rows, list predictions, list labels, signs, model):
+    def learn_rows_with(self, rows, list predictions, list labels, signs, model, *, stop=None, bint until_update=False):
         """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on."""
         cdef RowsView view = self.open_batch(rows)
         cdef Buffer sign = None if labels is None else buffer_of(signs, b"b")
@@ -115,12 +115,14 @@ cdef class Batches(Steps):
         cdef object x = None
         if sign is not None and sign.view.len < n:
             raise ValueError(f"a buffer of {sign.view.len} items, where {n} are needed")
-        for i in range(first, n):
+        for i in range(first, n if stop is None else min(n, <int>stop)):
             self.read_next(rows, view, i)
             value, pair = self.score(), attributes["_labels"]
             if labels is not None:
                 y, label_sign = labels[i], (<int8_t *>sign.view.buf)[i]
                 if not self.try_without_update(y, label_sign, value, margin, model):
+                    if until_update:
+                        break
                     # Making a Row takes as long as reading it. One that no hook has kept serves again.
                     if view is not None and x is not None and Py_REFCNT(x) == 1:
                         x.i = i

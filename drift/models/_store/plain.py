@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from drift.models._base.rows import Rows
     from drift.models._store.classes import ClassHypotheses
     from drift.models._store.stepped_model import SteppedModel
-    from drift.types import Features
+    from drift.types import Features, Label
 
 __all__ = ["ColumnStore", "prefix_votes"]
 
@@ -246,25 +246,37 @@ class ColumnStore:
         """Append the score of each row."""
         scores.extend(self.score_of(rows[i]) for i in range(len(rows)))
 
-    def learn_rows_with(
+    def learn_rows_with(  # noqa: PLR0913
         self,
         rows: Rows | list[Any],
         predictions: list[Any],
         labels: list[Any] | None,
         signs: Any,
         model: SteppedModel,
+        *,
+        stop: int | None = None,
+        until_update: bool = False,
     ) -> None:
         """Predict rows, and learn them as `learn_with` does, from row ``len(predictions)`` on."""
         first, n = len(predictions), len(rows)
         if labels is not None:
             _check_buffer(signs, n, "b")
-        for i in range(first, n):
+        for i in range(first, n if stop is None else min(n, stop)):
             x, pair = rows[i], model._labels  # noqa: SLF001
             if labels is None:
                 score = self.score_of(x)
+            elif until_update and self._needs_update(x, labels[i], float(signs[i]), model):
+                break
             else:
                 score = self.learn_with(x, labels[i], float(signs[i]), model)
             predictions.append(pair[score > 0.0])
+
+    def _needs_update(self, x: Features, y: Label, sign: float, model: SteppedModel) -> bool:
+        """Whether learning an example may change more than the calibration."""
+        return (
+            sign * self.score_of(x) <= model._update_margin  # noqa: SLF001
+            or model._would_adopt(y)  # noqa: SLF001
+        )
 
     def learn_class_rows_until_update(
         self,

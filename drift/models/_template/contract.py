@@ -55,6 +55,9 @@ class OnlineClassifier(Cloned, base.MiniBatchClassifier, Portable):
     #: An example of plain numbers whose squared norm is at most this is never refused, so that
     #: batches need not check it.
     _safe_norm2: float = 0.0
+    #: Whether `_rows_compiled` predicts the rows that it learns. If not, `predict_learn_many` does
+    #: without it, and it appends any value for a row that is learnt. False in `Averaged`.
+    _compiled_code_predicts: bool = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -409,7 +412,7 @@ class OnlineClassifier(Cloned, base.MiniBatchClassifier, Portable):
             checked = self._check_labels(labels)
             batch.check(self._read, self._safe_norm2)
             compiled = None
-            if weights is None:
+            if weights is None and (self._compiled_code_predicts or learn == self._learn):
                 compiled = partial(self._rows_compiled, batch.rows, predictions, labels, checked)
 
             def in_python(i: int, x: Features) -> Label:
