@@ -127,7 +127,7 @@ def test_streams_with_and_without_moas_ensembles_by_hand():
     records[-3]["status"] = "time limit"  # ARF on the second
     text = page(records)
     flowing = " ".join(text.split())
-    assert "Where they ran, on 2 streams, the `Tracker` is ahead on 0, level on 1 and" in flowing
+    assert "alone the `Tracker` is ahead on 0, level on 1 and behind on 1." in flowing
     assert "| all | 4 | 2 | 2 | 1 | 1 |" in text  # of 3, 3, 0.3 and -2
     assert "| data sets | 4 | 2 | 2 | 1 | 1 |" in text
     assert "\n| generated |" not in text
@@ -158,14 +158,18 @@ def test_seeds_and_standard_errors_by_hand():
     text = page(records)  # (0.18 + 0.20 - 0.02 ** 2) / 10,000 is 0.006161 ** 2
     row = "| steel | 10,001 | **18.00** | 20.00 | PA | +2.00 | 0.62 | 17.00-19.00 | 1 | 0 |"
     assert row in text
-    assert "1 of the 1 leads and 0 of the 0 losses exceed" in " ".join(text.split())
+    flowing = " ".join(text.split())
+    assert "1 of the 1 leads and 0 of the 0 losses exceed" in flowing
+    assert "with one seed alone it is ahead on 1, and behind on 0." in flowing
+    records[-1]["error"] = 0.196  # level with 20.00
+    assert "with one seed alone it is ahead on 0 to 1, and" in " ".join(page(records).split())
     for record in records:
         record["rows"] = 900  # 0.0205, and half of the lead
     assert "0 of the 1 leads" in " ".join(page(records).split())
 
 
 def test_the_run_without_a_seed_goes_once_there_are_several():
-    (old,) = ({**row, "seed": None} for row in rows({"Tracker": {"steel": 0.1}}))
+    (old,) = rows({"Tracker": {"steel": 0.1}})
     seeded = [{**old, "seed": seed, "error": 0.2} for seed in (0, 1)]
     assert [run["error"] for run in make.merged([old], seeded)] == [0.2, 0.2]
     late = {**old, "delay": "100"}

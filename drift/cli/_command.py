@@ -233,9 +233,10 @@ def _help(one: Option) -> str:
 def _value(one: Option, text: Any) -> Any:
     """Return the value of an option's text, or refuse that by the option."""
     where = one.name.upper() if one.argument else one.flag
-    comma = _ANY_COMMA if text.count('"') % 2 else _COMMA
-    parts = [part.strip() for part in comma.split(text)] if one.many else [text]
+    parts = [text]
     if one.many:
+        comma = _ANY_COMMA if text.count('"') % 2 else _COMMA
+        parts = [part.strip() for part in comma.split(text)]
         parts = [found[1] if (found := _QUOTED(part)) else part for part in parts]
     try:
         values = [one.read(part) for part in parts if part or not one.many]
