@@ -45,7 +45,8 @@ On `/metrics` at `metrics_port`, all with the labels `group` and `topic`. Those 
 process](#the-process) are always there. All others are of a model: they have its class as the label
 `model`, with models of keys also `partition`, and are absent on a standby. `drift_lag` and
 `drift_lag_seconds` have rows for the topic of late labels, too. Exponential weights span some
-10,000 examples.
+10,000 examples. What a counter has before its first scrape is not in `rate()`: all alerts but
+`DriftOrphans` take that into account.
 
 {worker}
 

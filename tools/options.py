@@ -34,17 +34,22 @@ Every setting of `drift consume` and `drift serve`, with its default. Most worke
 [this file](operations.md#one-file-for-all-settings). A row is a key of the file that `--config
 worker.toml` names.
 
-- **On the command line** an option overrides the file: `checkpoint_seconds` is
-  `--checkpoint-seconds`, unless its row names another. A list has commas, as `--cost 1,5`; of
-  `probabilities`, `true` is `--probabilities`, and `false` is `--no-probabilities`. The tables from
-  `[worker]` to `[promote]` have such options, `[model]` for the rows below, and `[codec]` for
-  `key`.
+- **Which comes first:** the command line, then the environment, then the file. So `--bootstrap`
+  overrides `DRIFT_KAFKA_BOOTSTRAP_SERVERS`, which overrides `bootstrap_servers`.
+- **On the command line** `checkpoint_seconds` is `--checkpoint-seconds`, unless its row names
+  another option. A list has commas, as `--cost 1,5`; of `probabilities`, `true` is
+  `--probabilities`, and `false` is `--no-probabilities`. The tables from `[worker]` to `[promote]`
+  have such options, `[model]` for the rows below, and `[codec]` for `key`.
 - **`drift serve`** reads the same file, and `[serve]` is for it alone.
-- **Fixed** keys decide what has been learnt: beside old checkpoints, [another value is
-  refused](checkpoints.md#change-the-model). *For a group* are two more: its `checkpoints`, whose
-  folder may only move as a whole, and the key in its `key_file`. All others may change at each
-  start; those with *from then on* change what is learnt from then on, or in which order.
 - **A duration** is a number of seconds, or a text with a unit: `"90s"`, `"10m"`, `"1h"`, `"30d"`.
+
+| fixed | at a restart |
+|---|---|
+| | may change |
+| from then on | may change, and changes what is learnt from then on, or in which order |
+| yes | decides what has been learnt: [another value is refused](checkpoints.md#change-the-model) |
+| with late labels | as *yes* if `[labels]` has a topic, else as *from then on* |
+| for a group | must stay: `checkpoints` may only move as a whole, `key_file` has the same key |
 
 ## Environment
 
@@ -68,14 +73,15 @@ TABLES = {
     "signed: [checkpoints](checkpoints.md). Metrics and alarms: [watch a worker](monitoring.md).",
     "labels": "[Labels that come later](kafka_labels.md), on a topic of their own.",
     "keyed": "[A model for each key](keyed.md).",
-    "decision": "One of these: [a threshold](explain.md#decide-by-cost) that is learnt. `recall`, "
-    "`precision` and `rate` are above 0, and at most 1.",
+    "decision": "One of these: [a threshold](explain.md#decide-by-cost) that is learnt, by "
+    "`cost = [1, 5]`, `recall = 0.9` or the like. `recall`, `precision` and `rate` are above 0, "
+    "and at most 1.",
     "answers": "[Explanations](explain.md) in predictions.",
     "promote": "When a [second model](shadow.md) replaces the first.",
     "serve": "[Predictions over HTTP](serving.md), by `drift serve` alone.",
     "codec": "Where [messages](kafka_messages.md) have their parts; a path is as `order.id` or "
-    "`header:id`. `[codec.labels]` has [an example](kafka_labels.md#settings). `registry` and "
-    "`schema_id` are for a [schema registry](kafka_messages.md#avro-and-json-schema).",
+    "`header:id`. `[codec.labels]` has [an example](kafka_labels.md#settings). `registry` is for "
+    "[Avro and JSON Schema](kafka_messages.md#avro-and-json-schema).",
     "model": "`class` is `--model`. Each parameter of the class is a key, too: see [all "
     "models](models.md).",
 }
@@ -104,9 +110,9 @@ KAFKA = """
 
 Options of [kafka-python](https://kafka-python.readthedocs.io): `[kafka]` for all clients,
 `[consumer]` and `[producer]` for one kind, which override it. Each is also a variable of the
-environment with the prefix `DRIFT_KAFKA_`, which overrides all three tables, as
-`DRIFT_KAFKA_BOOTSTRAP_SERVERS`. `sasl_oauth_token_provider` and `ssl_context` take a text,
-`module:name` of a class or function, which is called without arguments.
+environment with the prefix `DRIFT_KAFKA_`, as `DRIFT_KAFKA_BOOTSTRAP_SERVERS`.
+`sasl_oauth_token_provider` and `ssl_context` take a text, `module:name` of a class or function,
+which is called without arguments.
 
 Refused are those that the worker sets itself, or that take objects of Python: {refused}.
 
@@ -135,6 +141,7 @@ IDENTITY = {
 def page() -> str:
     """Return the page."""
     codecs = {one.key: one for kind in (JsonCodec, SchemaCodec) for one in declared(kind)}
+    del codecs["schema_id"]  # of programs that encode; no worker does
     model = [one for one in declared(Learning) if one.key in {"model", "budget", "kernel", "seed"}]
     alone = [one for one in declared(Consume) if one.key in {"config", "bootstrap", "dry_run"}]
     head = HEAD.format(alone="\n".join(map(alone_row, alone)))
@@ -160,7 +167,8 @@ def defaults() -> Iterable[str]:
     kept = {name: known["consumer"][name] for name in sorted(SHOWN & known["consumer"].keys())}
     for clients, ours, theirs in (
         ("all consumers", general, known["consumer"]),
-        ("workers, `drift serve`", consumer.WORKER_DEFAULTS | kept, known["consumer"]),
+        ("workers, `drift serve`", consumer.WORKER_DEFAULTS, known["consumer"]),
+        ("workers", kept, known["consumer"]),  # of a group, and `drift serve` is in none
         ("other consumers", others, known["consumer"]),
         ("producers", producer.DEFAULTS, known["producer"]),
     ):
@@ -179,7 +187,7 @@ def alone_row(one: Option) -> str:
 def is_fixed(one: Option, table: str) -> bool:
     """Whether checkpoints with another value are refused."""
     if table == "codec":
-        return one.key == "key" or one.key not in UNSAVED | {"registry", "schema_id"}
+        return one.key == "key" or one.key not in UNSAVED | {"registry"}
     late = WorkerOptions(topic="t", group="g", labels="l").settings()
     return one.name in IDENTITY or (one.name != "max_jump" and f"labels.{one.name}" in late)
 
