@@ -62,7 +62,7 @@ TITLES = {
 COLUMNS = {
     "logistic regression": "logistic",
     "retrained boosting": "boosting",
-    **{name: name for name in ("ARF", "MOA SGBT", "MOA ARF", "no change", "majority")},
+    **{name: name for name in ("ARF", "MOA SGBT", "MOA ARF")},
 }
 #: Ensembles of 100 trees.
 LARGE = ("MOA SGBT", "MOA ARF", "MOA SRP")
@@ -470,7 +470,7 @@ def page(template: str, standings: Arena) -> str:
     functions = {one.__name__: one for one in (both, kind_of, p_values, verdict)}
     there = {"arena": standings, "arena_page": "docs/arena.md" if template == "readme.md" else ""}
     return environment.get_template(template).render(
-        KINDS=KINDS, TITLES=TITLES, **there, **functions
+        KINDS=KINDS, TITLES=TITLES, BASELINES=BASELINES, **there, **functions
     )
 
 
