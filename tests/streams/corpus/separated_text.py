@@ -470,6 +470,9 @@ CASES = [
            [({"x": 1}, "a"), ({"x": 2}, "b")], [f"moments of 't' are seconds: {one} looks {like}"],
            options={"target": "y", "moment": "t"})
       for what, one, two, like in [
+          ("times to the second", 20260131134500, 20260131235959, "like a time of 2026-01-31"),
+          ("times to the minute", 202601311345, 202602010000, "like a time of 2026-01-31"),
+          ("times to the hour", 2026013113, 2026020100, "like a time of 2026-01-31"),
           ("days", 20260131, 20260201, "like the day 2026-01-31"),
           ("months", 202601, 202612, "like the month 2026-01"),
           ("years", 1999, 2026, "like the year 1999"),
@@ -527,6 +530,17 @@ CASES = [
          [({"i": 0, "x hour": 0, "x weekday": 3}, "a"),
           ({"i": 1, "x hour": 0, "x weekday": 4}, "b")],
          ["numbers of 'x' are milliseconds since 1970: 1767225600000 is 2026-01-01 00:00:00"],
+         options={"target": "y", "calendar": ["x"]}),
+    *(Case(f"hour and weekday of {first}", "a.csv", column(first, "", last),
+           refused=f"a: numbers of x ... {first} looks like a time of 2026-01-31: write times",
+           options={"target": "y", "calendar": ["x"]})
+      for first, last in [("20260131134500", "20260131134501"), ("202601311345", "202602010000"),
+                          ("2026013113", "2026020100")]),
+    Case("hour and weekday of milliseconds that are no dates", "a.csv",
+         column("20263131134500", "20263131134501"),
+         [({"i": 0, "x hour": 23, "x weekday": 1}, "a"),
+          ({"i": 1, "x hour": 23, "x weekday": 1}, "b")],
+         ["numbers of 'x' are milliseconds since 1970: 20263131134500 is 2612-02-11 23:32:14"],
          options={"target": "y", "calendar": ["x"]}),
     Case("hour and weekday of numbers that are days", "a.csv", column("20260101", "20260102"),
          refused="a: numbers of x ... 20260101 looks like the day 2026-01-01: write times",
