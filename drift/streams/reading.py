@@ -401,7 +401,12 @@ class _Reader:
                 self.notes += many_texts(name, tuple(categories), int(leaks.present[at]))
             if categories is None:
                 self.notes += leaks.fills(at, name)
-            self.notes += leaks.order(at, name, numbered=categories is not None)
+            self.notes += leaks.order(
+                at,
+                name,
+                numbered=categories is not None,
+                ordered=not self.roles.clocks.keys().isdisjoint({"time", "moment"}),
+            )
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:

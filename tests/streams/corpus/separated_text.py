@@ -738,6 +738,11 @@ CASES = [
           ("ten batches", lambda i: f"b{i // 12}", []),
           ("times, one of which falls", lambda i: i // 3 - 2 * (i == 60), []),
       ]),
+    *(Case(f"rows in the order of times, beside the {role}", "a.csv",
+           "day,t,x,y\n" + "".join(f"{i},{i // 3},{i * 7 % 113},{i * i % 3}\n" for i in range(120)),
+           [({"t": i // 3, "x": i * 7 % 113}, i * i % 3) for i in range(120)],
+           ["'t' never falls: drop it, if it is a time"], options={"target": "y", role: "day"})
+      for role in ("time", "moment")),
     *(Case(f"a column that does not tell the label: {how}", "a.csv",
            "leak,x,y\n" + "".join(f"{cell(i)},{i * 7 % 113},{i % 2}\n" for i in range(120)),
            [(features(i) | {"x": i * 7 % 113}, i % 2) for i in range(120)])
