@@ -235,10 +235,10 @@ def _value(one: Option, text: Any) -> Any:
     where = one.name.upper() if one.argument else one.flag
     comma = _ANY_COMMA if text.count('"') % 2 else _COMMA
     parts = [part.strip() for part in comma.split(text)] if one.many else [text]
-    if one.many:
-        parts = [found[1] if (found := _QUOTED(part)) else part for part in parts]
+    if one.many:  # what is quoted may be empty: the name of a nameless column
+        parts = [found[1] if (found := _QUOTED(part)) else part for part in parts if part]
     try:
-        values = [one.read(part) for part in parts if part or not one.many]
+        values = [one.read(part) for part in parts]
     except ValueError:
         kind = one.wanted() or KINDS[one.kind]  # "a number"
         wanted = f"{kind.removeprefix('a ')}s between commas" if one.many else kind
