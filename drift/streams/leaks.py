@@ -191,8 +191,10 @@ class Leaks:
         if not self._whole[at]:
             return False
         column = np.array(self._table[:, at])
-        by_chance = self.n**2 / (2 * (column.max() - column.min() + 1))
-        return bool(by_chance >= _BY_CHANCE and len(np.unique(column)) == self.n)
+        size = column.max() - column.min() + 1
+        if size < self.n or self.n**2 / (2 * size) < _BY_CHANCE:
+            return False  # without sorting it, which takes long
+        return bool(len(np.unique(column)) == self.n)
 
     def numbers_rows(self, at: int) -> bool:
         """Whether a column is the index of a table, perhaps shuffled, or of several, one by one."""

@@ -737,6 +737,9 @@ CASES = [
       for what, cell, notes in [
           ("all different, of 101", lambda i: i * 7 % 101,
            ["'k' has another whole number in each row, as an id does: drop it if"]),
+          ("all different, of 100", lambda i: i * 37 % 100,
+           ["'k' has another whole number in each row, as an id does: drop it if"]),
+          ("of 99", lambda i: i * 37 % 99, []),
           ("all different, of 100,000", lambda i: i * 7000 % 70001, []),
           ("alike in two rows", lambda i: i % 99 * 7 % 101, []),
       ]),
