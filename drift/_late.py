@@ -1,5 +1,7 @@
 """The model that a pipeline ends in, and whether it takes tickets of late labels, or weights.
 
+And predictions that change nothing.
+
 River's `isinstance` takes a pipeline for the class of its last step, at any depth. Where the object
 itself is meant, ask ``issubclass(type(model), C)``.
 """

@@ -81,6 +81,19 @@ def test_names_with_commas_are_dropped_in_quotes(drift, tmp_path):
 
 
 @pytest.mark.usefixtures("unrendered")
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier row:RuntimeWarning")
+@pytest.mark.parametrize("dropped", ['""', 'z,""', '"",,z,'])
+def test_a_nameless_column_is_dropped_in_quotes(drift, tmp_path, dropped):
+    rows = "".join(f"{i % 5 / 4},{i % 7},{i % 3},{'ab'[i % 2]}\n" for i in range(50))
+    (tmp_path / "a.csv").write_text(f",x,z,y\n{rows}")
+    words = ["a.csv", "--target", "y", "--models", "nb", "--jobs", "1"]
+    shown = drift(*words, "--drop", dropped)
+    assert shown.exit_code == 0, shown.output
+    features = ["x"] if "z" in dropped else ["x", "z"]
+    assert manifest_of(tmp_path)["data"]["a"]["features"] == features
+
+
+@pytest.mark.usefixtures("unrendered")
 def test_what_the_protocol_takes_is_given_by_options(drift, tmp_path):
     asked = ["--time", "day", "--rows", "100", "--delay", "late", "--windows", "4"]
     asked += ["--models", "LBP(budget=9, kernel=Linear()),own:make", "--shuffled", "10"]

@@ -183,6 +183,7 @@ def test_a_state_of_another_model_is_refused_and_without_one_continues(other):
         (Threshold(LBP(5)), Threshold(LBP(6))),
         (Threshold(LBP(5), rate=0.3), Threshold(LBP(5), rate=0.4)),
         (Threshold(OneVsRest(LBP(5))), Threshold(OneVsRest(LBP(6)))),
+        (Threshold(LBP(5)), Threshold(Tracker(5))),
         (OneVsRest(RBP(5)), OneVsRest(RBP(6))),
         (OneVsRest(RBP(5)), OneVsRest(RBP(5, seed=1))),
     ],
@@ -193,6 +194,18 @@ def test_the_smallest_difference_makes_another_model(one, other):
     assert step(state, [], one.clone())[0] == state
     with pytest.raises(ConfigurationError):
         step(state, [], other)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LBP(5), OneVsRest(LBP(5)), Threshold(OneVsRest(LBP(5))), Averaged(Projectron())],
+    ids=repr,
+)
+def test_models_of_plain_parameters_are_compared_without_clones(model, monkeypatch):
+    state = step(None, [({"a": 1.0}, True)], model)[0]
+    same = model.clone()
+    monkeypatch.setattr(type(model), "clone", lambda *_: pytest.fail("it was cloned"))
+    assert step(state, [], same)[0] == state
 
 
 @register

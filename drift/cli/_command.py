@@ -237,9 +237,10 @@ def _value(one: Option, text: Any) -> Any:
     if one.many:
         comma = _ANY_COMMA if text.count('"') % 2 else _COMMA
         parts = [part.strip() for part in comma.split(text)]
-        parts = [found[1] if (found := _QUOTED(part)) else part for part in parts]
+        # What is quoted may be empty: the name of a nameless column.
+        parts = [found[1] if (found := _QUOTED(part)) else part for part in parts if part]
     try:
-        values = [one.read(part) for part in parts if part or not one.many]
+        values = [one.read(part) for part in parts]
     except ValueError:
         kind = one.wanted() or KINDS[one.kind]  # "a number"
         wanted = f"{kind.removeprefix('a ')}s between commas" if one.many else kind

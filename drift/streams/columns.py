@@ -455,7 +455,8 @@ def twins(values: Sequence[Any], likeness: Callable[[Any], Any], what: str) -> l
     several = [one for one in alike.values() if len(one) > 1]
     if not several:
         return []
-    more = f", as {counted(len(several) - 1, 'other pair')}" if several[1:] else ""
+    others = sum(map(len, several[1:]))
+    more = f", as are {others:,} others" if others else ""
     shown = " and ".join(map(repr, several[0]))
     return [f"{shown} are different {what}{more}: write them alike if they are one"]
 

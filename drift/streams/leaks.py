@@ -171,8 +171,8 @@ class Leaks:
             return f"equals the label, value by value{where}"
         return "alone tells each label" if self._tells(at, numbered=numbered) else ""
 
-    def order(self, at: int, name: str, *, numbered: bool) -> list[str]:
-        """Say that a column only rises or only falls, as times do.
+    def order(self, at: int, name: str, *, numbered: bool, ordered: bool) -> list[str]:
+        """Say that a column only rises or only falls, as times do; rows may be `ordered` by others.
 
         Categories are `numbered` as they come, so those that only rise do not come again.
         """
@@ -183,15 +183,18 @@ class Leaks:
         if numbered:
             return [f"{name!r} has texts that do not come again: drop it if it names times"]
         how = "rises" if falls else "falls"
-        return [f"{name!r} never {how}: order by it (time=, --time), or drop it, if it is a time"]
+        remedy = "drop it" if ordered else "order by it (time=, --time), or drop it"
+        return [f"{name!r} never {how}: {remedy}, if it is a time"]
 
     def _names_rows(self, at: int) -> bool:
         """Whether whole numbers are all different, although so many of their range would repeat."""
         if not self._whole[at]:
             return False
         column = np.array(self._table[:, at])
-        by_chance = self.n**2 / (2 * (column.max() - column.min() + 1))
-        return bool(by_chance >= _BY_CHANCE and len(np.unique(column)) == self.n)
+        size = column.max() - column.min() + 1
+        if size < self.n or self.n**2 / (2 * size) < _BY_CHANCE:
+            return False  # without sorting it, which takes long
+        return bool(len(np.unique(column)) == self.n)
 
     def numbers_rows(self, at: int) -> bool:
         """Whether a column is the index of a table, perhaps shuffled, or of several, one by one."""

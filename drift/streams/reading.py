@@ -45,6 +45,10 @@ _UNITS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
 _EARLIEST = 1e8
 #: Seconds beyond which a delay is likelier a time since 1970: 31 years.
 _LONGEST = 1e9
+#: Such as 2026013113, with minutes and seconds or without; hardly any times since 1970 all read so.
+_STAMP = re.compile(
+    r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])(?:[0-5]\d){0,2}"
+).fullmatch
 _DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
 _MONTH = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])").fullmatch
 _YEAR = re.compile(r"((?:19|20)\d\d)").fullmatch
@@ -397,7 +401,12 @@ class _Reader:
                 self.notes += many_texts(name, tuple(categories), int(leaks.present[at]))
             if categories is None:
                 self.notes += leaks.fills(at, name)
-            self.notes += leaks.order(at, name, numbered=categories is not None)
+            self.notes += leaks.order(
+                at,
+                name,
+                numbered=categories is not None,
+                ordered=not self.roles.clocks.keys().isdisjoint({"time", "moment"}),
+            )
             if leak := leaks.leak(at, n_classes, numbered=categories is not None):
                 self.notes.append(f"{name!r} {leak}: {_UNTIMELY}")
         if empty:
@@ -517,18 +526,23 @@ def _clash(columns: Sequence[Column]) -> list[str]:
 def _scale_of(numbers: NDArray[np.float64]) -> float:
     """Return how many of the unit that numbers since 1970 have are a second."""
     least, most = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    if all(_STAMP(f"{one:.15g}") for one in (numbers[~np.isnan(numbers)][0], least, most)):
+        return 1.0
     return next((n for n in _UNITS if _EARLIEST * n <= least and most < _LATEST * n), 1.0)
 
 
 def _unit_of(numbers: NDArray[np.float64]) -> str:
     """What numbers look like rather than seconds since 1970; empty: they may be these."""
-    first, bounds = f"{numbers[0]:.15g}", (float(numbers.min()), float(numbers.max()))
+    bounds = float(numbers.min()), float(numbers.max())
+    for what, written in (
+        *(("a time of", _STAMP), ("the day", _DAY)),
+        *(("the month", _MONTH), ("the year", _YEAR)),
+    ):
+        if all(written(f"{bound:.15g}") for bound in bounds):
+            found = written(f"{numbers[0]:.15g}")
+            return f"{what} {'-'.join(found.groups())}" if found else ""
     if abs(numbers[0]) > _LATEST:
         return "milliseconds since 1970"
-    for what, written in (("day", _DAY), ("month", _MONTH), ("year", _YEAR)):
-        if all(written(f"{bound:.15g}") for bound in bounds):
-            found = written(first)
-            return f"the {what} {'-'.join(found.groups())}" if found else ""
     if _SERIALS[0] <= bounds[0] and bounds[1] <= _SERIALS[1]:
         return f"the day {_FIRST_SERIAL + int(numbers[0])}, as spreadsheets count them"
     return ""

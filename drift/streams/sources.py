@@ -18,12 +18,13 @@ import codecs
 import csv
 import io
 import json
+import math
 import re
 from collections import Counter
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -594,12 +595,19 @@ class TextSource(Source):
 
 
 def _doubtful(names: Sequence[str]) -> list[str]:
-    """Say that names are numbers that do not count up, as a first line of values has."""
+    """Say that names are numbers that do not count up or down, as a first line of values has."""
     numbers = [name for name in names if plain_number(name) is not None]
-    if numbers == sorted(numbers, key=float):
+    if numbers == sorted(numbers, key=float) or _has_equal_steps(list(map(float, numbers))):
         return []
     found = f"the names of columns {numbers[0]!r} and {numbers[1]!r} are numbers"
     return [f"{found}: if the first line has values, put a line of names before it"]
+
+
+def _has_equal_steps(numbers: Sequence[float]) -> bool:
+    """Whether more than two numbers have equal steps, as wavenumbers have; these may be rounded."""
+    mean = (numbers[-1] - numbers[0]) / (len(numbers) - 1)
+    steps = (after - before for before, after in pairwise(numbers))
+    return len(numbers) > 2 and all(math.isclose(step, mean, rel_tol=0.05) for step in steps)
 
 
 def _without_a_line(texts: Iterator[str]) -> Iterator[str]:

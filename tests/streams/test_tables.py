@@ -276,7 +276,7 @@ def test_pairs_stay_as_they_are_and_what_models_cannot_learn_of_them_is_said():
         stream = read_stream(pairs)
     assert stream.examples == pairs
     labels, values = stream.notes
-    assert labels.startswith("1 and '1' are different classes, as 1 other pair: write them alike")
+    assert labels.startswith("1 and '1' are different classes, as are 2 others: write them alike")
     assert values.startswith("2 of 4 rows have missing or infinite values, of 'a', 'b': leave thes")
 
 

@@ -563,10 +563,21 @@ def _attributes(model: Any) -> frozenset[str]:
 
 
 def parameters(model: Any) -> list[tuple[type, Any]] | None:
-    """Return the types and values of a model's parameters; None unless all are plain."""
+    """Return the types and values of a model's parameters; None unless all are plain.
+
+    Of a parameter that is a model, its own parameters count.
+    """
     kind: Any = type(model)
-    values = [getattr(model, name) for name in _parameters(kind)]
-    return [(type(value), value) for value in values] if all(map(_is_plain, values)) else None
+    found: list[tuple[type, Any]] = []
+    for name in _parameters(kind):
+        value = getattr(model, name)
+        part: Any = type(value)
+        if not _is_plain(value):
+            value = parameters(value) if _is_model(part) else None
+            if value is None:
+                return None
+        found.append((part, value))
+    return found
 
 
 def _is_plain(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """The templates that algorithms fill in, from River's contract down to their hooks.
 
 ======================  ===========================================================================
-``parameters``          Constructor parameters, which cannot be changed later.
+``parameters``          Constructor parameters, which cannot be changed later, and clones.
 ``state``               What is stored of a model.
 ``contract``            `OnlineClassifier`: the public methods of every model.
 ``probabilities``       Probabilities from scores.
