@@ -37,7 +37,7 @@ SCENARIOS = {
     "growth": "time and memory by budget and by names seen",
     "keyed": "time and memory of a model for each key; minutes",
     "keyed_worth": "error of one model, and of one for each key",
-    "large_file": "drift compare on 328 MB; a quarter of an hour",
+    "large_file": "drift compare on 322 MB; five minutes",
     "promotion": "how soon a shadow is promoted; minutes",
     "start_up": "time to a first prediction and to a checkpoint, size",
     "supports": "how time grows with the supports, for every model",

@@ -266,7 +266,7 @@ def test_the_readme_has_the_errors_of_the_arena():
 def test_the_page_on_which_model_has_the_errors_of_the_arena():
     errors = arena_errors(None)
     rows = rows_of("docs/which_model.md", "")
-    names = ("Tracker", "LBP", "PassiveAggressive", "logistic regression")
+    names = ("Tracker", "LBP", "PassiveAggressive", "logistic regression", "majority")
     columns = {name: name for name in names} | {"ARFClassifier": "ARF"}
     assert len(rows) >= 6
     for stream, row in rows.items():

@@ -1,4 +1,4 @@
-"""What `drift compare` takes of a CSV file of 328 MB: time, and memory of all of its processes.
+"""What `drift compare` takes of a CSV file of 322 MB: time, and memory of all of its processes.
 
 It has 2,000,000 rows of 20 numbers, 2 categories and a label whose rule drifts. Memory is the sum
 over the processes of their proportional set size, in which a page that two share counts half.

@@ -380,7 +380,10 @@ class Arena(Standings):
             if ours and theirs and ours["status"] == theirs["status"] == "ok"
             if ours["microseconds"] and theirs["microseconds"]
         ]
-        return f"{np.exp(np.mean(np.log(ratios))):.0f}" if ratios else "-"
+        if not ratios:
+            return "-"
+        mean = np.exp(np.mean(np.log(ratios)))
+        return f"{mean:.0f} ({min(ratios):.0f}-{max(ratios):.0f})"
 
     def real_of(self, streams: Iterable[str]) -> list[int]:
         """Return the lengths of those of some streams that are of real data."""
