@@ -47,7 +47,8 @@ worker.toml` names.
 |---|---|
 | | may change |
 | from then on | may change, and changes what is learnt from then on, or in which order |
-| yes | decides what has been learnt: [another value is refused](checkpoints.md#change-the-model) |
+| yes | decides what has been learnt: [another value is refused](checkpoints.md#change-the-model); \
+a renamed `group` [can be adopted](checkpoints.md#change-topic-or-group) |
 | with late labels | as *yes* if `[labels]` has a topic, else as *from then on* |
 | for a group | must stay: `checkpoints` may only move as a whole, `key_file` has the same key |
 
@@ -110,7 +111,8 @@ KAFKA = """
 
 Options of [kafka-python](https://kafka-python.readthedocs.io): `[kafka]` for all clients,
 `[consumer]` and `[producer]` for one kind, which override it. Each is also a variable of the
-environment with the prefix `DRIFT_KAFKA_`, as `DRIFT_KAFKA_BOOTSTRAP_SERVERS`.
+environment with the prefix `DRIFT_KAFKA_`, as `DRIFT_KAFKA_BOOTSTRAP_SERVERS`. A variable overrides
+all three tables, so consumers and producers cannot differ in it.
 `sasl_oauth_token_provider` and `ssl_context` take a text, `module:name` of a class or function,
 which is called without arguments.
 
@@ -119,7 +121,7 @@ Refused are those that the worker sets itself, or that take objects of Python: {
 Some have other defaults than kafka-python's, or [guarantees](production.md#what-is-guaranteed) rest
 on them:
 
-| option | clients | kafka-python | drift |
+| option | clients | kafka-python 3.0.12 | drift |
 |---|---|---|---|
 {defaults}
 
