@@ -211,7 +211,8 @@ def _lags(models: Iterable[Metrics]) -> Iterator[Metric]:
     )
     seconds = Gauge(
         "drift_lag_seconds",
-        "Time for which the oldest of these messages has waited, by its timestamp",
+        "Time for which the oldest of these messages has waited, by its timestamp; 0 if all of "
+        "them are behind an open transaction",
         labels=names,
     )
     for m in models:
