@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Command", "as_click", "fail", "noting", "raise_all", "say", "warn"]
 
-#: A comma that is not between parentheses or double quotes: those of parameters and names stay.
-_COMMA = re.compile(r',(?![^()]*(?:\([^()]*\)[^()]*)*\))(?=(?:[^"]*"[^"]*")*[^"]*$)')
-#: The same where a quote is an inch.
+#: A comma that is not between parentheses: those of parameters stay.
 _ANY_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
+#: One that is not between double quotes either: those of names stay.
+_COMMA = re.compile(_ANY_COMMA.pattern + r'(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _QUOTED = re.compile(r'"([^"]*)"').fullmatch
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT", object: "LABEL"}
 

@@ -37,7 +37,7 @@ __all__ = ["DryRun", "toml"]
 _ROUNDS = 20
 #: Characters of features that are shown, and of a text that is a category.
 _SHOWN, _CATEGORY = 300, 40
-#: Texts of which none comes twice are too few to tell by, below this number.
+#: With fewer texts it says nothing that none comes twice.
 _FEW = 4
 #: Last names of paths, the likeliest first.
 _LABELS = ("label", "target", "class", "outcome", "y")
