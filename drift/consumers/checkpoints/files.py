@@ -192,7 +192,7 @@ class ModelFolder:
         checkpoints
             Those that there are, in ascending order; the last one has just been written.
         known
-            When they were written, by their file; what is missing is added.
+            What `written` says of them, by their file; what is missing is added.
         """
         files = [self.file(*which) for which in checkpoints]
         found: list[Written | None] = []
