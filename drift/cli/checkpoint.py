@@ -1,10 +1,10 @@
-"""Show, initialise, verify, adopt or roll back checkpoints."""
+"""Make, show, verify, relearn, adopt or roll back checkpoints."""
 
 from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - options are read off their types
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +21,7 @@ from drift.cli._settings import TABLES
 from drift.cli._settings import load as load_tables
 from drift.cli._shadow import promotion_line, shadow_line
 from drift.consumers.checkpoints.adoption import adopt, skip
-from drift.consumers.checkpoints.checkpoint import verify
+from drift.consumers.checkpoints.checkpoint import from_bytes, verify
 from drift.consumers.checkpoints.file_format import (
     Description,
     describe,
@@ -30,21 +30,25 @@ from drift.consumers.checkpoints.file_format import (
     naming,
     next_offsets,
 )
-from drift.consumers.checkpoints.files import models_in, newest, stored
+from drift.consumers.checkpoints.files import files_in, models_in, newest, stored
+from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.rollback import plan, when
 from drift.consumers.checkpoints.stored_keys import StoredKeys
+from drift.consumers.preparing import prepare_folder, refuse_keyed
 from drift.consumers.records import Position, written_offsets
 from drift.errors import CheckpointError, ConsumerError, DriftError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from drift.cli._settings import Settings
+    from drift.consumers import CheckpointFolder
     from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.checkpoints.objects import AnyPath
     from drift.consumers.checkpoints.rollback import Rollback as Plan
 
-__all__ = ["Adopt", "Init", "List", "Rollback", "Show", "Skip", "Verify"]
+__all__ = ["Adopt", "Init", "List", "Relearn", "Rollback", "Show", "Skip", "Verify"]
 
 #: Counts that a line about a partition has.
 _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
@@ -302,6 +306,71 @@ def _advancing(rows: Iterable[_Row], advance: Callable[[], None]) -> Iterator[_R
     for row in rows:
         yield row
         advance()
+
+
+@dataclass(kw_only=True)
+class Relearn(Learning):
+    """Learn again what a checkpoint's model has learnt, and compare the two: nothing is changed.
+
+    Reads the topics in the worker's order, which the order files have. It joins no group. Give the
+    worker's --config and options.
+    """
+
+    to: str | None = option("The checkpoint's id; default: the newest.", None)
+    orders: Path | None = option("Folder of order files that were copied elsewhere.", None)
+    history: Path | None = option(
+        "The checkpoint that drift checkpoint init wrote, for a group that began with one.", None
+    )
+    out: Path | None = option("File for the predictions, a line of JSON each.", None)
+
+    interrupted = "interrupted: the same command begins anew"
+
+    def _run(self) -> None:
+        from drift.cli._progress import bar
+        from drift.cli._relearn import checked, compared, ends_of, logs_of
+        from drift.consumers.relearning import relearning
+
+        settings = self.settings()
+        options, folder = settings.worker, self.folder(settings)
+        refuse_keyed(settings.codec, "drift checkpoint relearn")
+        prepare_folder(folder, options, settings.codec)
+        if self.out is not None and options.predictions is None:
+            raise ParameterError("--out is for predictions, and these options send none")
+        files = files_in(folder.folder((options.topic, options.partition)))
+        which, found = checked(files, self.to, folder, warn)
+        order = read_order(self.orders or files.path, which)
+        model, shadow = self._models(settings, folder, has_history=order.digest is None)
+        count = sum(upto - order.first.get(place, 0) for place, upto in ends_of(order).items())
+        reading = settings.kafka | settings.consumer
+        with (
+            bar(count) as advance,
+            logs_of(order, reading, advance) as logs,
+            nullcontext(None) if self.out is None else self.out.open("wb") as file,
+        ):
+            learner, sent = relearning(model, logs, order, options, settings.codec, shadow=shadow)
+            for output in sent:
+                if file is not None and output.topic == options.predictions:
+                    file.write((output.value or b"") + b"\n")
+        examples = counted(learner.metrics.examples, "example")
+        result = compared(found, learner.model, allow_pickle=options.allow_pickle)
+        click.echo(f"{files.path}: {which}: {examples} learnt again: {result}")
+
+    def _models(
+        self, settings: Settings, folder: CheckpointFolder, *, has_history: bool
+    ) -> tuple[Any, Any]:
+        """Return model and shadow as they were before the first message."""
+        if self.history is not None:
+            with naming(self.history):
+                first = from_bytes(
+                    load(self.history), secret=folder.secret, allow_pickle=folder.allow_pickle
+                )
+            return first.model, first.shadow and first.shadow[0]
+        if has_history:
+            raise ParameterError(
+                "the model has begun with a history: give the checkpoint that drift checkpoint "
+                "init wrote, or writes again in another folder and group, by --history"
+            )
+        return _named.build(settings.model), settings.shadow and _named.build(settings.shadow)
 
 
 @dataclass(kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
+from drift._late import with_late_labels
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
 from drift.consumers.order import Clock, LearntRuns, sort_key
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import Learnt, Run
     from drift.consumers.records import Message, Outgoing
 
-__all__ = ["in_order", "relearn"]
+__all__ = ["gone", "in_order", "relearn", "relearning"]
 
 
 def in_order(
@@ -125,12 +126,38 @@ def relearn(  # noqa: PLR0913
     >>> learner.offsets, learner.metrics.examples
     ({('news', 0): 2}, 2)
     """
+    learner, sent = relearning(model, logs, runs, options, codec, shadow=shadow)
+    return learner, [*sent]
+
+
+def relearning(  # noqa: PLR0913
+    model: Any,
+    logs: Mapping[TopicPartition, Iterable[Message]],
+    runs: Iterable[Run],
+    options: WorkerOptions,
+    codec: Codec | None = None,
+    *,
+    shadow: Any = None,
+) -> tuple[Learner, Iterator[Outgoing]]:
+    """Do what `relearn` does as the outputs are taken, of which none is kept."""
     codec = checked_codec(codec)
     refuse_keyed(codec, "relearn")
     if shadow is not None:
         refuse_shadow(options)
+    if options.labels:
+        model, shadow = map(with_late_labels, (model, shadow))
     learner = learner_of(model, codec, options)
     learner.shadow = None if shadow is None else Shadow(shadow)
+    return learner, _sent(learner, logs, runs, options, shadow)
+
+
+def _sent(
+    learner: Learner,
+    logs: Mapping[TopicPartition, Iterable[Message]],
+    runs: Iterable[Run],
+    options: WorkerOptions,
+    shadow: Any,
+) -> Iterator[Outgoing]:
     digest, begins = None, dict[TopicPartition, tuple[int, int]]()
     if isinstance(runs, LearntRuns):
         learner.skips, digest = dict(runs.skips), runs.digest
@@ -140,12 +167,12 @@ def relearn(  # noqa: PLR0913
         }
         if runs.parts:
             runs = _with_shadow(learner, runs.parts, shadow)
-    sent = [output for message in in_order(logs, runs, options) for output in learner.take(message)]
+    for message in in_order(logs, runs, options):
+        yield from learner.take(message)
     if digest not in {None, learner.digest}:
         own = "give its model and shadow as they were, its codec and options"
-        why = ", ".join(_gone(begins)) or own
+        why = ", ".join(gone(begins)) or own
         raise CheckpointError(f"what was learnt is not what the worker has learnt: {why}")
-    return learner, sent
 
 
 def _since(
@@ -158,8 +185,8 @@ def _since(
             yield message
 
 
-def _gone(begins: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[str]:
-    """Say which logs begin after the worker's first offsets.
+def gone(begins: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[str]:
+    """Say which logs begin after the worker's first offsets; with each is that, and its own first.
 
     Where transactions were aborted there, no message is gone.
     """

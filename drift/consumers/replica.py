@@ -366,7 +366,7 @@ class Replica:
         folder, since = self.folder.folder(self.claim_id), course.learner.checkpoint
         try:
             journal = read_journal(folder, newest, since)
-        except (CheckpointError, OSError):  # it comes from elsewhere, or is in a store of objects
+        except CheckpointError:  # it comes from elsewhere, or is in a store of objects
             return Found("unknown")
         found = course.follow(newest, journal)
         if found.models_agree:

@@ -1,4 +1,4 @@
-"""`drift checkpoint init`, `list` and `rollback`, with workers on the broker inside the process."""
+"""`drift checkpoint init`, `list`, `rollback` and `relearn`, and workers on the tests' broker."""
 
 import json
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from drift.models import RBP, Tracker
 from drift.models._state.codec import encode
 from drift.testing import produce
 from tests.consumers.stepping import close, learner_of, until
+from tests.consumers.topics import everything
 
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
@@ -381,3 +382,152 @@ def test_the_group_of_an_adopted_checkpoint_is_that_of_the_file_or_given(drift, 
         assert entries(drift)[0]["restores"] == learnt[0]
     drift("adopt", "c", "--topic", "t")
     assert entries(drift)[0]["restores"] is None
+
+
+# --- learning again ------------------------------------------------------------------------------
+
+
+def again(drift, *more):
+    return drift("relearn", "--config", "w.toml", *more)
+
+
+def settings(old, new):
+    """Change the worker's file."""
+    file = Path("w.toml")
+    file.write_text(file.read_text().replace(old, new))
+
+
+@pytest.fixture
+def predicted(drift, broker):  # noqa: ARG001 - which makes the folder
+    """A folder of a worker that has learnt two partitions, and its topic of predictions."""
+    broker.create_topic("out", 1)
+    settings("[codec]", 'predictions = "out"\n[codec]')
+    one = worker(broker, predictions="out")
+    for begin, end in ((0, 40), (40, 100)):
+        for p in range(2):
+            produce(broker, "t", map(message, range(begin + p, end, 2)), p)
+        step(one, end)
+        one._save_new()
+    close(one)
+    return broker
+
+
+def answers(lines):
+    """What was predicted of each message; a checkpoint has another name when it is learnt again."""
+    told = (json.loads(line) for line in lines)
+    return {(one["partition"], one["offset"]): (one["predicted"], one["score"]) for one in told}
+
+
+def test_a_model_that_is_learnt_again_is_equal_and_so_are_its_predictions(drift, predicted):
+    which = entries(drift)[0]["id"]
+    shown = again(drift, "--out", "out.jsonl")
+    assert shown.exit_code == 0, shown.output
+    said = f"c/t-all: {which}: 100 examples learnt again: the model is equal to the last bit"
+    assert said in shown.output
+    lines = Path("out.jsonl").read_bytes().splitlines()
+    sent = [record.value() for record in everything(predicted, "out")]
+    assert len(lines) == len(sent) == 100
+    assert answers(lines) == answers(sent)
+
+
+@pytest.mark.usefixtures("predicted")
+def test_an_older_model_is_learnt_again_also_where_its_file_is_gone(drift):
+    [which] = [one["id"] for one in entries(drift) if one["examples"] == 40]
+    assert "40 examples learnt again: the model is equal" in again(drift, "--to", which).output
+    for file in Path("c/t-all").glob(f"checkpoint-*{which[2:]}.drift"):
+        file.unlink()
+    shown = again(drift, "--to", which)
+    assert (shown.exit_code, "its file is gone" in shown.output) == (0, True), shown.output
+    shown = again(drift, "--to", "9-9")
+    assert shown.exit_code == 2
+    assert "c/t-all has no order of what checkpoint 9-9 learnt" in shown.output
+
+
+@pytest.mark.usefixtures("predicted")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("budget = 9", "budget = 8", "model.budget: 9 in the checkpoint, 8 now"),
+        ("one_hot = true", "", "codec.one_hot: true in the checkpoint, absent now"),
+        ('topic = "t"', 'topic = "u"', "c/u-all has no checkpoint that can be used"),
+        ("one_hot = true", 'key = "id"', "drift checkpoint relearn takes one model"),
+        ('predictions = "out"', "", "--out is for predictions, and these options send none"),
+    ],
+)
+def test_other_settings_are_named(drift, old, new, message):
+    settings(old, new)
+    shown = again(drift, "--out", "out.jsonl")
+    assert shown.exit_code == 2
+    assert message in shown.output
+
+
+@pytest.mark.usefixtures("predicted")
+def test_copies_of_the_order_are_as_good(drift):
+    copies = Path("copies")
+    copies.mkdir()
+    for file in Path("c/t-all").glob("order-*"):
+        file.rename(copies / file.name)
+    assert "c/t-all has no order of what checkpoint" in again(drift).output
+    assert again(drift, "--orders", "copies").exit_code == 0
+    shown = again(drift, "--orders", "none")
+    assert shown.exit_code == 2
+    assert "none: cannot be read: No such file or directory" in shown.output
+
+
+def test_messages_that_are_gone_cannot_be_learnt_again(drift, predicted):
+    predicted.delete_records("t", 0, before=12)
+    shown = again(drift)
+    assert shown.exit_code == 2
+    said = "the log of t:0 begins at 12, and the worker began at 0: what is deleted cannot"
+    assert said in shown.output
+
+
+@pytest.mark.usefixtures("predicted")
+def test_a_model_that_is_not_what_was_learnt_is_refused(drift):
+    newest = folder().newest(KEY)
+    newest.model.learn_one({"size": 1.0}, True)
+    one = CheckpointFolder("c", newest.configuration)
+    epoch, _ = one.claim(KEY)
+    kept = {"digest": newest.digest, "identity": newest.identity, "previous": newest.id}
+    which = one.save(KEY, epoch, newest.model, newest.offsets, newest.metrics, **kept).id
+    shown = again(drift)
+    assert shown.exit_code == 2
+    assert f"the model differs from that of {which}, though the same was learnt" in shown.output
+
+
+def test_a_history_comes_first(drift, broker, tmp_path):
+    tables(tmp_path)
+    assert init(drift, "--history", "h.jsonl").exit_code == 0
+    first = tmp_path / "first.drift"
+    first.write_bytes(next(tmp_path.glob("c/t-all/checkpoint-*")).read_bytes())
+    produce(broker, "t", map(message, range(60, 100)), 0)
+    learn(broker, 40)
+    shown = again(drift)
+    assert shown.exit_code == 2
+    assert "the model has begun with a history: give the checkpoint that" in shown.output
+    shown = again(drift, "--history", "first.drift")
+    assert shown.exit_code == 0, shown.output
+    assert "40 examples learnt again: the model is equal to the last bit" in shown.output
+
+
+def test_labels_of_a_separate_topic_are_read_too(drift, broker):
+    broker.create_topic("l", 1)
+    settings('class = "RBP"\nbudget = 9\nseed = 1', 'class = "Tracker"\nbudget = 9')
+    settings("[codec]", '[labels]\ntopic = "l"\ntimestamps = "create"\n[codec]')
+    for n in range(30):
+        features, label = row(n)
+        told = {"features": features, "id": n}
+        produce(broker, "t", [json.dumps(told).encode()], n % 2)
+        produce(broker, "l", [json.dumps({"id": n, "label": label}).encode()], 0)
+    one = Worker(
+        Tracker(9),
+        folder(**{"class": "Tracker", "budget": 9, "late": True}),
+        broker.client_args,
+        WorkerOptions(topic="t", group="g", labels="l", start="earliest", timestamps="create"),
+        codec=CODEC,
+    )
+    step(one, 60)
+    close(one)
+    shown = again(drift)
+    assert shown.exit_code == 0, shown.output
+    assert "30 examples learnt again: the model is equal to the last bit" in shown.output

@@ -33,6 +33,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
+from drift.consumers.checkpoints.files import saying_why
 from drift.consumers.order import Learnt, LearntRuns
 from drift.consumers.records import Position
 from drift.errors import CheckpointError
@@ -121,8 +122,8 @@ def read_order(folder: AnyPath, checkpoint: str, since: str | None = None) -> Le
     Raises
     ------
     CheckpointError
-        If lines are missing, the model does not come from that one, or it has left out what it was
-        rolled back over.
+        If lines are missing or cannot be read, the model does not come from that one, or it has
+        left out what it was rolled back over.
     """
     return read_journal(folder, checkpoint, since).runs
 
@@ -186,8 +187,11 @@ def read_journal(folder: AnyPath, checkpoint: str, since: str | None = None) -> 
 
 def _lines(folder: AnyPath) -> Iterator[dict[str, Any]]:
     """Yield the lines, the newest first; the newest of a checkpoint counts."""
-    files = [path for path in folder.iterdir() if path.name.startswith("order-")]
+    with saying_why(folder, "read"):
+        files = [path for path in folder.iterdir() if path.name.startswith("order-")]
     for file in sorted(files, reverse=True):
-        for line in reversed(file.read_bytes().splitlines()):
+        with saying_why(file, "read"):
+            lines = file.read_bytes().splitlines()
+        for line in reversed(lines):
             with suppress(ValueError):  # the last one, where its worker was killed
                 yield json.loads(line)

@@ -1,0 +1,138 @@
+"""The logs for `drift checkpoint relearn`, and whether what they make is what a checkpoint has."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from drift.consumers.checkpoints.agreement import agree
+from drift.consumers.checkpoints.checkpoint import decode_model, encode_model, split
+from drift.consumers.checkpoints.file_format import check_signature, id_of, naming
+from drift.consumers.checkpoints.files import stored
+from drift.consumers.client.topics import Reader
+from drift.consumers.relearning import gone
+from drift.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from drift.consumers import CheckpointFolder
+    from drift.consumers.checkpoints.file_format import Description
+    from drift.consumers.checkpoints.files import ModelFolder
+    from drift.consumers.order import LearntRuns
+    from drift.consumers.records import Message, TopicPartition
+
+__all__ = ["checked", "compared", "ends_of", "logs_of"]
+
+
+def ends_of(runs: LearntRuns) -> dict[TopicPartition, int]:
+    """Return up to which offset each partition was learnt."""
+    return {place: upto for run in runs for place, upto in run.items()}
+
+
+@contextmanager
+def logs_of(
+    runs: LearntRuns, reading: Mapping[str, Any], advance: Callable[[], None]
+) -> Iterator[dict[TopicPartition, Iterator[Message]]]:
+    """Open the logs of what was learnt, each from where it was started to where it ended.
+
+    Each partition has a client of its own: one for all would fetch again what it has fetched
+    whenever the order goes from one partition to another.
+
+    Parameters
+    ----------
+    runs
+        In which order it was learnt.
+    reading
+        Options of kafka-python.
+    advance
+        Called with each message that is read.
+
+    Raises
+    ------
+    ConsumerError
+        If there is no such topic or partition.
+    CheckpointError
+        If messages are deleted.
+    """
+
+    def log(reader: Reader, number: int, first: int, upto: int) -> Iterator[Message]:
+        for message in reader.read({number: upto}, {number: first}):
+            advance()
+            yield message
+
+    logs, begins = {}, {}
+    with ExitStack() as stack:
+        for place, upto in ends_of(runs).items():
+            topic, number = place
+            reader = stack.enter_context(Reader(topic, reading))
+            reader.require(number)
+            first = runs.first.get(place, 0)
+            begins[place] = first, reader.beginnings()[number]
+            logs[place] = log(reader, number, first, min(upto, reader.ends()[number]))
+        if lost := ", ".join(gone(begins)):
+            raise CheckpointError(f"{lost}: what is deleted cannot be learnt again")
+        yield logs
+
+
+def checked(
+    files: ModelFolder, to: str | None, folder: CheckpointFolder, warn: Callable[[str], None]
+) -> tuple[str, Description | None]:
+    """Return a checkpoint and its id; with None where its file is gone, which has an order still.
+
+    Parameters
+    ----------
+    files
+        The files of the model.
+    to
+        The id; None for the newest.
+    folder
+        The folder, with the worker's configuration.
+    warn
+        Called with a line for each checkpoint that is skipped, as it cannot be used.
+
+    Raises
+    ------
+    CheckpointError
+        If there is none, or it is not signed with the folder's key.
+    ConfigurationError
+        If it was written under another configuration.
+    """
+    found = next((one for one in stored(files, warn) if to in {None, id_of(one.header)}), None)
+    if found is None:
+        if to is None:
+            raise CheckpointError(f"{files.path} has no checkpoint that can be used")
+        return to, None
+    header = found.header
+    path = files.file(header["epoch"], header["sequence"])
+    with naming(path):
+        check_signature(found, folder.secret)
+    replaced = header["promotions"][-1]["replaced"] if header["promotions"] else None
+    agree(path, header["configuration"], folder.configuration or {}, replaced, follows=True)
+    return id_of(header), found
+
+
+def compared(found: Description | None, model: Any, *, allow_pickle: bool) -> str:
+    """Say whether a model is that of a checkpoint; None for one whose file is gone.
+
+    Raises
+    ------
+    CheckpointError
+        If it is another.
+    """
+    if found is None:
+        return "the same was learnt and predicted; its file is gone, so the model is not compared"
+    kind = found.header["payload"]
+    if kind == "pickle":
+        return "the same was learnt and predicted; its model is a pickle and is not compared"
+    [(_, payload), *_], _ = split(found)
+    if encode_model(decode_model(payload, kind, allow_pickle=allow_pickle)) != encode_model(model):
+        written = ", ".join(
+            f"{name} {version}" for name, version in found.header["versions"].items()
+        )
+        raise CheckpointError(
+            f"the model differs from that of {id_of(found.header)}, though the same was learnt. "
+            f"That was written with {written}: with other versions, or on another kind of "
+            "processor, models are equal up to rounding alone"
+        )
+    return "the model is equal to the last bit"
