@@ -12,7 +12,7 @@ from drift.cli._named import configuration
 from drift.consumers import CheckpointFolder, JsonCodec, WorkerOptions
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.relearning import relearn
-from drift.models import RBP, Tracker
+from drift.models import LBP, RBP, Tracker
 from drift.models._state.codec import encode
 from drift.testing import produce
 from tests.consumers.stepping import close, learner_of, until
@@ -65,6 +65,9 @@ def folder(**model):
     return CheckpointFolder("c", {"topic": "t", **configuration(table)})
 
 
+SOON = {"session_timeout_ms": 1500, "heartbeat_interval_ms": 200}
+
+
 def worker(broker, **more):
     return Worker(
         RBP(9, seed=1),
@@ -72,7 +75,7 @@ def worker(broker, **more):
         broker.client_args,
         WorkerOptions(topic="t", group="g", start="earliest", **more),
         codec=CODEC,
-        consumer={"session_timeout_ms": 1500, "heartbeat_interval_ms": 200},
+        consumer=SOON,
     )
 
 
@@ -531,3 +534,28 @@ def test_labels_of_a_separate_topic_are_read_too(drift, broker):
     shown = again(drift)
     assert shown.exit_code == 0, shown.output
     assert "30 examples learnt again: the model is equal to the last bit" in shown.output
+
+
+def test_a_shadow_is_promoted_again_where_it_was(drift, broker):
+    settings("[worker]", '[models.shadow]\nclass = "LBP"\nbudget = 30\n[worker]')
+    models = {"topic": "t", **configuration({"class": "RBP", "budget": 9, "seed": 1})}
+    models |= configuration({"class": "LBP", "budget": 30}, "shadow")
+    for begin, end in ((0, 40), (40, 70)):
+        one = Worker(
+            RBP(9, seed=1),
+            CheckpointFolder("c", models),
+            broker.client_args,
+            WorkerOptions(topic="t", group="g", start="earliest"),
+            codec=CODEC,
+            consumer=SOON,
+            shadow=LBP(30),
+        )
+        produce(broker, "t", map(message, range(begin, end)), 0)
+        step(one, end)
+        close(one)
+        if begin == 0:
+            assert CliRunner().invoke(app, ["promote", "c", "--yes"]).exit_code == 0
+    assert isinstance(CheckpointFolder("c").newest(KEY).model, LBP)
+    shown = again(drift)
+    assert shown.exit_code == 0, shown.output
+    assert "70 examples learnt again: the model is equal to the last bit" in shown.output
