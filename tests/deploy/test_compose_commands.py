@@ -35,7 +35,6 @@ def started(service, folder, ports, broker):
     text = (DEPLOY / "worker.toml").read_text("utf-8")
     for there, here in {
         "/var/lib/drift": str(folder),
-        "0.0.0.0": "127.0.0.1",  # noqa: S104
         "9101": ports["9101"],
         "[serve]\n": f"[serve]\nport = {ports['8000']}\n",
     }.items():
@@ -43,7 +42,7 @@ def started(service, folder, ports, broker):
     (folder / "worker.toml").write_text(text, encoding="utf-8")
     (default,) = re.findall(r"^CMD (.*)$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.MULTILINE)
     command = [
-        one.replace("/etc/drift", str(folder))
+        one.replace("/etc/drift", str(folder)).replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         for one in service.get("command", json.loads(default))
     ]
     environment = {

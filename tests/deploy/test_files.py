@@ -219,7 +219,9 @@ def test_the_server_gets_only_its_options():
             DEPLOY / "worker.toml", environment, {}, {}, None, Secrets(), _settings.ServeOptions
         )
         assert read.kafka["bootstrap_servers"] == "kafka:9092"
-        assert (read.worker.host, read.worker.max_staleness) == ("0.0.0.0", 300)  # noqa: S104
+        assert (read.worker.host, read.worker.max_staleness) == ("127.0.0.1", 300)
+        # In a container others are to reach it.
+        assert arguments.params["host"] == "0.0.0.0"  # noqa: S104
         assert service["ports"] == [f"127.0.0.1:{read.worker.port}:{read.worker.port}"]
         assert container["ports"] == [{"name": "http", "containerPort": read.worker.port}]
     # It writes nothing.

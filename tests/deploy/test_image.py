@@ -120,7 +120,7 @@ def test_the_image_builds_and_its_worker_starts_as_a_user_without_rights(tmp_pat
     image = Stage(tmp_path / "image", second, given, build)
     status, output = image.run(image.lines)
     assert status == 0, output
-    assert image.start["CMD"] == ["consume", "--config", "/etc/drift/worker.toml"]
+    assert image.start["CMD"][:3] == ["consume", "--config", "/etc/drift/worker.toml"]
     assert int(image.user) > 0
     settings = tmp_path / "image/upper/etc/drift/worker.toml"
     settings.parent.mkdir()
