@@ -32,7 +32,7 @@ def ends_of(runs: LearntRuns) -> dict[TopicPartition, int]:
 
 @contextmanager
 def logs_of(
-    runs: LearntRuns, reading: Mapping[str, Any], advance: Callable[[], None]
+    runs: LearntRuns, reading: Mapping[str, Any], advance: Callable[[], None] = lambda: None
 ) -> Iterator[dict[TopicPartition, Iterator[Message]]]:
     """Open the logs of what was learnt, each from where it was started to where it ended.
 

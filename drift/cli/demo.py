@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from drift.cli._figure import ErrorFigure
     from drift.consumers.client.topics import Reader
-    from drift.consumers.records import Message
     from drift.streams import ShiftingStream
 
 __all__ = ["Demo"]
@@ -193,21 +192,16 @@ class _Show:
 
     def _is_exact(self) -> bool:
         """Whether the newest checkpoint's model equals that of an uninterrupted loop."""
-        from drift.consumers.client.topics import Reader
+        from drift.cli._relearn import logs_of
         from drift.models._state.codec import encode
 
         folder, place = consumers.CheckpointFolder(self.folder), (_TOPIC, None)
         newest = folder.newest(place)
         if newest is None:
             return False
-        logs: dict[tuple[str, int], list[Message]] = {
-            (_TOPIC, number): [] for number in range(_PARTITIONS)
-        }
-        with Reader(_TOPIC, self.broker.client_args) as reader:
-            for message in reader.read(reader.ends()):
-                logs[_TOPIC, message.position.partition].append(message)
         order = read_order(folder.folder(place), newest.id)
-        plain, _ = consumers.relearn(models.LBP(_BUDGET), logs, order, _options())
+        with logs_of(order, self.broker.client_args) as logs:
+            plain, _ = consumers.relearn(models.LBP(_BUDGET), logs, order, _options())
         return encode(newest.model) == encode(plain.model)
 
 
