@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Demo"]
 
-_TOPIC, _PREDICTIONS = "news", "news.predicted"
+_TOPIC, _PREDICTIONS, _LETTERS = "news", "news.predicted", "news.dead"
 _PARTITIONS = 2
 _ROWS = 4000  # about 4 MiB a partition: the mock cluster drops what is beyond 5
 _BUDGET = 150
@@ -53,6 +53,7 @@ class Demo(Command):
         with tempfile.TemporaryDirectory() as folder, testing.MockKafka() as broker:
             broker.create_topic(_TOPIC, _PARTITIONS)
             broker.create_topic(_PREDICTIONS)
+            broker.create_topic(_LETTERS)
             _Show(broker, folder, stream).run(self.rate)
 
 
@@ -79,6 +80,7 @@ def _options() -> consumers.WorkerOptions:
         group="demo",
         start="earliest",
         predictions=_PREDICTIONS,
+        dead_letters=_LETTERS,
         checkpoint_every=500,
         checkpoint_seconds=1.0,
     )
