@@ -6,6 +6,7 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from drift._checks import counted
 from drift.consumers.fed import FedLearner
 from drift.consumers.order import Runs
 from drift.consumers.poison import DEATHS, PoisonNotes, folder_of_notes
@@ -93,9 +94,11 @@ class ClaimedModel(FedLearner):
             )
         elif notes.is_careful:
             log.warning(
-                "%s: a worker died among the messages from %s on, %d times so far: they are taken "
-                "one at a time until the next checkpoint, so that the next start can name it",
-                *(self.learner.claim_id, ", ".join(_from(offsets)), notes.starts - 1),
+                "%s: a worker died %s among the messages from %s on: they are taken one at a time "
+                "until the next checkpoint, so that the next start can name it",
+                self.learner.claim_id,
+                counted(notes.starts - 1, "time"),
+                ", ".join(_from(offsets)),
             )
 
     def suspects(self, message: Message) -> bool:

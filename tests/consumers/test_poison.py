@@ -265,7 +265,7 @@ def test_a_message_that_was_taken_with_care_is_noted_no_longer(
     [note] = (tmp_path / "t-all").glob("attempt-*")
     assert json.loads(note.read_text())["at"] is None
     kill(one)
-    assert "a worker died among the messages from t:0:0 on, 1 times so far" in caplog.text
+    assert "a worker died 1 time among the messages from t:0:0 on" in caplog.text
 
 
 class Slow(JsonCodec):
