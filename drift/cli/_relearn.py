@@ -9,6 +9,7 @@ from drift.consumers.checkpoints.agreement import agree
 from drift.consumers.checkpoints.checkpoint import decode_model, encode_model, split
 from drift.consumers.checkpoints.file_format import check_signature, id_of, naming
 from drift.consumers.checkpoints.files import stored
+from drift.consumers.checkpoints.rollback import meant
 from drift.consumers.client.topics import Reader
 from drift.consumers.relearning import gone
 from drift.errors import CheckpointError
@@ -85,7 +86,7 @@ def checked(
     files
         The files of the model.
     to
-        The id; None for the newest.
+        The id, or a time, as of `drift.consumers.checkpoints.rollback.plan`; None for the newest.
     folder
         The folder, with the worker's configuration.
     warn
@@ -98,10 +99,11 @@ def checked(
     ConfigurationError
         If it was written under another configuration.
     """
-    found = next((one for one in stored(files, warn) if to in {None, id_of(one.header)}), None)
+    which, is_meant = ("that can be used", lambda _: True) if to is None else meant(to)
+    found = next((one for one in stored(files, warn) if is_meant(one.header)), None)
     if found is None:
-        if to is None:
-            raise CheckpointError(f"{files.path} has no checkpoint that can be used")
+        if which != to:
+            raise CheckpointError(f"{files.path} has no checkpoint {which}")
         return to, None
     header = found.header
     path = files.file(header["epoch"], header["sequence"])

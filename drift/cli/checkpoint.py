@@ -316,7 +316,9 @@ class Relearn(Learning):
     worker's --config and options.
     """
 
-    to: str | None = option("The checkpoint's id; default: the newest.", None)
+    to: str | None = option(
+        "The checkpoint's id, or a time (UTC) by which it was written; default: the newest.", None
+    )
     orders: Path | None = option("Folder of order files that were copied elsewhere.", None)
     history: Path | None = option(
         "The checkpoint that drift checkpoint init wrote, for a group that began with one.", None

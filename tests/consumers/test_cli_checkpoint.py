@@ -441,9 +441,14 @@ def test_an_older_model_is_learnt_again_also_where_its_file_is_gone(drift):
         file.unlink()
     shown = again(drift, "--to", which)
     assert (shown.exit_code, "its file is gone" in shown.output) == (0, True), shown.output
-    shown = again(drift, "--to", "9-9")
-    assert shown.exit_code == 2
-    assert "c/t-all has no order of what checkpoint 9-9 learnt" in shown.output
+    for to, message in (
+        ("9-9", "has no order of what checkpoint 9-9 learnt"),
+        ("2026-01-01", "has no checkpoint from 2026-01-01 23:59:59.999999+00:00 or before"),
+        ("soon", "'soon' is neither a time, as 2026-11-20T08:00, nor the id of a checkpoint"),
+    ):
+        shown = again(drift, "--to", to)
+        assert (shown.exit_code, message in shown.output) == (2, True), shown.output
+    assert "100 examples learnt again" in again(drift, "--to", "9999-01-01").output
 
 
 @pytest.mark.usefixtures("predicted")
@@ -496,6 +501,25 @@ def test_a_model_that_is_not_what_was_learnt_is_refused(drift):
     shown = again(drift)
     assert shown.exit_code == 2
     assert f"the model differs from that of {which}, though the same was learnt" in shown.output
+
+
+@pytest.mark.usefixtures("predicted")
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        (["adopt", "c", "--topic", "t"], 100),
+        (["skip", "c", "t:1:77"], 100),
+        (["rollback", "c", "--config", "w.toml", "--yes", "--to"], 40),
+    ],
+    ids=lambda one: one[0] if isinstance(one, list) else "",
+)
+def test_what_a_command_has_made_is_learnt_again(drift, command, count):
+    if command[-1] == "--to":
+        command = [*command, *(one["id"] for one in entries(drift) if one["examples"] == 40)]
+    assert drift(*command).exit_code == 0
+    shown = again(drift)
+    assert shown.exit_code == 0, shown.output
+    assert f"{count} examples learnt again: the model is equal to the last bit" in shown.output
 
 
 def test_a_history_comes_first(drift, broker, tmp_path):

@@ -144,7 +144,14 @@ def publish(  # noqa: PLR0913
     if previous is not None:
         models = which_models(header["promotions"], header.get("shadow", {}).get("state"))
         skips = LearntRuns(skips={Position(*at): BY_HAND for at in header["skips"]})
-        line = order_line(id_of(header), previous, skips, offsets_of=offsets_of, models=models)
+        line = order_line(
+            id_of(header),
+            previous,
+            skips,
+            offsets_of=offsets_of,
+            digest=header["digest"],
+            models=models,
+        )
         files.append_order(epoch, 1, line)
     files.write(epoch, 1, seal(header, payload, secret))
     files.look_again(epoch)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from drift.consumers.checkpoints.files import ModelFolder
     from drift.consumers.records import TopicPartition
 
-__all__ = ["Rollback", "plan", "when"]
+__all__ = ["Rollback", "meant", "plan", "when"]
 
 _DAY = timedelta(days=1, microseconds=-1)
 _ONLY_A_DAY = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?")
@@ -61,14 +61,10 @@ def plan(
     CheckpointError
         If there is no such checkpoint, or it is the newest.
     """
-    wanted = _time(to)
+    which, is_meant = meant(to)
     newest: Description | None = None
     for description in stored(files, warn):
-        found = (
-            id_of(description.header) == to
-            if wanted is None
-            else when(description.header) <= wanted
-        )
+        found = is_meant(description.header)
         if newest is None:
             newest = description
             if found:
@@ -80,10 +76,30 @@ def plan(
             return Rollback(files, description, newest, keep_offsets)
     if newest is None:
         raise CheckpointError(f"{files.path} has no checkpoint that can be used")
-    which = to if wanted is None else f"from {wanted} or before"
     raise CheckpointError(
         f"{files.path} has no checkpoint {which}: drift checkpoint list shows all"
     )
+
+
+def meant(to: str) -> tuple[str, Callable[[Mapping[str, Any]], bool]]:
+    """Return what an id or a time asks for, in words, and which header is of that.
+
+    Of several in descending order it is the first.
+
+    Parameters
+    ----------
+    to
+        As of `plan`.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    wanted = _time(to)
+    if wanted is None:
+        return to, lambda header: id_of(header) == to
+    return f"from {wanted} or before", lambda header: when(header) <= wanted
 
 
 def _time(text: str) -> datetime | None:
