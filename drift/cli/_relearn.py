@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from drift.consumers.order import LearntRuns
     from drift.consumers.records import Message, TopicPartition
 
-__all__ = ["checked", "compared", "ends_of", "logs_of"]
+__all__ = ["checked", "compared", "ends_of", "logs_of", "untrained"]
 
 
 def ends_of(runs: LearntRuns) -> dict[TopicPartition, int]:
@@ -112,6 +112,23 @@ def checked(
     replaced = header["promotions"][-1]["replaced"] if header["promotions"] else None
     agree(path, header["configuration"], folder.configuration or {}, replaced, follows=True)
     return id_of(header), found
+
+
+def untrained(found: Description | None) -> Any:
+    """Return the model of a checkpoint as it was before it learnt anything.
+
+    The configuration has its parameters as JSON and with their defaults, so that a model built of
+    that may differ from it, by a list in place of a tuple say.
+
+    Returns
+    -------
+    model or None
+        None where the checkpoint has none of drift's, or that of a shadow which was promoted.
+    """
+    if found is None or found.header["payload"] != "drift" or found.header["promotions"]:
+        return None
+    [(_, payload), *_], _ = split(found)
+    return decode_model(payload, "drift", allow_pickle=False).clone()
 
 
 def compared(found: Description | None, model: Any, *, allow_pickle: bool) -> str:

@@ -319,7 +319,9 @@ class Relearn(Learning):
     to: str | None = option(
         "The checkpoint's id, or a time (UTC) by which it was written; default: the newest.", None
     )
-    orders: Path | None = option("Folder of order files that were copied elsewhere.", None)
+    orders: Path | None = option(
+        "Folder of order files that were copied elsewhere, or of such a folder.", None
+    )
     history: Path | None = option(
         "The checkpoint that drift checkpoint init wrote, for a group that began with one.", None
     )
@@ -340,8 +342,8 @@ class Relearn(Learning):
             raise ParameterError("--out is for predictions, and these options send none")
         files = files_in(folder.folder((options.topic, options.partition)))
         which, found = checked(files, self.to, folder, warn)
-        order = read_order(self.orders or files.path, which)
-        model, shadow = self._models(settings, folder, has_history=order.digest is None)
+        order = read_order(self._orders(files), which)
+        model, shadow = self._models(settings, folder, found, has_history=order.digest is None)
         count = sum(upto - order.first.get(place, 0) for place, upto in ends_of(order).items())
         reading = settings.kafka | settings.consumer
         with (
@@ -357,10 +359,25 @@ class Relearn(Learning):
         result = compared(found, learner.model, allow_pickle=options.allow_pickle)
         click.echo(f"{files.path}: {which}: {examples} learnt again: {result}")
 
+    def _orders(self, files: ModelFolder) -> AnyPath:
+        """Return the folder of the order files."""
+        own: AnyPath = files.path
+        if self.orders is None:
+            return own
+        inner = self.orders / own.name
+        return inner if inner.is_dir() else self.orders
+
     def _models(
-        self, settings: Settings, folder: CheckpointFolder, *, has_history: bool
+        self,
+        settings: Settings,
+        folder: CheckpointFolder,
+        found: Description | None,
+        *,
+        has_history: bool,
     ) -> tuple[Any, Any]:
         """Return model and shadow as they were before the first message."""
+        from drift.cli._relearn import untrained
+
         if self.history is not None:
             with naming(self.history):
                 first = from_bytes(
@@ -372,7 +389,9 @@ class Relearn(Learning):
                 "the model has begun with a history: give the checkpoint that drift checkpoint "
                 "init wrote, or writes again in another folder and group, by --history"
             )
-        return _named.build(settings.model), settings.shadow and _named.build(settings.shadow)
+        model = untrained(found)
+        shadow = settings.shadow and _named.build(settings.shadow)
+        return _named.build(settings.model) if model is None else model, shadow
 
 
 @dataclass(kw_only=True)

@@ -469,14 +469,37 @@ def test_other_settings_are_named(drift, old, new, message):
     assert message in shown.output
 
 
+@pytest.mark.parametrize("model", [Tracker(9), RBP(9, seed=1)], ids=lambda one: type(one).__name__)
+def test_a_file_need_not_name_the_model(drift, broker, model):
+    """As deploy/worker.toml: parameters that the checkpoint has as JSON are what they were."""
+    named = {"class": type(model).__name__, "budget": 9, "seed": model.seed}
+    one = Worker(
+        model,
+        folder(**named),
+        broker.client_args,
+        WorkerOptions(topic="t", group="g", start="earliest"),
+        codec=CODEC,
+        consumer=SOON,
+    )
+    produce(broker, "t", map(message, range(30)), 0)
+    step(one, 30)
+    close(one)
+    settings('[model]\nclass = "RBP"\nbudget = 9\nseed = 1\n', "")
+    shown = again(drift)
+    assert shown.exit_code == 0, shown.output
+    assert "30 examples learnt again: the model is equal to the last bit" in shown.output
+
+
 @pytest.mark.usefixtures("predicted")
 def test_copies_of_the_order_are_as_good(drift):
     copies = Path("copies")
     copies.mkdir()
+    (copies / "t-all").mkdir()
     for file in Path("c/t-all").glob("order-*"):
-        file.rename(copies / file.name)
+        file.rename(copies / "t-all" / file.name)
     assert "c/t-all has no order of what checkpoint" in again(drift).output
-    assert again(drift, "--orders", "copies").exit_code == 0
+    for folder_of in ("copies", "copies/t-all"):
+        assert again(drift, "--orders", folder_of).exit_code == 0
     shown = again(drift, "--orders", "none")
     assert shown.exit_code == 2
     assert "none: cannot be read: No such file or directory" in shown.output
