@@ -19,6 +19,7 @@ from drift import testing
 from drift.cli import app
 from drift.engines import step
 from drift.errors import MessageError
+from drift.experiments.arena.streams import STREAMS
 from drift.models import MODELS, Tracker
 from tests.engines import program
 
@@ -263,16 +264,57 @@ def test_the_readme_has_the_errors_of_the_arena():
         assert float(row["best other"]) == pytest.approx(best, abs=0.05 + 1e-9)
 
 
-def test_the_page_on_which_model_has_the_errors_of_the_arena():
+#: Names in the arena of the models in tables of the page on which model.
+SHOWN = {name: name for name in ("PassiveAggressive", "LBP", "logistic regression")} | {
+    "Tracker()": "Tracker",
+    "Hoeffding adaptive tree": "Hoeffding adaptive tree",
+    "ARFClassifier": "ARF",
+    "the majority": "majority",
+}
+OF_TEXT = {
+    "LBP": "LBP",
+    "logistic": "logistic regression",
+    "at 10": "logistic regression at rate 10 with ADWIN",
+}
+
+
+def test_the_page_on_which_model_has_the_errors_and_costs_of_the_arena():
     errors = arena_errors(None)
-    rows = rows_of("docs/which_model.md", "")
-    names = ("Tracker", "LBP", "PassiveAggressive", "logistic regression", "majority")
-    columns = {name: name for name in names} | {"ARFClassifier": "ARF"}
-    assert len(rows) >= 6
+    runs = pytest.importorskip("pandas").read_parquet(ROOT / "docs" / "arena-runs.parquet")
+    runs = runs[(runs["status"] == "ok") & runs["delay"].isna()].groupby(["model", "stream"])
+    heldout = [name for name, entry in STREAMS.items() if entry.heldout]
+    rows = rows_of("docs/which_model.md", "How much worse the others are")
+    assert rows.keys() > SHOWN.keys()
+    for shown, name in SHOWN.items():
+        row = {column: cell.rstrip(" †") for column, cell in rows[shown].items() if cell}
+        own = {stream: errors[stream][name] for stream in heldout if name in errors[stream]}
+        assert float(row.pop("mean")) == pytest.approx(np.mean([*own.values()]), abs=0.05 + 1e-9)
+        for cost, column in (("time", "microseconds"), ("memory", "memory")):
+            values = runs[column].mean()
+            ratio = np.exp(np.log(values[name] / values["Tracker"])[list(own)].mean())
+            assert float(row.pop(cost, ratio)) == pytest.approx(ratio, rel=0.05)
+        del row["model"]
+        streams = {column: float(cell) for column, cell in row.items()}
+        expected = {stream: own[stream] for stream in streams if stream in own}
+        assert len(streams) >= 5
+        assert streams == pytest.approx(expected, abs=0.05 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("delay", "part", "own"),
+    [
+        (None, "Labels at once", "Tracker()"),
+        ("1000", "Labels 1,000 rows late", "Tracker(late=True)"),
+    ],
+)
+def test_the_page_on_which_model_has_the_errors_of_texts(delay, part, own):
+    errors = arena_errors(delay)
+    rows = rows_of("docs/which_model.md", part)
+    assert rows.keys() == {name for name, entry in STREAMS.items() if entry.sparse}
     for stream, row in rows.items():
-        own = errors[stream.partition(",")[0]]
-        shown = {columns[c]: float(cell) for c, cell in row.items() if c in columns and cell}
-        expected = {name: own[name] for name in columns.values() if name in own}
+        cells = {name: row[column] for column, name in {own: "Tracker", **OF_TEXT}.items()}
+        shown = {name: float(cell) for name, cell in cells.items() if cell}
+        expected = {name: errors[stream][name] for name in cells if name in errors[stream]}
         assert shown == pytest.approx(expected, abs=0.05 + 1e-9)
 
 

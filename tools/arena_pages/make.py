@@ -473,7 +473,7 @@ def page(template: str, standings: Arena) -> str:
     functions = {one.__name__: one for one in (both, kind_of, p_values, verdict)}
     there = {"arena": standings, "arena_page": "docs/arena.md" if template == "readme.md" else ""}
     return environment.get_template(template).render(
-        KINDS=KINDS, TITLES=TITLES, BASELINES=BASELINES, **there, **functions
+        KINDS=KINDS, TITLES=TITLES, BASELINES=BASELINES, HALF=HALF, **there, **functions
     )
 
 
