@@ -56,6 +56,7 @@ _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
 _STATES = ("measures", "alarms")
 #: Lines about examples that are left out; the others are counted.
 _LINES = 10
+_UNCHECKED = "not checked: give --key-file"
 _Row = TypeVar("_Row")
 
 
@@ -152,6 +153,8 @@ def _verified(path: AnyPath, secret: bytes | None) -> str:
     kind = description.header["payload"]
     unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
     signed = "" if secret is None else ", signed with this key"
+    if secret is None and description.signature is not None:
+        signed = f", its signature {_UNCHECKED}"
     return f"{path}: sound{signed}{unread}"
 
 
@@ -342,6 +345,8 @@ class Relearn(Learning):
             raise ParameterError("--out is for predictions, and these options send none")
         files = files_in(folder.folder((options.topic, options.partition)))
         which, found = checked(files, self.to, folder, warn)
+        if found is not None and found.signature is not None and folder.secret is None:
+            warn(f"{files.path}: {which} is signed, and that was {_UNCHECKED}")
         order = read_order(self._orders(files), which)
         model, shadow = self._models(settings, folder, found, has_history=order.digest is None)
         count = sum(upto - order.first.get(place, 0) for place, upto in ends_of(order).items())
