@@ -162,7 +162,9 @@ class Adopt(_Signed):
     folder: str = option("The checkpoints, or those of one model.", argument=True)
     topic: str | None = option("The topic to adopt; default: ask.", None)
     offset: int | None = option(
-        "Next offset of each partition; default: that of the checkpoint.", None, least=0
+        "Next offset of each partition of the topic; default: that of the checkpoint.",
+        None,
+        least=0,
     )
     partition: int | None = option(
         "Of this partition alone, whose log was truncated; default: of all.", None, least=0
@@ -193,12 +195,15 @@ class Adopt(_Signed):
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {known}: nothing was changed")
         for files in chosen:
-            place = None if self.partition is None else (topic, self.partition)
             secret = read_secret(self.key_file)
-            adopt(files, self.offset, secret, place=place, codec=self.codec)
+            dropped = adopt(
+                files, topic, self.offset, secret, partition=self.partition, codec=self.codec
+            )
             what = f"the codec that {topic} is read with next"
             if not self.codec:
                 what = f"{known} as it is now"
+                if dropped:
+                    what += f"; {counted(dropped, 'message')} of it that waited there are dropped"
                 if self.offset is None:
                     what += f"; what is there before {_offsets(headers[files])} is not read"
             click.echo(f"{files.path}: continues with {what}")

@@ -392,7 +392,7 @@ class Worker:
             self._check_topic()
             try:
                 first = offset_behind_gap(
-                    self._consumer, place, offset, self.options.on_gap, self.folder.path
+                    self._consumer, place, offset, self.options, self.folder.path
                 )
             except UnavailableError as problem:
                 log.warning("%s:%d: %s", *place, problem)
