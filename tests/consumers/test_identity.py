@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import CheckpointFolder, WorkerOptions, read_topic
 from drift.consumers.checkpoints.agreement import check_identity
 from drift.consumers.codec import Example, codec_settings
 from drift.consumers.json_codec import JsonCodec
@@ -468,7 +468,14 @@ def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
         work(idle, 100)
         for _ in range(3):
             idle.step(0.6)
+        slowly = {"max_poll_records": 20, "max_partition_fetch_bytes": 1000}
+        examples = read_topic("t", options | slowly)
+        came = [next(examples)]
         truncate(broker, "t", 60)
+        with pytest.raises(ConsumerError, match=r"t:0 was read up to \d+, and is another log now"):
+            came.extend(examples)
+        expected = [JsonCodec().decode(value)[:2] for _ in range(10) for value in values(10)]
+        assert came == expected[: len(came)]
         for _ in range(10):
             produce(broker.address, "t", values(10, third=False))
         for one in (idle, worker(options, tmp_path / "c")):

@@ -99,6 +99,16 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
     assert [m.position.offset for m in again] == [0, 1]
 
 
+def test_a_log_that_ends_before_what_was_read_is_not_read_again(broker):
+    """As one that is truncated meanwhile: kafka-python goes back to the first offset."""
+    broker.create_topic("t")
+    produce(broker, "t", [b"%d" % n for n in range(10)])
+    with Reader("t", broker.client_args) as reader:
+        rest = reader.read({0: 20}, {0: 15})
+        with pytest.raises(ConsumerError, match="t:0 was read up to 15, and is another log now"):
+            next(rest)
+
+
 @pytest.mark.parametrize("ends", [{1: 1200}, {1: 600}, {0: 600, 2: 0}])
 def test_a_topic_is_read_while_another_read_of_it_waits(broker, ends):
     """Of partitions that the first does not read, or of the same."""

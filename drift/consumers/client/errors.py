@@ -39,6 +39,7 @@ __all__ = [
     "making_clients",
     "missing",
     "remedy",
+    "truncated",
 ]
 
 _REFUSED = (
@@ -141,6 +142,20 @@ def missing(topic: str) -> str:
     'there is no topic news, or this user may not see it'
     """
     return f"there is no topic {topic}, or this user may not see it"
+
+
+def truncated(topic: str, partition: int, offset: int) -> ConsumerError:
+    """Return the error of a log that is another one than what was read of it.
+
+    Examples
+    --------
+    >>> print(truncated("news", 2, 40))
+    news:2 was read up to 40, and is another log now: it was truncated or recreated. Start ...
+    """
+    return ConsumerError(
+        f"{topic}:{partition} was read up to {offset}, and is another log now: it was truncated or "
+        "recreated. Start again, from its beginning"
+    )
 
 
 def check_partition(topic: str, partition: int | None, numbers: Collection[int]) -> None:

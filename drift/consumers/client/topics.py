@@ -20,6 +20,7 @@ from drift.consumers.client.errors import (
     check_partition,
     making_clients,
     missing,
+    truncated,
 )
 from drift.errors import ConsumerError
 
@@ -265,7 +266,7 @@ class Reader:
         Raises
         ------
         ConsumerError
-            If the broker does not answer in `seconds`.
+            If the broker does not answer in `seconds`, or a log is truncated while it is read.
         """
         first = self._consumer.beginning_offsets([self._place(number) for number in ends])
         positions = {
@@ -292,6 +293,10 @@ class Reader:
             messages = [*self.poll(0.5)]
             # The last offset may be none of a message: of a transaction's end, or compacted away.
             now = {number: self._consumer.position(place) for number, place in mine.items()}
+            for number, offset in [*now.items(), *(one.position[1:] for one in messages)]:
+                # kafka-python has gone back to the first, as the log lacks what comes next.
+                if offset < positions.get(number, 0):
+                    raise truncated(self.topic, number, positions[number])
             for message in messages:
                 if message.position.offset < ends.get(message.position.partition, 0):
                     yield message
