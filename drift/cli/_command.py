@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from drift._options import Option
 
-__all__ = ["Command", "as_click", "fail", "noting", "raise_all", "say", "warn"]
+__all__ = ["Command", "Terminated", "as_click", "fail", "noting", "raise_all", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _ANY_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
@@ -35,6 +35,10 @@ _ANY_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
 _COMMA = re.compile(_ANY_COMMA.pattern + r'(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _QUOTED = re.compile(r'"([^"]*)"').fullmatch
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT", object: "LABEL"}
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where a command takes it as Ctrl-C."""
 
 
 class Command(ABC):
@@ -72,9 +76,12 @@ class Command(ABC):
             with warnings.catch_warnings():
                 warnings.showwarning = warn
                 self._run()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as signal:
             say(self.interrupted, err=True)
-            raise click.exceptions.Exit(130) from None
+            code = (
+                143 if isinstance(signal, Terminated) else 130
+            )  # 128 and its number, as in shells
+            raise click.exceptions.Exit(code) from None
         except Exception as error:
             answer = self.answer_to(error)
             if answer is None:
