@@ -505,7 +505,11 @@ def test_other_settings_are_refused_by_name(broker, tmp_path):
 @pytest.mark.parametrize(
     ("options", "codec", "message"),
     [
-        ({"labels": "f"}, JsonCodec(), "f, f, out, dead, lost: .* need a topic each"),
+        (
+            {"labels": "f"},
+            JsonCodec(),
+            "^topic and labels are both 'f': give each a topic of its own$",
+        ),
         ({"max_idle": -1}, JsonCodec(), "max_idle must be at least 0"),
         ({"partition": -1}, JsonCodec(), "partition must be at least 0, not -1"),
         ({"silence": True}, JsonCodec(), "silence and after belong together"),

@@ -22,6 +22,7 @@ from drift.consumers.client.errors import (
     missing,
     truncated,
 )
+from drift.consumers.records import check_topic
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -159,9 +160,15 @@ class Reader:
     ----------
     partitions : list of int
         Numbers of its partitions; empty where there is no such topic.
+
+    Raises
+    ------
+    ParameterError
+        If no topic can have that name.
     """
 
     def __init__(self, topic: str, options: Mapping[str, Any]) -> None:
+        check_topic(topic)
         self.topic = topic
         # A member's identity is for its group alone.
         given = {name: value for name, value in options.items() if name != "group_instance_id"}
