@@ -15,6 +15,7 @@ from drift.consumers.gaps import offset_behind_gap
 from drift.consumers.join import Join
 from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
+from drift.consumers.preparing import is_compacted
 from drift.consumers.records import Gap, Message, Outgoing
 from drift.consumers.unmatched import Unmatched
 from drift.consumers.waiting import Early, Waiting
@@ -64,8 +65,8 @@ def check_configs(
     ConsumerError
         By the name of the first that is compacted.
     """
-    for topic, config in configs.items():
-        if "compact" in config.get("cleanup.policy", ""):
+    for topic in options.topics:
+        if is_compacted(configs, topic):
             raise ConsumerError(
                 f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
                 "then, too. Set cleanup.policy=delete"
