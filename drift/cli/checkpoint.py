@@ -15,7 +15,7 @@ from drift._checks import counted
 from drift._options import option
 from drift.cli import _named
 from drift.cli._client import Client, read_secret
-from drift.cli._command import Command, noting, raise_all, warn
+from drift.cli._command import Command, ask, noting, raise_all, warn
 from drift.cli._learning import Learning
 from drift.cli._settings import TABLES
 from drift.cli._settings import load as load_tables
@@ -182,7 +182,9 @@ class Adopt(_Signed):
         for files, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
             click.echo(f"{files.path}: {_offsets(header)}, learnt from {known or 'no known topic'}")
-        topic = self.topic or click.prompt("Name of the topic that these continue with")
+        topic = self.topic or ask(
+            click.prompt, "Name of the topic that these continue with", "it by --topic"
+        )
         chosen = [
             one
             for one, h in headers.items()
@@ -348,7 +350,7 @@ class Rollback(_Signed, Client):
         _refuse_members(group, reading)
         for line in [] if self.keep_offsets else _gone(rollback, reading):
             click.echo(line)
-        if not self.yes and not click.confirm("Roll back?"):
+        if not self.yes and not ask(click.confirm, "Roll back?", "--yes to roll back"):
             click.echo("nothing was changed")
             return
         _refuse_members(group, reading)
