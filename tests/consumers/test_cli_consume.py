@@ -604,6 +604,8 @@ def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command,
     ("error", "remedy"),
     [
         ("InvalidSessionTimeoutError", "set session_timeout_ms in [consumer] between"),
+        ("GroupAuthorizationFailedError", "grant this user Read on the group, or give another"),
+        ("TopicAuthorizationFailedError", "grant this user Read on topics that are read, and Wr"),
         ("InconsistentGroupProtocolError", "another member of the group assigns partitions in an"),
     ],
 )

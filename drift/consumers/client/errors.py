@@ -66,6 +66,12 @@ _REMEDIES = {
         "another member of the group assigns partitions in another way: it is no worker of "
         "drift, or only one of the two has --keyed. Stop it, or give another --group"
     ),
+    errors.GroupAuthorizationFailedError: (
+        "grant this user Read on the group, or give another --group"
+    ),
+    errors.TopicAuthorizationFailedError: (
+        "grant this user Read on topics that are read, and Write on those that are sent to"
+    ),
     errors.InvalidSessionTimeoutError: (
         "set session_timeout_ms in [consumer] between the broker's group.min.session.timeout.ms "
         "and group.max.session.timeout.ms"
