@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import sys
 import time
+from contextlib import contextmanager
 from itertools import islice
 from types import SimpleNamespace
 
@@ -29,7 +30,7 @@ from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Contender, compare
-from drift.experiments.comparison import evaluation, experiment
+from drift.experiments.comparison import evaluation, experiment, meter
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
@@ -502,7 +503,14 @@ def test_time_is_that_of_the_rows_that_were_taken(windows, monkeypatch):
             if self.seen == 20:
                 raise ValueError
 
-    monkeypatch.setattr(evaluation._Spent, "seconds", 2.0)
+    @contextmanager
+    def window(self, number):
+        try:
+            yield
+        finally:
+            self.seconds[number] = 2.0
+
+    monkeypatch.setattr(meter.Meter, "window", window)
     [row, *_] = compare({"bad": Failing}, PHISHING, windows=windows, jobs=1).rows("runs")
     assert row["microseconds"] == 100_000.0
 
@@ -523,7 +531,8 @@ def test_failed_runs_are_listed_after_the_others(monkeypatch):
         perf_counter=lambda: time.perf_counter() + spent,
         process_time=lambda: time.process_time() + spent,
     )
-    monkeypatch.setattr(evaluation, "time", clocks)
+    for module in (evaluation, meter):
+        monkeypatch.setattr(module, "time", clocks)
     table = compare({"slow": Slow}, PHISHING, time_limit="0.5s", jobs=1)["table"]
     assert table["status"].tolist() == ["ok", "ok", "time limit"]
     assert table["error"].tolist()[-1] == 0.0  # of one row

@@ -22,7 +22,7 @@ from sklearn.metrics import (
 )
 
 from drift.experiments import compare
-from drift.experiments.comparison import evaluation, predictions
+from drift.experiments.comparison import meter, predictions
 from drift.experiments.comparison.measures import (
     COSTS,
     MEASURES,
@@ -229,13 +229,14 @@ def test_recovery_is_the_mean_over_drifts_those_without_one_included():
 
 
 def test_time_is_that_of_the_processor(monkeypatch):
-    """Of 10 s the processor had 4 for the run, and the model was busy for half of them."""
-    clocks = {"perf_counter": [100.0, 110.0], "process_time": [50.0, 54.0]}
+    """Of 10 s the processor had 4 for the window, and the model was busy for half of them."""
+    clocks = {"perf_counter": [99.0, 100.0, 110.0], "process_time": [49.0, 50.0, 54.0]}
     clocks = {name: iter(times).__next__ for name, times in clocks.items()}
-    monkeypatch.setattr(evaluation, "time", SimpleNamespace(**clocks))
-    spent = evaluation._Spent()
-    spent.busy = 5.0
-    assert spent.seconds == 2.0
+    monkeypatch.setattr(meter, "time", SimpleNamespace(**clocks))
+    measured = meter.Meter(2)
+    with measured.window(1):
+        measured.busy = 5.0
+    assert measured.seconds == [0.0, 2.0]
 
 
 def test_recoveries_by_hand():
