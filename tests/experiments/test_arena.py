@@ -445,3 +445,7 @@ def test_the_command(tmp_path):
     assert again.exit_code == 0, again.output
     assert "\nreal,,1," in (tmp_path / "standings.csv").read_text()
     assert (tmp_path / "runs.jsonl").read_bytes() == runs
+    late = CliRunner().invoke(app, [*command, "--tables", "--delays", "0"])
+    assert (late.exit_code, "leave --delays out" in late.output) == (2, True)
+    none = CliRunner().invoke(app, ["arena", "--tables", "--output", str(tmp_path / "new")])
+    assert (none.exit_code, "has no run of these streams and models" in none.output) == (2, True)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from drift.streams.stream import Stream
     from drift.types import Features, Label
 
-__all__ = ["ARENA", "arena"]
+__all__ = ["ARENA", "arena", "tables_of"]
 
 _DELAYS = (None, 100, FIRST)
 #: Where models that draw at random, and cost much, have five seeds; elsewhere they have one. With
@@ -67,7 +67,6 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Iterable[str] | None = None,
     delays: Iterable[int] | None = None,
     quick: bool = False,
-    tables: bool = False,
     time_limit: float | str = 600.0,
     jobs: int = -1,
     backend: str = "loky",
@@ -85,14 +84,12 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     streams, models
         Names in `drift.experiments.arena.streams.STREAMS`, or of its two lists, development and
         held-out, and in `drift.experiments.arena.models.MODELS`; None: all, MOA's models if
-        CapyMOA and Java are installed or nothing is run. Streams whose data are not there are left
-        out with a warning.
+        CapyMOA and Java are installed. Streams whose data are not there are left out with a
+        warning.
     delays
         Rows by which labels are late; 0: at once. None: 0, 100 and 1,000.
     quick
         A few of them, and 1,000 rows each: about a minute.
-    tables
-        Run nothing: make tables and figure of what the folder has.
     time_limit
         Processor time after which a run ends, and is recorded as such: seconds, or ``"10m"``.
     jobs, backend, address, progress
@@ -123,25 +120,11 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> [(row["model"], row["rows"]) for row in table if row["delay"] is None]
     [('PA', 999), ('PA, tuned', 999), ('no change', 999), ('majority', 999)]
     """
-    if streams is None:
-        streams = _QUICK_STREAMS if quick else STREAMS
-    if models is None:
-        known_here = (m for m in MODELS if tables or MODELS[m].available)
-        models = _QUICK_MODELS if quick else known_here
-    asked = in_order("stream", streams, [*STREAMS, *GROUPS])
-    wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
-    families = in_order("model", models, MODELS)
+    here = [name for name, family in MODELS.items() if family.available]
+    wanted, families = _chosen(streams, models, here, quick=quick)
     limit = check_duration("time_limit", time_limit)
-    settings = {"models": families, "quick": quick, "time_limit": limit}
     late = _delays(delays, quick=quick)
     known: dict[str, Record] = {}
-    if tables:
-        with locked_folder(output) as folder:
-            records = select(folder.read().values(), wanted, families)
-            known |= {record["stream"]: {"sha256": record["sha256"]} for record in records}
-            results = Results(ARENA, records, known, settings, 0.0, folder.path)
-            results.save(folder)
-        return results
     with locked_folder(output) as folder:
         kept = {
             record["stream"]: record["sha256"]
@@ -168,13 +151,67 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         ARENA,
         stages,
         known,
-        settings,
+        {"models": families, "quick": quick, "time_limit": limit},
         output,
         jobs=jobs,
         backend=backend,
         address=address,
         progress=progress,
     )
+
+
+def tables_of(
+    output: str | PathLike[str],
+    *,
+    streams: Iterable[str] | None = None,
+    models: Iterable[str] | None = None,
+    quick: bool = False,
+) -> Results:
+    """Make tables and figures of the runs that a folder of `arena` has, and run nothing.
+
+    Parameters
+    ----------
+    output
+        The folder, which gets them.
+    streams, models
+        As of `arena`; None: all.
+    quick
+        The runs are of the quick form.
+
+    Raises
+    ------
+    ParameterError
+        No such stream or model, or the folder has no run of these.
+    """
+    wanted, families = _chosen(streams, models, MODELS, quick=quick)
+    with locked_folder(output) as folder:
+        records = select(folder.read().values(), wanted, families)
+        if not records:
+            raise ParameterError(
+                f"output {output}: has no run of these streams and models: give the folder of a run"
+            )
+        known = {record["stream"]: {"sha256": record["sha256"]} for record in records}
+        settings = {"models": families, "quick": quick}
+        results = Results(ARENA, records, known, settings, 0.0, folder.path)
+        results.save(folder)
+    return results
+
+
+def _chosen(
+    streams: Iterable[str] | None,
+    models: Iterable[str] | None,
+    usual: Iterable[str],
+    *,
+    quick: bool,
+) -> tuple[list[str], list[str]]:
+    """Return names of streams, also of those on a list that is named, and of models."""
+    if streams is None:
+        streams = _QUICK_STREAMS if quick else STREAMS
+    if models is None:
+        models = _QUICK_MODELS if quick else usual
+    asked = in_order("stream", streams, [*STREAMS, *GROUPS])
+    wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
+    return wanted, in_order("model", models, MODELS)
 
 
 def _delays(delays: Iterable[int] | None, *, quick: bool) -> tuple[int | None, ...]:
