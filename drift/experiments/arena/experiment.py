@@ -241,8 +241,8 @@ def _runs(
                 contenders = {name: contenders[name]}
             several = entry.heldout if name == OWN else family.ensemble and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several and delay is None else settings
-            yield from _named(runs_of(features, contenders, order, chosen))
-        yield from _named(runs_of(stream, baselines(), order, settings))
+            yield from runs_of(features, contenders, order, chosen)
+        yield from runs_of(stream, baselines(), order, settings)
 
 
 def _suits(family: Family, entry: Entry) -> bool:
@@ -257,10 +257,6 @@ def _deviations(stream: Stream) -> Iterator[tuple[Features, Label]]:
         named = {str(name): value for name, value in x.items()}  # forests sort names: all are texts
         yield recent.transform_one(named), y
         recent.learn_one(named)
-
-
-def _named(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
-    return ((run.identity["model"], run) for run in runs)
 
 
 def _timeless(results: Results) -> list[Record]:
