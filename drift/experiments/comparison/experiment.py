@@ -367,6 +367,9 @@ def runs_of(
 ) -> Iterator[tuple[str, Run]]:
     """Yield name and run of every contender, with each of its seeds, in each fold.
 
+    A run's key has three fingerprints: ``parameters`` of the model, ``measures`` of the code that
+    runs and measures it, and ``code`` of drift's models, if it may use one.
+
     Parameters
     ----------
     stream

@@ -1,4 +1,9 @@
-"""Which model it is: a fingerprint of its classes, their code and all its parameters."""
+"""Which model it is: a fingerprint of its classes, their code and all its parameters.
+
+It is of a model in memory, as the code of anyone's model, in a notebook too, is found there alone.
+Of drift's own code `drift.experiments.code` has another, of sources: that of objects in memory
+would be another for each version of Python.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +146,7 @@ def _inside(value: Any) -> list[Any]:
         used = [(name, known[name]) for name in _globals_in(code) if name in known]
         return [
             value.__qualname__,
-            _told(code),
+            _instructions(code),
             value.__defaults__,
             value.__kwdefaults__,
             [cell.cell_contents for cell in cells],
@@ -156,9 +161,9 @@ def _inside(value: Any) -> list[Any]:
     return [reduced] if isinstance(reduced, str) else list(reduced[:3])
 
 
-def _told(code: CodeType) -> list[Any]:
+def _instructions(code: CodeType) -> list[Any]:
     """Return what code says, that of its inner functions included, wherever it stands."""
-    constants = [_told(c) if inspect.iscode(c) else c for c in code.co_consts]
+    constants = [_instructions(c) if inspect.iscode(c) else c for c in code.co_consts]
     return [code.co_code, code.co_names, constants]
 
 
