@@ -56,7 +56,7 @@ def test_the_list_is_as_long_as_it_should_be():
 def test_tables_have_the_zeros_that_their_files_leave_out(monkeypatch):
     rows = csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]))
     documents = Documents(rows, np.array([[True], [False], [True]]), ("+1",))
-    monkeypatch.setattr(arena_streams, "_documents", lambda name: documents)
+    monkeypatch.setattr(arena_streams, "loaded", lambda name: (documents, ()))
     table = list(STREAMS["ijcnn1"].make())
     assert table == [({0: 1.0, 1: 0.0}, True), ({0: 0.0, 1: 2.0}, False), ({0: 3.0, 1: 4.0}, True)]
 
@@ -64,7 +64,7 @@ def test_tables_have_the_zeros_that_their_files_leave_out(monkeypatch):
 def test_a9a_has_its_columns_as_texts(monkeypatch):
     rows = csr_array((np.ones(4), ([0, 0, 1, 1], [0, 5, 4, 122])), shape=(2, 123))
     documents = Documents(rows, np.array([[True], [False]]), ("+1",))
-    monkeypatch.setattr(arena_streams, "_documents", lambda name: documents)
+    monkeypatch.setattr(arena_streams, "loaded", lambda name: (documents, ()))
     assert list(STREAMS["a9a"].make()) == [
         ({"age": "0", "workclass": "0"}, True),
         ({"age": "4", "native-country": "40"}, False),
