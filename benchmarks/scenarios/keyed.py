@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.memory import resident
+from benchmarks.process import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.json_codec import JsonCodec

@@ -27,7 +27,7 @@ _LINEAR = "from river.linear_model import LogisticRegression as L; L().predict_o
 #: Megabytes by which a process grows for each of ten more models, beside what a model counts.
 _MEMORY = (
     "import sys, pathlib; from drift.consumers.checkpoints.checkpoint import from_bytes; "
-    "from benchmarks.memory import resident; "
+    "from benchmarks.process import resident; "
     "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
     "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "
     "print((resident() - before) / 10, models[0]._raw_memory_usage / 1e6)"
