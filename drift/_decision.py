@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from drift._checks import check_number
+from drift._checks import check_number, listed
 from drift._values import is_missing
 from drift.errors import ParameterError
 
@@ -343,12 +343,10 @@ class Awaited:
         self._left -= 1
         if self._left:
             return ""
-        *most, last = self._others
-        if len(most) == _NAMED:
-            last = "others"
+        named = self._others if len(self._others) <= _NAMED else [*self._others[:-1], "others"]
         return (
             f"positive is {self.positive!r}, but the first {_AWAITED:,} labels are "
-            f"{', '.join(most)}{' and ' * bool(most)}{last}: give one of these as positive, unless "
+            f"{listed(named)}: give one of these as positive, unless "
             "it is so rare"
         )
 
