@@ -3,7 +3,6 @@
 import json
 import math
 from itertools import combinations
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from sklearn.metrics import (
 )
 
 from drift.experiments import compare
-from drift.experiments.comparison import meter, predictions
+from drift.experiments.comparison import predictions
 from drift.experiments.comparison.measures import (
     COSTS,
     MEASURES,
@@ -226,17 +225,6 @@ def test_recovery_is_the_mean_over_drifts_those_without_one_included():
     row, idle = run_rows(records)
     assert (row["recovery"], row["unrecovered"]) == (200.0, 1)
     assert (idle["recovery"], idle["unrecovered"]) == (None, None)
-
-
-def test_time_is_that_of_the_processor(monkeypatch):
-    """Of 10 s the processor had 4 for the window, and the model was busy for half of them."""
-    clocks = {"perf_counter": [99.0, 100.0, 110.0], "process_time": [49.0, 50.0, 54.0]}
-    clocks = {name: iter(times).__next__ for name, times in clocks.items()}
-    monkeypatch.setattr(meter, "time", SimpleNamespace(**clocks))
-    measured = meter.Meter(2)
-    with measured.window(1):
-        measured.busy = 5.0
-    assert measured.seconds == [0.0, 2.0]
 
 
 def test_recoveries_by_hand():
