@@ -334,3 +334,4 @@ def test_python_takes_all_options_of_the_command_but_the_file():
     for name, default in Settings._field_defaults.items():
         assert known[name].default == default, name
     assert options["forks"].choices == tuple(FORKS)
+    assert MODELS["LBP"].make.keywords["budget"] == compare_command._BUDGET
