@@ -67,7 +67,7 @@ def block_of(number: int) -> list[Example]:
     return [_story(n, rng) for n in range(number * _BLOCK, (number + 1) * _BLOCK)]
 
 
-def in_order(number: int, *, late: bool) -> list[Example]:
+def by_label(number: int, *, late: bool) -> list[Example]:
     """A block in the order in which its labels come."""
     block = block_of(number)
     return random.Random(f"labels {number}").sample(block, len(block)) if late else block
@@ -78,7 +78,7 @@ def messages(number: int, *, late: bool) -> Iterator[tuple[str, bytes]]:
     write = JsonCodec().encode
     for example in block_of(number):
         yield TOPIC, write(example._replace(label=None) if late else example)
-    for example in in_order(number - 1, late=late) if late and number else ():
+    for example in by_label(number - 1, late=late) if late and number else ():
         yield LABELS, json.dumps({"id": example.id, "label": example.label}).encode()
 
 
@@ -185,7 +185,7 @@ def is_sound(folder: Path, *, late: bool) -> bool:
     learnt = newest.metrics["examples"]
     model = RBP(budget=BUDGET, seed=0)
     for number in range(-(-learnt // _BLOCK)):
-        for example in in_order(number, late=late)[: learnt - number * _BLOCK]:
+        for example in by_label(number, late=late)[: learnt - number * _BLOCK]:
             model.predict_one(example.features)
             model.learn_one(example.features, example.label)
     return encode(model) == encode(newest.model)
