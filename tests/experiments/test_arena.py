@@ -1,5 +1,4 @@
 import csv
-import inspect
 import os
 import random
 import re
@@ -16,9 +15,7 @@ from click.testing import CliRunner
 from scipy.sparse import csr_array
 from sklearn import datasets
 
-from drift._options import declared
 from drift.cli import app
-from drift.cli import arena as arena_command
 from drift.errors import DataError, ParameterError
 from drift.experiments import Results, RunFolder
 from drift.experiments.arena import ARENA as KIND
@@ -452,12 +449,3 @@ def test_the_command(tmp_path):
     assert (late.exit_code, "leave --delays out" in late.output) == (2, True)
     none = CliRunner().invoke(app, ["arena", "--tables", "--output", str(tmp_path / "new")])
     assert (none.exit_code, "has no run of these streams and models" in none.output) == (2, True)
-
-
-def test_the_command_has_the_defaults_of_the_function():
-    known = inspect.signature(arena).parameters
-    options = {one.field: one.default for one in declared(arena_command.Arena)}
-    assert options.keys() - known == {"tables"}
-    assert known.keys() - options == {"progress"}
-    shared = options.keys() - {"tables", "output"}  # of which the command has one of its own
-    assert all(options[name] == known[name].default for name in shared)

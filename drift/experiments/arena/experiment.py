@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from drift._checks import check_duration, check_integer, in_order
 from drift.errors import DriftError, ParameterError
@@ -34,7 +34,7 @@ from drift.experiments.comparison.tables import BASELINES, run_rows
 from drift.experiments.folder import locked_folder
 from drift.experiments.records import grouped
 from drift.experiments.results import ExperimentKind, Results, TableSpec
-from drift.experiments.runner import run_experiment
+from drift.experiments.runner import How, run_experiment
 from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
@@ -68,10 +68,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     delays: Iterable[int] | None = None,
     quick: bool = False,
     time_limit: float | str = 600.0,
-    jobs: int = -1,
-    backend: str = "loky",
-    address: str | None = None,
-    progress: bool = False,
+    **how: Unpack[How],
 ) -> Results:
     """Run every model on every stream: at its defaults with three delays, and over its grid.
 
@@ -92,7 +89,7 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
         A few of them, and 1,000 rows each: about a minute.
     time_limit
         Processor time after which a run ends, and is recorded as such: seconds, or ``"10m"``.
-    jobs, backend, address, progress
+    **how
         As for `run_all`.
 
     Returns
@@ -147,17 +144,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
             yield _runs(stream, STREAMS[name], families, late, limit)
 
-    return run_experiment(
-        ARENA,
-        stages,
-        known,
-        {"models": families, "quick": quick, "time_limit": limit},
-        output,
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        progress=progress,
-    )
+    settings = {"models": families, "quick": quick, "time_limit": limit}
+    return run_experiment(ARENA, stages, known, settings, output, **how)
 
 
 def tables_of(
