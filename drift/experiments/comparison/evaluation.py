@@ -105,9 +105,13 @@ def evaluate(model: Any, packed: NDArray[np.uint8], order: NDArray[np.int64], ta
         "microseconds": _microseconds(sum(meter.seconds), run.taken),
         "memory": meter.largest(model),
         "windows": [
-            {"start": start, "stop": stop, **made.part(start, stop)}
-            | {"microseconds": _microseconds(seconds, min(stop, run.taken) - start)}
-            | {"memory": size}
+            {
+                "start": start,
+                "stop": stop,
+                **made.part(start, stop),
+                "microseconds": _microseconds(seconds, min(stop, run.taken) - start),
+                "memory": size,
+            }
             for (start, stop), seconds, size in zip(
                 pairwise(edges), meter.seconds, meter.bytes, strict=True
             )

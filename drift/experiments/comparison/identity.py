@@ -15,7 +15,7 @@ import sysconfig
 from collections.abc import Mapping
 from itertools import chain
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from river.base import Base
@@ -25,16 +25,25 @@ from drift.experiments.comparison.categories import parameters_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["identity_of", "may_use_drift"]
+__all__ = ["Identity", "identity_of"]
 
 #: Where packages are installed: Python takes as long to say so as all else does here.
 _INSTALLED = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
 
 
-def identity_of(model: Any) -> str:
-    """Return 16 hexadecimal digits that tell a fresh model from all that behave otherwise.
+class Identity(NamedTuple):
+    """What a fresh model is, to a run's key."""
 
-    Of installed packages they have the version, of other code what it says. drift's models and
+    #: 16 hexadecimal digits that tell it from all that behave otherwise.
+    fingerprint: str
+    #: Whether one of drift's models is in it, or code of the user's that may make one.
+    may_use_drift: bool
+
+
+def identity_of(model: Any) -> Identity:
+    """Return a fingerprint of a model, and whether drift's models may have a part in it.
+
+    Of installed packages it has the version, of other code what that says. drift's models and
     kernels are there by name: `drift.experiments.code.code_fingerprint` is of their code.
 
     Parameters
@@ -46,36 +55,22 @@ def identity_of(model: Any) -> str:
     --------
     >>> from drift.experiments.comparison.identity import identity_of
     >>> from drift.models import LBP
-    >>> identity_of(LBP(5)) == identity_of(LBP(5)), identity_of(LBP(5)) == identity_of(LBP(6))
-    (True, False)
-    """
-    return hashlib.sha256(repr(_canonical(model, [], [])).encode()).hexdigest()[:16]
-
-
-def may_use_drift(model: Any) -> bool:
-    """Whether one of drift's models is in a model, or code of the user's that may make one.
-
-    Parameters
-    ----------
-    model
-        It has learnt nothing.
-
-    Examples
-    --------
-    >>> from drift.experiments.comparison.identity import may_use_drift
-    >>> from drift.models import LBP
     >>> from river.naive_bayes import GaussianNB
     >>> from river.preprocessing import StandardScaler
-    >>> may_use_drift(StandardScaler() | LBP(5)), may_use_drift(StandardScaler() | GaussianNB())
+    >>> identity_of(LBP(5)) == identity_of(LBP(5)), identity_of(LBP(5)) == identity_of(LBP(6))
     (True, False)
+    >>> models = StandardScaler() | LBP(5), StandardScaler() | GaussianNB()
+    >>> [identity_of(model).may_use_drift for model in models]
+    [True, False]
     """
     code: list[Any] = []
-    _canonical(model, [], code)
-    return any(
+    told = repr(_canonical(model, [], code))
+    may_use_drift = any(
         one.__module__.startswith("drift.models")
         or not (one.__module__.startswith("drift.") or _version_of(one) is not None)
         for one in code
     )
+    return Identity(hashlib.sha256(told.encode()).hexdigest()[:16], may_use_drift)
 
 
 def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:
