@@ -251,11 +251,11 @@ def test_the_page_of_the_ablation_has_its_last_tables():
 def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     asked = []
 
-    def fresh(_edits, wanted, _rows):
+    def run_build(_edits, wanted, _rows):
         asked.append(list(wanted))
         yield from (ran(*key, 1.0) for key in wanted)
 
-    monkeypatch.setattr(ablation, "fresh", fresh)
+    monkeypatch.setattr(ablation, "run_build", run_build)
     edits, path = [("tables.py", "A", "B")], tmp_path / "runs.jsonl"
 
     def run(*keys, edits=edits, examples="x"):

@@ -206,7 +206,7 @@ async def ask_badly(port: int, count: int) -> Counter[int]:
 # --- what is measured ----------------------------------------------------------------------------
 
 
-def asked(port: int, path: str) -> str:
+def page_of(port: int, path: str) -> str:
     """Return a page of the service; the text of an error where there is none."""
     try:
         with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
@@ -217,7 +217,7 @@ def asked(port: int, path: str) -> str:
 
 def metric(port: int, name: str) -> float:
     """Return a metric of the service."""
-    page = asked(port, "/metrics")
+    page = page_of(port, "/metrics")
     for line in page.splitlines():
         if line.startswith((f"{name} ", f"{name}{{")):
             return float(line.rpartition(" ")[2])
@@ -248,8 +248,8 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
         feed.start()
         try:
             end = time.monotonic() + PATIENCE
-            while asked(port, "/readyz") != "ok\n":
-                assert time.monotonic() < end, asked(port, "/readyz")
+            while page_of(port, "/readyz") != "ok\n":
+                assert time.monotonic() < end, page_of(port, "/readyz")
                 time.sleep(0.5)
             time.sleep(options.warm)
             pids = {name: one.pid for name, one in processes.items()} | {"producer": feed.pid}
@@ -304,7 +304,7 @@ def measure_hostile(options: argparse.Namespace, address: str) -> dict[str, Any]
         before = resident(pid)
         statuses = asyncio.run(ask_badly(port, options.hostile))
         row = {"requests": options.hostile, "MB before": before, "MB after": resident(pid)}
-        assert asked(port, "/healthz") == "ok\n"
+        assert page_of(port, "/healthz") == "ok\n"
     return row | {str(status): statuses[status] for status in sorted(statuses)}
 
 

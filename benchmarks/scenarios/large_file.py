@@ -22,7 +22,7 @@ _BLOCK = 20_000
 MODELS = ("--models", "tracker,lr")
 
 
-def make(path: Path, rows: int = ROWS) -> None:
+def write_file(path: Path, rows: int = ROWS) -> None:
     """Write the file."""
     rng = np.random.default_rng(0)
     names = [*(f"x{i}" for i in range(NUMBERS)), "town", "kind", "label"]
@@ -65,7 +65,7 @@ def large_file(*, quick: bool) -> dict[str, Any]:
     """Time and memory of `drift compare`, for all rows and for the first ones."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "large.csv")
-        make(path, 2 * _BLOCK if quick else ROWS)
+        write_file(path, 2 * _BLOCK if quick else ROWS)
         command = (sys.executable, "-m", "drift", "compare", str(path), "--target", "label")
         table = []
         for what, more in {"1,000 rows of it": ("--rows", "1000"), "all": ()}.items():
