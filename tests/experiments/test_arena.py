@@ -151,6 +151,18 @@ def test_a_rate_for_texts_is_run_on_texts_alone():
         assert (name in dict(runs)) == sparse
 
 
+@pytest.mark.parametrize(
+    ("delay", "heldout", "tuned"),
+    [(None, False, True), (20, False, False), (None, True, False), (20, True, False)],
+)
+def test_grids_are_for_development_streams_alone_with_labels_at_once(delay, heldout, tuned):
+    stream = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], "one")
+    entry = STREAMS["phishing"]._replace(make=lambda: stream, heldout=heldout)
+    runs = dict(experiment._runs(stream, entry, ["PA"], [delay], 60.0))
+    grid = {f"PA @ {k}" for k in range(3)} if tuned else set()
+    assert runs.keys() == {"PA", "no change", "majority"} | grid
+
+
 def test_forests_can_sort_the_names_of_deviations():
     stream = Stream([({0: 1.0, 1: 2.0}, True), ({0: 3.0, 1: 2.0}, False)])
     deviating = list(experiment._deviations(stream))
@@ -261,6 +273,10 @@ def test_losses_by_hand():
     beaten = [("weather", "ARF"), ("spam", "PA"), ("a9a", "PA")]
     assert [(row["stream"], row["rival"]) for row in actual] == beaten
     assert [row["gap"] for row in actual] == pytest.approx([0.2, 0.05, 0.004])
+    results = Results(KIND, [], {}, {"quick": False}, 0.0)
+    results._made[KIND.tables["runs"].rows] = rows(errors)
+    for name, is_tuned in (("losses", False), ("losses_tuned", True)):
+        assert results.rows(name) == Standings(rows(errors)).losses(tuned=is_tuned)
     tuned = Standings(rows(errors)).losses(tuned=True)
     assert {row["rival"] for row in tuned} == {"PA, tuned"}
     assert [row["gap"] for row in tuned] == pytest.approx([0.29, 0.19, 0.09])

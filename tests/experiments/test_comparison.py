@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import sys
 import time
+from collections import deque
 from contextlib import contextmanager
 from itertools import islice
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from river import (
     metrics,
     naive_bayes,
     neighbors,
+    optim,
     preprocessing,
     tree,
 )
@@ -31,6 +33,7 @@ from scipy import stats
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Contender, compare
 from drift.experiments.comparison import evaluation, experiment, meter
+from drift.experiments.comparison.identity import identity_of
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
@@ -447,6 +450,31 @@ def test_a_variable_that_has_the_name_of_an_attribute_is_not_in_an_identity():
     assert Contender(cell["Mine"]()).traits().identity == before
 
 
+class Unit:
+    """What is pickled by its name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __reduce__(self):
+        return self.name
+
+
+@pytest.mark.parametrize(
+    ("make", "value", "other"),
+    [
+        (Unit, "seconds", "second"),
+        (deque, (1, 2), (1, 3)),  # whose items are neither its arguments nor its state
+        (lambda n: SimpleNamespace(a=n), 1, 2),
+    ],
+)
+def test_a_parameter_of_any_class_is_in_an_identity(make, value, other):
+    def identity(value):
+        return identity_of(optim.SGD(make(value)))
+
+    assert identity(value) == identity(value) != identity(other)
+
+
 class Wrapping(dummy.NoChangeClassifier):
     """A class of the user's whose code, and not its parameters, has one of drift's models."""
 
@@ -651,3 +679,17 @@ def test_records_need_no_pandas(monkeypatch):
     assert [row["rows"] for row in results.rows("runs")] == [49] * 3
     with pytest.raises(MissingExtraError, match="compare"):
         _ = results["runs"]
+
+
+def test_the_error_before_a_drift_is_over_as_many_rows_as_a_window_has():
+    """Of the 200 rows before the drift 10 are wrong, two of which lie more than 167 before it."""
+
+    class Yes(dummy.NoChangeClassifier):
+        def predict_one(self, x):
+            return True
+
+    wrong = {301, 302, *range(400, 408)}
+    rows = [({"a": 1.0}, i not in wrong) for i in range(1_000)]
+    results = compare({"yes": Yes}, rows, drifts=[500], windows=5, jobs=1)
+    [row] = results.rows("recoveries")
+    assert row["before"] == 10 / 200

@@ -64,7 +64,8 @@ class Contender:
         Start afresh where ADWIN finds that the error has changed.
     examples, categories
         A few with texts among their features, which the model is to take, and how many different
-        texts there are; see `taking_texts`.
+        texts there are; see `taking_texts`. `on` has them from a stream: nobody else need give
+        them.
     late
         Labels come late. A `Tracker` gets ``late=True`` then, unless it was given `late`, in a
         `Threshold` and at the end of a pipeline, too. One in any other model does not.

@@ -149,11 +149,18 @@ def _inside(value: Any) -> list[Any]:
         ]
     if isinstance(value, Base):
         return [type(value), parameters_of(value)]
+    return _as_pickled(value)
+
+
+def _as_pickled(value: Any) -> list[Any]:
+    """What pickle would keep of an object: its class, arguments, state and items."""
     try:
         reduced = value.__reduce_ex__(2)
     except TypeError:  # what cannot be pickled, such as a lock, decides nothing
         return [type(value)]
-    return [reduced] if isinstance(reduced, str) else list(reduced[:3])
+    if isinstance(reduced, str):
+        return [reduced]
+    return [*reduced[:3], *(list(items) for items in reduced[3:5] if items is not None)]
 
 
 def _instructions(code: CodeType) -> list[Any]:
