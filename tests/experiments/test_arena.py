@@ -163,6 +163,26 @@ def test_grids_are_for_development_streams_alone_with_labels_at_once(delay, held
     assert runs.keys() == {"PA", "no change", "majority"} | grid
 
 
+@pytest.mark.parametrize(
+    ("model", "stream", "delay", "heldout", "runs"),
+    [
+        ("Tracker", "steel", None, True, 5),
+        ("Tracker", "steel", 20, True, 1),
+        ("Tracker", "electricity", None, False, 1),
+        ("ARF", "electricity", None, False, 5),
+        ("ARF", "electricity", 20, False, 1),
+        ("ARF", "weather", None, False, 1),
+        ("ARF", "steel", None, True, 1),
+        ("EFDT", "electricity", None, False, 1),
+    ],
+)
+def test_several_seeds_are_where_the_page_says(model, stream, delay, heldout, runs):
+    rows = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], stream)
+    entry = STREAMS[stream]._replace(make=lambda: rows, heldout=heldout)
+    names = [name for name, _ in experiment._runs(rows, entry, [model], [delay], 60.0)]
+    assert names.count(model) == runs
+
+
 def test_forests_can_sort_the_names_of_deviations():
     stream = Stream([({0: 1.0, 1: 2.0}, True), ({0: 3.0, 1: 2.0}, False)])
     deviating = list(experiment._deviations(stream))

@@ -64,3 +64,11 @@ def test_it_keeps_its_trees_while_its_window_has_one_label():
     for _ in range(100):
         model.learn_one({"b": 0.0}, True)  # a column less
     assert [model.predict_one({"a": float(a)}) for a in (2, 6)] == [False, True]
+
+
+def test_it_trains_early_and_then_at_regular_intervals(monkeypatch):
+    trained, model = [], Retrained()
+    monkeypatch.setattr(Retrained, "_train", lambda self: trained.append(self._learnt))
+    for i in range(2_100):
+        model.learn_one({"a": 1.0}, i % 2)
+    assert trained == [10, 25, 50, 100, 200, 500, 1_000, 2_000]
