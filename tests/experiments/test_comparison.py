@@ -1,5 +1,6 @@
 """River's own questions, answers and metrics are the oracle: the same mistakes, delays included."""
 
+import csv
 import datetime as dt
 import math
 import sys
@@ -536,11 +537,11 @@ def test_time_is_that_of_the_rows_that_were_taken(windows, monkeypatch):
         try:
             yield
         finally:
-            self.seconds[number] = 2.0
+            self.seconds[number] = 2.00001
 
     monkeypatch.setattr(meter.Meter, "window", window)
     [row, *_] = compare({"bad": Failing}, PHISHING, windows=windows, jobs=1).rows("runs")
-    assert row["microseconds"] == 100_000.0
+    assert row["microseconds"] == pytest.approx(100_000.5, abs=0.01)
 
 
 def test_failed_runs_are_listed_after_the_others(monkeypatch):
@@ -693,3 +694,43 @@ def test_the_error_before_a_drift_is_over_as_many_rows_as_a_window_has():
     results = compare({"yes": Yes}, rows, drifts=[500], windows=5, jobs=1)
     [row] = results.rows("recoveries")
     assert row["before"] == 11 / 200
+
+
+def test_time_is_that_of_the_calls_without_probabilities_beside_a_label(monkeypatch):
+    class Counting:
+        learnt = 0
+
+        def learn_one(self, x, y):
+            self.learnt += 1
+
+        def predict_one(self, x):
+            return "yes"
+
+        def predict_proba_one(self, x):
+            return {"yes": 1.0}
+
+    model = Counting()
+    calls = evaluation._Calls(model)
+    clock = iter([3.0, 5.5, 7.0, 8.25]).__next__
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(perf_counter=clock))
+    assert (calls.learn(0, {}, "yes", 2), model.learnt) == (2.5, 2)
+    assert calls.predict(1, {}) == ("yes", {"yes": 1.0}, 1.25)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_predictions_that_are_kept_are_those_of_the_rows_that_count(tmp_path):
+    """All but the first; a row without a prediction has an empty cell."""
+
+    class Says(dummy.NoChangeClassifier):
+        def predict_one(self, x):
+            return {2: "z", 3: None}.get(x["i"], "a")
+
+    rows = [({"i": i}, label) for i, label in enumerate("abaac")]
+    results = compare({"it": Says}, rows, predictions=True, output=tmp_path, jobs=1)
+    [key] = [record["key"] for record in results.records if record["model"] == "it"]
+    with (tmp_path / "predictions" / f"{key}.csv").open(newline="") as file:
+        actual = list(csv.reader(file))
+    assert actual == [
+        ["row", "truth", "prediction"],
+        *(["1", "b", "a"], ["2", "a", "z"], ["3", "a", ""], ["4", "c", "a"]),
+    ]
