@@ -13,8 +13,9 @@ from drift._checks import counted
 from drift._values import is_missing
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import named, quoted, twins, value_of
+from drift.streams.notes import named, quoted, twins
 from drift.streams.stream import problem_of
+from drift.streams.tally import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

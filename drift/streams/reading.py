@@ -18,11 +18,13 @@ import numpy as np
 from drift._checks import counted, suggest
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import Decision, Tally, decided, left_out, many_texts, named
+from drift.streams.columns import Decision, decided, left_out, many_texts
 from drift.streams.labels import Labels, doubts, row_number
 from drift.streams.leaks import Leaks
+from drift.streams.notes import named
 from drift.streams.sources import Seconds
 from drift.streams.table import Column, Table, Writer, forget
+from drift.streams.tally import Tally, point_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -277,19 +279,6 @@ class _Reader:
             what = f"says when labels come by {takes}"
         raise ParameterError(f"{self.source.name}: {name} {what}, not {odd!r:.60}")
 
-    def _point(self) -> str:
-        """Return the decimal separator that most numbers can have alone; empty: none tells."""
-        votes, voters = Counter({".": 0, ",": 0}), []
-        for tally in self.tallies.values():
-            told = tally.votes()
-            votes.update(told)
-            if told.get(","):
-                voters.append(tally)
-        if 0 < len(voters) < self.source.voters and not voters[0].has_both_marks:
-            return "."
-        [(point, most), (_, least)] = votes.most_common()
-        return point if most > least else "" if self.source.commas else "."
-
     def _decision(self, name: str, tally: Tally, point: str) -> Decision:
         clock = name in {*self.roles.clocks.values(), *self.roles.calendar}
         try:
@@ -326,7 +315,7 @@ class _Reader:
     def _decide(self, writer: Writer) -> Reading:
         """Decide each column, and write those that need it."""
         roles, values = self.roles, writer.values()
-        point = self._point()
+        point = point_of(self.tallies.values(), self.source)
         decisions = {
             name: self._decision(name, tally, point) for name, tally in self.tallies.items()
         }

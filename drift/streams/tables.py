@@ -38,10 +38,10 @@ from drift.errors import DataError, ParameterError
 from drift.streams import sources
 from drift.streams._files import COMPRESSED, open_bytes
 from drift.streams.arff import ArffSource
-from drift.streams.columns import named
 from drift.streams.documents import Documents
 from drift.streams.labels import classes_of, doubts
 from drift.streams.libsvm import read_libsvm
+from drift.streams.notes import named
 from drift.streams.reading import Roles, read_table
 from drift.streams.stream import Stream
 from drift.streams.texts import is_missing_text, plain_number
