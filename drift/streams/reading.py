@@ -139,6 +139,8 @@ def _check_names(source: Source, roles: Roles) -> None:
 
 
 class _Reader:
+    """One reading of a source: its rows are counted, its columns decided, and both looked at."""
+
     def __init__(
         self, source: Source, roles: Roles, rows: int | None, progress: Callable[[int], None]
     ) -> None:
@@ -168,6 +170,46 @@ class _Reader:
             return self._decide(writer)
         finally:
             writer.discard()
+
+    def _decide(self, writer: Writer) -> Reading:
+        """Decide each column, write those that need it, and look at what came of them."""
+        values, point = writer.values(), point_of(self.tallies.values(), self.source)
+        decisions = {
+            name: self._decision(name, tally, point) for name, tally in self.tallies.items()
+        }
+        self._write(values, decisions)
+        clocks = self._read_clocks(values, decisions)
+        when = clocks.get("moment", clocks.get("time"))
+        codes, classes, merged = self.labels.classes()
+        ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
+        self.notes += [*self.labels.note(), *merged, *doubts(classes, ordered)]
+        leaks = Leaks(values, codes)
+        columns = self._columns(decisions, leaks, len(classes))
+        columns += self._calendar(values, decisions)
+        if not columns:
+            self._refuse_no_feature()
+        self.notes += _clash(columns)
+        if leaks.repeated and self._tells_rows_apart(decisions):
+            self.notes.append(
+                f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
+                "an export may have them twice"
+            )
+        table, moments = writer.table(columns, codes, classes), clocks.get("moment")
+        delays = self._delays(clocks, decisions)
+        if "time" in clocks:
+            order = np.argsort(clocks["time"], kind="stable")
+            if (np.diff(order) != 1).any():
+                table = table.take(order)
+                delays = None if delays is None else delays[order]
+                moments = None if moments is None else moments[order]
+        return Reading(table, (*self.source.notes, *self.notes), moments, delays)
+
+    def _refuse_no_feature(self) -> NoReturn:
+        why = f" ({'; '.join(self.notes)})" if self.notes else ""
+        raise ParameterError(
+            f"{self.source.name}: no column is a feature for {self.roles.target}: add one{why}"
+            f"{self.source.hint}"
+        )
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -264,73 +306,6 @@ class _Reader:
             )
         return decision
 
-    def _decide(self, writer: Writer) -> Reading:
-        """Decide each column, write those that need it, and look at what came of them."""
-        values, point = writer.values(), point_of(self.tallies.values(), self.source)
-        decisions = {
-            name: self._decision(name, tally, point) for name, tally in self.tallies.items()
-        }
-        self._write(values, decisions)
-        clocks = self._read_clocks(values, decisions)
-        when = clocks.get("moment", clocks.get("time"))
-        codes, classes, merged = self.labels.classes()
-        ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
-        self.notes += [*self.labels.note(), *merged, *doubts(classes, ordered)]
-        leaks = Leaks(values, codes)
-        columns = self._columns(decisions, leaks, len(classes))
-        columns += self._calendar(values, decisions)
-        if not columns:
-            self._refuse_no_feature()
-        self.notes += _clash(columns)
-        if leaks.repeated and self._tells_rows_apart(decisions):
-            self.notes.append(
-                f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
-                "an export may have them twice"
-            )
-        table, moments = writer.table(columns, codes, classes), clocks.get("moment")
-        delays = self._delays(clocks, decisions)
-        if "time" in clocks:
-            order = np.argsort(clocks["time"], kind="stable")
-            if (np.diff(order) != 1).any():
-                table = table.take(order)
-                delays = None if delays is None else delays[order]
-                moments = None if moments is None else moments[order]
-        return Reading(table, (*self.source.notes, *self.notes), moments, delays)
-
-    def _read_clocks(
-        self, values: NDArray[np.float64], decisions: Mapping[str, Decision]
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return the values of the columns of times by their roles, moments in seconds."""
-        clocks = {}
-        for role, name in self.roles.clocks.items():
-            column, said = values[:, self.names.index(name)].copy(), decisions[name].notes
-            clocks[role] = self.clocks.complete(name, column, said, sorts=role != "delay")
-        if "moment" in clocks:
-            clocks["moment"] = self.clocks.moments(self.roles.clocks["moment"], clocks["moment"])
-        return clocks
-
-    def _delays(
-        self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
-    ) -> NDArray[np.float64] | None:
-        """Return how long after its row each label comes."""
-        if "delay" not in clocks:
-            return None
-        name = self.roles.clocks["delay"]
-        return self.clocks.delays(
-            name,
-            clocks["delay"],
-            clocks.get("moment"),
-            are_times=decisions[name].kind == "time",
-            are_spans=self.tallies[name].spans > 0,
-        )
-
-    def _refuse_no_feature(self) -> NoReturn:
-        why = f" ({'; '.join(self.notes)})" if self.notes else ""
-        raise ParameterError(
-            f"{self.source.name}: no column is a feature for {self.roles.target}: add one{why}"
-            f"{self.source.hint}"
-        )
-
     def _columns(
         self, decisions: Mapping[str, Decision], leaks: Leaks, n_classes: int
     ) -> list[Column]:
@@ -389,6 +364,35 @@ class _Reader:
                 values[start:stop, at] = [read(cell) for cell in _listed(column)]
             forget(values)
             start = stop
+
+    # --- times -----------------------------------------------------------------------------------
+
+    def _read_clocks(
+        self, values: NDArray[np.float64], decisions: Mapping[str, Decision]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the values of the columns of times by their roles, moments in seconds."""
+        clocks = {}
+        for role, name in self.roles.clocks.items():
+            column, said = values[:, self.names.index(name)].copy(), decisions[name].notes
+            clocks[role] = self.clocks.complete(name, column, said, sorts=role != "delay")
+        if "moment" in clocks:
+            clocks["moment"] = self.clocks.moments(self.roles.clocks["moment"], clocks["moment"])
+        return clocks
+
+    def _delays(
+        self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
+    ) -> NDArray[np.float64] | None:
+        """Return how long after its row each label comes."""
+        if "delay" not in clocks:
+            return None
+        name = self.roles.clocks["delay"]
+        return self.clocks.delays(
+            name,
+            clocks["delay"],
+            clocks.get("moment"),
+            are_times=decisions[name].kind == "time",
+            are_spans=self.tallies[name].spans > 0,
+        )
 
     def _calendar(
         self, values: NDArray[np.float64], decisions: Mapping[str, Decision]
