@@ -29,40 +29,70 @@ __all__ = ["Decision", "decided", "left_out", "many_texts"]
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
-#: What texts that are no numbers and no times may be, and what to do then. Each has a number, of
-#: which there must be several, and a unit, of which there are few.
-_LIKELY = (
-    # 5 kg, <0.1, 1.5K
-    (
-        re.compile(
-            r"(?:[<>=\u2264\u2265~\u2248'\"]*)\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
-            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?)?"
-        ).fullmatch,
-        "are numbers with a unit or a sign",
-        "make numbers of them if they are amounts",
-    ),
-    # 2:30, 0:05:12.5, 9:30 pm, 3 days 04:05:06
-    (
-        re.compile(
-            r"(?P<number>[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
-            r"(?P<unit>\s*[AaPp]\.?[Mm]\.?)?"
-        ).fullmatch,
-        "look like times of a day or spans of time",
-        "make numbers of them, of seconds say, if they are",
-    ),
-    # 01-02-26, 2026-01, 2026-W05, 2026Q1, 01/2026, Jan 5 10:00:00
-    (
-        re.compile(
-            r"(?P<number>\d\d?-\d\d?-\d\d(?:[ T].*)?|(?:19|20)\d\d[-/ ]?(?:\d\d|W\d\d|Q[1-4])"
-            r"|\d\d?/(?:19|20)\d\d|[A-Za-z]{3} +\d\d? \d\d:\d\d:\d\d)(?P<unit>)"
-        ).fullmatch,
-        "look like times, of a form that is not read",
-        "write them as 2026-01-31 13:45 if they are",
-    ),
-)
 #: Fewer different numbers are likelier kinds of something.
 _FEW = 5
 _DIGITS = re.compile(r"[\d.,]+").sub
+
+
+class _Likely(NamedTuple):
+    """What texts that are no numbers and no times may be, and what to do then.
+
+    A form may have groups: a number, and a unit of which there are few. Without them it is all
+    number.
+    """
+
+    what: str
+    remedy: str
+    forms: tuple[re.Pattern[str], ...]
+
+    def parts(self, text: str) -> tuple[str, str | None] | None:
+        """Return number and unit; None: the text has none of the forms."""
+        for form in self.forms:
+            if found := form.fullmatch(text):
+                groups = found.groupdict()
+                return groups.get("number", text), groups.get("unit")
+        return None
+
+
+_LIKELY = (
+    _Likely(
+        "are numbers with a unit or a sign",
+        "make numbers of them if they are amounts",
+        (
+            re.compile(  # 5 kg, <0.1, $1.5K
+                r"[<>=\u2264\u2265~\u2248'\"$€£¥₹]*\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
+                r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?)?"
+            ),
+        ),
+    ),
+    _Likely(
+        "look like times of a day or spans of time",
+        "make numbers of them, of seconds say, if they are",
+        (
+            re.compile(  # 2:30, 0:05:12.5, 9:30 pm, 3 days 04:05:06
+                r"[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?"
+                r"(?:\s*[AaPp]\.?[Mm]\.?)?"
+            ),
+            re.compile(  # 1h 30m, 2 days, 4 hours
+                r"(?:\d+(?:[.,]\d+)?\s*(?:[wdhms]|weeks?|days?|hours?|hrs?|min(?:ute)?s?|sec(?:ond)?s?)"
+                r",?\s*)+"
+            ),
+            re.compile(
+                r"P(?=T?\d)(?:\d+[YMWD])*(?:T(?:\d+[HM])*(?:\d+(?:[.,]\d+)?S)?)?"
+            ),  # PT1H30M
+        ),
+    ),
+    _Likely(
+        "look like times, of a form that is not read",
+        "write them as 2026-01-31 13:45 if they are",
+        (
+            re.compile(r"\d\d?-\d\d?-\d\d(?:[ T].*)?"),  # 01-02-26
+            re.compile(r"(?:19|20)\d\d[-/ ]?(?:\d\d|W\d\d|Q[1-4])"),  # 2026-01, 2026-W05, 2026Q1
+            re.compile(r"\d\d?/(?:19|20)\d\d"),  # 01/2026
+            re.compile(r"[A-Za-z]{3} +\d\d? \d\d:\d\d:\d\d"),  # Jan 5 10:00:00
+        ),
+    ),
+)
 
 
 class Decision(NamedTuple):
@@ -217,6 +247,8 @@ class _Column:
         notes += self._missing(dressed, n_read, "numbers", {"times": tally.seconds})
         notes += self._spelled(tally.padded, n_read, "have zeros in front", read)
         notes += self._spelled(tally.rounded, n_read, "have too many digits", read, ".0f")
+        notes += self._spelled(tally.codes, n_read, "have an exponent, as codes may", read)
+        notes += self._spelled(tally.versions, n_read, "may be versions", read)
         return Decision("number", read, notes=tuple(notes))
 
     def _numbers(self, n: int, total: int, what: str) -> str:
@@ -246,7 +278,7 @@ class _Column:
         likely = None if declared else _likely(present, total)
         if not declared and not are_categories(len(present), total):
             what = f"{_different(len(present), total)}, no categories: {quoted(present)}"
-            return left_out(name, f"{what}: {likely[2]}" if likely else what)
+            return left_out(name, f"{what}: {likely[1].remedy}" if likely else what)
         known: dict[str, int] = {}
 
         def cell(value: Any) -> float:
@@ -266,7 +298,7 @@ class _Column:
         if not declared:
             notes += twins(list(present), texts.likeness, f"categories of {name!r}")
         if likely:
-            texts_, what, remedy = likely
+            texts_, (what, remedy, _) = likely
             found = f"{sum(texts_.values()):,} of {total:,} values of {name!r} {what}"
             notes.append(f"{found}, and count as categories: {quoted(texts_)}: {remedy}")
         return Decision("category", cell, known, tuple(notes))
@@ -344,13 +376,12 @@ def _each_form(dressed: Mapping[str, int], read: Callable[[Any], float]) -> str:
     return ", ".join(f"{text[:40]!r} as {read(text):.15g}" for text in quotes)
 
 
-def _likely(present: Mapping[str, int], total: int) -> tuple[dict[str, int], str, str] | None:
-    """Return texts that are most of a column's, what they may be, and what to do then."""
-    for is_such, what, remedy in _LIKELY:
-        found = {text: one for text in present if (one := is_such(text))}
-        numbers = {one["number"] for one in found.values()}
-        units = {one["unit"] for one in found.values()}
+def _likely(present: Mapping[str, int], total: int) -> tuple[dict[str, int], _Likely] | None:
+    """Return texts that are most of a column's, and what they may be."""
+    for likely in _LIKELY:
+        found = {text: parts for text in present if (parts := likely.parts(text))}
+        numbers, units = ({part[at] for part in found.values()} for at in (0, 1))
         n = sum(present[text] for text in found)
         if 2 * n > total and len(numbers) >= _FEW and 2 * len(units) <= len(found):
-            return {text: present[text] for text in found}, what, remedy
+            return {text: present[text] for text in found}, likely
     return None

@@ -55,6 +55,7 @@ __all__ = [
     "Source",
     "TextSource",
     "frame_source",
+    "is_fraction",
     "lines_of",
 ]
 
@@ -255,6 +256,11 @@ def _is_beyond(values: NDArray[np.float64]) -> bool:
     return bool((np.abs(values) >= EXACT).any())
 
 
+def is_fraction(values: NDArray[np.float64]) -> bool:
+    """Whether one of the numbers, none of them whole, is as no version is: 1.05 or -1.5."""
+    return bool((values < np.floor(values) + 0.0995).any() or (values < 0).any())
+
+
 def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     """Return numbers as an array; NaN where there is none."""
     gone = column.is_null().to_numpy().astype(bool)
@@ -428,8 +434,9 @@ class TextSource(Source):
         rows = _records(head, self._separator)
         if not rows:
             raise DataError(path, None, "is empty: give a file with a line of names and rows")
-        #: Columns with a cell that may be several rows.
+        #: Columns with a cell that may be several rows; whether one has escapes.
         self._joined: set[str] = set()
+        self._escaped = False
         #: Whether points may stand between thousands, as where commas are decimal.
         self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
@@ -521,6 +528,7 @@ class TextSource(Source):
                 named = False
                 for name, one in zip(names, wanted, strict=True):
                     self._look_for_joined(name, rows.column(one))
+                    self._look_for_escapes(name, rows.column(one))
                 yield [
                     self._cells(rows.column(one), spelled=name in spelled)
                     for name, one in zip(names, wanted, strict=True)
@@ -549,6 +557,18 @@ class TextSource(Source):
                 )
                 return
 
+    def _look_for_escapes(self, name: str, column: Any) -> None:
+        """Note a tab or line break that is written as a data base does, or a path of Windows."""
+        if self._separator != "\t" or self._escaped:
+            return
+        escaped = column.filter(self._compute.match_substring_regex(column, r"\\[tnr\\]"))
+        if len(escaped):
+            self._escaped = True
+            self.notes.append(
+                f"texts such as {escaped[0].as_py()!r:.60} of {name!r} stay as they are: if a data "
+                "base wrote them, their backslashes stand for other signs"
+            )
+
     def _cells(self, column: Any, *, spelled: bool) -> Any:
         if not spelled:
             try:
@@ -564,11 +584,22 @@ class TextSource(Source):
         return column.to_pylist()
 
     def _tells(self, column: Any, values: NDArray[np.float64]) -> bool:
-        """Whether whole numbers have zeros in front, or all points may stand between thousands."""
+        """Whether numbers are written as codes or versions are, or with points between thousands.
+
+        `drift.streams.tally` says which, of the column.
+        """
         c = self._compute
-        whole = not (values != np.floor(values))[~np.isnan(values)].any()
-        if whole and c.any(c.match_substring_regex(column, "^[+-]?0[0-9]")).as_py():
-            return True
+        there = values[~np.isnan(values)]
+        fractions = there[there != np.floor(there)]
+        if not len(fractions):
+            marks = (c.match_substring(column, mark) for mark in "eE")
+            padded = c.match_substring_regex(column, "^[+-]?0[0-9]")
+            return any(c.any(found).as_py() for found in (padded, *marks))
+        if not is_fraction(fractions):
+            ends = column.filter(c.ends_with(column, "0"))  # 1.10 of a version, 1.00 of a price
+            cut = c.match_substring_regex(ends, "[.][1-9][0-9]*0$")
+            if c.any(cut).as_py() and not c.any(c.match_substring_regex(ends, "[.]00")).as_py():
+                return True
         points = c.sum(c.match_substring(column, ".")).as_py() if self._may_group else 0
         grouped = r"^\s*[+-]?[1-9][0-9]{0,2}[.][0-9]{3}\s*$"
         return bool(points) and points == c.sum(c.match_substring_regex(column, grouped)).as_py()

@@ -14,7 +14,7 @@ import numpy as np
 
 from drift._values import is_missing, number
 from drift.streams import texts
-from drift.streams.sources import EXACT, Seconds
+from drift.streams.sources import EXACT, Seconds, is_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,6 +82,12 @@ class Tally:
     padded: Found = field(default_factory=Found)
     #: Whole numbers that are another as a float.
     rounded: Found = field(default_factory=Found)
+    #: Numbers such as 12e5.
+    exponents: Found = field(default_factory=Found)
+    #: Numbers such as 1.10; whether there are such as 1.9, and such as 1.05 or -1.5.
+    cut: Found = field(default_factory=Found)
+    short: bool = False
+    fraction: bool = False
     #: All other cells, as texts without blanks around; blank ones are not counted.
     texts: Counter[str] = field(default_factory=Counter)
     #: Whether all cells so far came as arrays.
@@ -91,6 +97,17 @@ class Tally:
     def plain(self) -> int:
         """Number of cells that are numbers as they stand."""
         return self.numbers + self.bools
+
+    @property
+    def codes(self) -> Found:
+        """Numbers that are likelier codes: 12e5 among whole numbers."""
+        rare = 2 * self.exponents.times < self.numbers
+        return self.exponents if rare and not self.points and not self.grouped.times else Found()
+
+    @property
+    def versions(self) -> Found:
+        """Numbers that are likelier versions, and lose a zero: 1.10 beside 1.9, but not 1.05."""
+        return self.cut if self.short and not self.fraction else Found()
 
     @property
     def is_empty(self) -> bool:
@@ -114,7 +131,11 @@ class Tally:
         if isinstance(cells, np.ndarray):
             usable = np.abs(cells) <= _LARGEST
             self.numbers += int(usable.sum())
-            self.points += int((np.floor(cells) != cells)[usable].sum())
+            fractions = cells[usable & (np.floor(cells) != cells)]
+            self.points += len(fractions)
+            self.fraction = self.fraction or is_fraction(fractions)
+            if not (self.short or self.fraction):
+                self.short = bool((np.round(fractions, 1) == fractions).any())
             self.texts.update(f"{v:g}" for v in cells[~usable & ~np.isnan(cells)].tolist())
             return np.where(usable, cells, np.nan)
         self.ready = False
@@ -146,6 +167,7 @@ class Tally:
             self._count(texts.text_of(cell))
         elif is_usable(value):
             self.numbers += 1
+            self.points += value != math.floor(value)
             self.spans += isinstance(cell, dt.timedelta)
             if isinstance(cell, int | np.integer):
                 self._check_digits(int(cell), value)
@@ -172,6 +194,18 @@ class Tally:
             self.grouped.add(text, times)
         elif "." in text:
             self.points += times
+            self._look_for_versions(text, times)
+        elif texts.is_code(text):
+            self.exponents.add(text, times)
+
+    def _look_for_versions(self, text: str, times: int) -> None:
+        whole, _, fraction = text.partition(".")
+        if len(fraction) < 2:
+            self.short = self.short or fraction != ""
+        elif not whole.isdecimal() or not fraction.isdecimal() or fraction.startswith("0"):
+            self.fraction = True
+        elif fraction.endswith("0"):
+            self.cut.add(text, times)
 
     def _check_digits(self, whole: int, value: float, times: int = 1) -> None:
         if abs(value) >= EXACT and whole != int(value):

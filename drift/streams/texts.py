@@ -24,6 +24,7 @@ __all__ = [
     "Numbers",
     "has_offset",
     "has_zone",
+    "is_code",
     "is_missing_number",
     "is_missing_text",
     "is_padded",
@@ -37,6 +38,7 @@ __all__ = [
 
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).fullmatch
 _PADDED = re.compile(r"[+-]?0\d", re.ASCII).match
+_CODE = re.compile(r"(?:0|\d\d+)[eE]\d+", re.ASCII).fullmatch
 #: As R, spreadsheets, Python and JSON write them.
 BOOLS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -99,6 +101,17 @@ def is_padded(text: str) -> bool:
     (True, False, False)
     """
     return _PADDED(text) is not None
+
+
+def is_code(text: str) -> bool:
+    """Whether a plain number has an exponent as ids may, and hardly a number: it is 1.2e6 or 1e+06.
+
+    Examples
+    --------
+    >>> [is_code(text) for text in ("12e5", "0E17", "1.2e6", "12e+05", "1e6")]
+    [True, True, False, False, False]
+    """
+    return _CODE(text) is not None
 
 
 def is_missing_text(text: str) -> bool:
@@ -274,10 +287,10 @@ _NAMED = re.compile(
 _NAME_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})[a-z]*\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_CLOCK}"
 ).fullmatch
-#: As C, Unix and Twitter write it.
+#: As C, Unix, Twitter and Apache's log of errors write it.
 _YEAR_BEHIND = re.compile(
-    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})\s+(?P<d>\d\d?)\s+(?P<clock>\d\d?:\d\d:\d\d)(?P<half>)"
-    r"(?:\s+(?P<zone>UTC|GMT|[+-]\d\d:?\d\d))?\s+(?P<y>\d{4})"
+    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})\s+(?P<d>\d\d?)\s+(?P<clock>\d\d?:\d\d:\d\d(?:\.\d{{1,9}})?)"
+    r"(?P<half>)(?:\s+(?P<zone>UTC|GMT|[+-]\d\d:?\d\d))?\s+(?P<y>\d{4})"
 ).fullmatch
 _ZONE = re.compile(r"(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\s+\d{4})?\s*$").search
 #: Some write a blank before the zone.
@@ -313,7 +326,7 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
     firsts = seconds = 0
     doubt = ""
     for text in texts:
-        if found := _YEAR_LAST(text.strip()):
+        if found := _YEAR_LAST(_bare(text)):
             first, second = int(found["a"]), int(found["b"])
             if found["mark"] == "." or first > 12:
                 firsts += 1
@@ -328,7 +341,7 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
 
     def read(text: str) -> float | None:
         try:
-            return _seconds(text.strip(), day_first=day_first)
+            return _seconds(_bare(text), day_first=day_first)
         except (ValueError, OverflowError):
             return None
 
@@ -343,7 +356,7 @@ def has_zone(text: str) -> bool:
     >>> has_zone("2026-01-01 12:00+02:00"), has_zone("2026-01-01")
     (True, False)
     """
-    return _ZONE(text.strip()[10:]) is not None
+    return _ZONE(_bare(text)[10:]) is not None
 
 
 def has_offset(text: str) -> bool:
@@ -354,8 +367,13 @@ def has_offset(text: str) -> bool:
     >>> has_offset("2026-01-01 12:00+02:00"), has_offset("2026-01-01 12:00+00:00")
     (True, False)
     """
-    found = _ZONE(text.strip()[10:])
+    found = _ZONE(_bare(text)[10:])
     return found is not None and found["zone"].strip("+-0:") not in {"", "Z", "UTC", "GMT"}
+
+
+def _bare(text: str) -> str:
+    """Return a time without the brackets of a web server's log, which a blank may have parted."""
+    return text.strip().removeprefix("[").removesuffix("]")
 
 
 def _year(written: str) -> int:

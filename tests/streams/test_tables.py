@@ -295,6 +295,23 @@ def test_letters_of_several_bytes_at_the_ends_of_blocks(encoding, size, tmp_path
     assert [x["x"] for x, _ in stream] == texts
 
 
+def test_codes_and_versions_in_later_blocks_than_what_tells_them(tmp_path, monkeypatch):
+    """A block without any of them comes as numbers, and its texts are not seen."""
+    monkeypatch.setattr(sources, "_BYTES", 64)
+    path = tmp_path / "a.csv"
+    rows = [("1.8", "1.5", "17"), ("1.9", "2.05", "18")] * 40 + [("1.10", "1.10", "12e5")] * 20
+    path.write_text("v,f,c,y\n" + "".join(f"{','.join(row)},a\n" for row in rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream = read_stream(path, "y")
+    assert [tuple(x.values()) for x, _ in stream] == [tuple(map(float, row)) for row in rows]
+    found = [note for note in stream.notes if "numbers of" in note]
+    assert found == [
+        "20 of 100 numbers of 'v' may be versions: '1.10' is 1.1",
+        "20 of 100 numbers of 'c' have an exponent, as codes may: '12e5' is 1200000",
+    ]
+
+
 def test_labels_of_pairs_that_say_that_there_is_none_are_named():
     pairs = [({"a": 1.0}, ""), ({"a": 2.0}, "x"), ({"a": 3.0}, "NA"), ({"a": 4.0}, "")]
     with pytest.warns(RuntimeWarning, match=r"'' \(2\), 'NA' \(1\) are classes: leave such rows"):
