@@ -434,9 +434,9 @@ class TextSource(Source):
         rows = _records(head, self._separator)
         if not rows:
             raise DataError(path, None, "is empty: give a file with a line of names and rows")
-        #: Columns with a cell that may be several rows; whether one has escapes.
+        #: Columns with a cell that may be several rows; whether one has escapes, also of quotes.
         self._joined: set[str] = set()
-        self._escaped = False
+        self._escaped = self._unquoted = False
         #: Whether points may stand between thousands, as where commas are decimal.
         self._may_group = self.commas or votes_of(Counter(chain(*rows)))[","] > 0
         self._in_head = len(rows[0])
@@ -505,7 +505,7 @@ class TextSource(Source):
             bad.append(row)
             return "error"
 
-        texts = decoded(self._opened, self._path, self._encoding)
+        texts = self._looked_at(decoded(self._opened, self._path, self._encoding))
         if self._skips:
             texts = _without_a_line(texts)
         try:
@@ -537,6 +537,20 @@ class TextSource(Source):
             raise
         except (ValueError, OSError) as error:
             raise self._refusal(error, bad) from error
+
+    def _looked_at(self, texts: Iterator[str]) -> Iterator[str]:
+        """Yield a text in blocks, and note a quote that a backslash escapes, as Spark writes it."""
+        wrong = re.compile(rf'\\"[^"\s{re.escape(self._separator)}]')
+        for text in texts:
+            if not self._unquoted and '\\"' in text and (found := wrong.search(text)):
+                self._unquoted = True
+                start = max(text.rfind("\n", 0, found.start()) + 1, found.start() - 20)
+                shown = text[start : found.end()]
+                self.notes.append(
+                    f"a quote behind a backslash ends its text, in {shown!r}: double the quotes "
+                    "in texts"
+                )
+            yield text
 
     def _look_for_joined(self, name: str, column: Any) -> None:
         """Note a cell with line breaks and as many separators as so many rows have.

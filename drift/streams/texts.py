@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from drift._durations import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "BOOLS",
@@ -295,6 +296,7 @@ _YEAR_BEHIND = re.compile(
 _ZONE = re.compile(r"(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\s+\d{4})?\s*$").search
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
+_REGION = re.compile(r"(?<=[\dZ])\[[A-Za-z][\w/+-]*\]$").sub
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -323,19 +325,13 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
     >>> times_of(["02/01/1970"])
     "'02/01/1970' may be of two days: write 1970-01-02"
     """
-    firsts = seconds = 0
-    doubt = ""
-    for text in texts:
-        if found := _YEAR_LAST(_bare(text)):
-            first, second = int(found["a"]), int(found["b"])
-            if found["mark"] == "." or first > 12:
-                firsts += 1
-            elif second > 12:
-                seconds += 1
-            elif first != second:
-                written = f"{_year(found['y'])}-{second:02}-{first:02}"
-                doubt = f"{text.strip()!r} may be of two days: write {written}"
-    if doubt and not firsts and not seconds:
+    found = (_YEAR_LAST(_bare(text)) for text in texts)
+    dates = Counter(one.group("a", "mark", "b", "y") for one in found if one)
+    firsts = sum(n for (a, mark, _, _), n in dates.items() if mark == "." or int(a) > 12)
+    seconds = sum(
+        n for (a, mark, b, _), n in dates.items() if mark != "." and int(a) <= 12 < int(b)
+    )
+    if not seconds and (doubt := _doubt(list(dates), days_first=firsts > 0)):
         return doubt
     day_first = firsts >= seconds
 
@@ -346,6 +342,25 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
             return None
 
     return read
+
+
+def _doubt(dates: Sequence[tuple[str, ...]], *, days_first: bool) -> str:
+    """Why dates of two numbers and a year may be others; empty: they may not, or none is there."""
+    short = [one for one in dates if one[1] == "/" and len(one[3]) == 2]
+    firsts, lasts = ({one[at] for one in short} for at in (0, 3))
+    # Days differ more than years do, and none is above 31.
+    if len(lasts) > len(firsts) and max(map(int, lasts)) <= 31 and min(map(len, firsts)) == 2:
+        return f"{_written(*short[0])!r} may begin with the year: write it as 2026-01-31"
+    unclear = [one for one in dates if one[1] != "." and int(one[0]) != int(one[2])]
+    if days_first or not unclear:
+        return ""
+    a, _, b, y = unclear[-1]
+    day = f"{_year(y)}-{int(b):02}-{int(a):02}"
+    return f"{_written(*unclear[-1])!r} may be of two days: write {day}"
+
+
+def _written(a: str, mark: str, b: str, y: str) -> str:
+    return f"{a}{mark}{b}{mark}{y}"
 
 
 def has_zone(text: str) -> bool:
@@ -372,8 +387,11 @@ def has_offset(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Return a time without the brackets of a web server's log, which a blank may have parted."""
-    return text.strip().removeprefix("[").removesuffix("]")
+    """Return a time without the brackets of a web server's log, which a blank may have parted.
+
+    And without the name of a zone, in brackets, which Java writes behind its hours.
+    """
+    return _REGION("", text.strip()).removeprefix("[").removesuffix("]")
 
 
 def _year(written: str) -> int:
