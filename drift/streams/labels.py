@@ -50,7 +50,11 @@ class Labels:
 
         Those whose numbers are in `names` have the names of the columns in its place.
         """
-        which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
+        try:  # of labels few differ
+            gone = {cell for cell in set(cells) if self._no_label(cell)}
+            which = np.array([cell not in gone for cell in cells], dtype=np.bool_)
+        except TypeError:  # one is a list, say
+            which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
         which[list(names)] = False
         if most is not None and which.sum() >= most:
             which[np.flatnonzero(which)[most - 1] + 1 :] = False

@@ -542,7 +542,7 @@ class TextSource(Source):
         """Yield a text in blocks, and note a quote that a backslash escapes, as Spark writes it."""
         wrong = re.compile(rf'\\"[^"\s{re.escape(self._separator)}]')
         for text in texts:
-            if not self._unquoted and '\\"' in text and (found := wrong.search(text)):
+            if not self._unquoted and "\\" in text and (found := wrong.search(text)):
                 self._unquoted = True
                 start = max(text.rfind("\n", 0, found.start()) + 1, found.start() - 20)
                 shown = text[start : found.end()]
