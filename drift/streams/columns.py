@@ -15,6 +15,7 @@ from drift._checks import counted
 from drift._values import is_missing, seconds_since_1970
 from drift.errors import ParameterError
 from drift.streams import texts
+from drift.streams.likely import likely_of
 from drift.streams.notes import QUOTED, quoted, twins
 from drift.streams.stream import are_categories
 from drift.streams.tally import is_usable, value_of
@@ -29,76 +30,7 @@ __all__ = ["Decision", "decided", "left_out", "many_texts"]
 #: So many categories or fewer are no surprise, nor are more with so many rows each.
 _MANY = 50
 _ROWS_EACH = 10
-#: Fewer different numbers are likelier kinds of something.
-_FEW = 5
 _DIGITS = re.compile(r"[\d.,]+").sub
-
-
-class _Likely(NamedTuple):
-    """What texts that are no numbers and no times may be, and what to do then.
-
-    A form may have groups: a number, and a unit of which there are few. Without them it is all
-    number.
-    """
-
-    what: str
-    remedy: str
-    forms: tuple[re.Pattern[str], ...]
-
-    def parts(self, text: str) -> tuple[str, str | None] | None:
-        """Return number and unit; None: the text has none of the forms."""
-        for form in self.forms:
-            if found := form.fullmatch(text):
-                groups = found.groupdict()
-                return groups.get("number", text), groups.get("unit")
-        return None
-
-
-_LIKELY = (
-    _Likely(
-        "are numbers with a unit or a sign",
-        "make numbers of them if they are amounts",
-        (
-            re.compile(  # 5 kg, <0.1, $1.5K
-                r"[<>=\u2264\u2265~\u2248'\"$€£¥₹]*\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
-                r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?)?"
-            ),
-        ),
-    ),
-    _Likely(
-        "look like times of a day or spans of time",
-        "make numbers of them, of seconds say, if they are",
-        (
-            re.compile(  # 2:30, 0:05:12.5, 9:30 pm, 3 days 04:05:06
-                r"[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?"
-                r"(?:\s*[AaPp]\.?[Mm]\.?)?"
-            ),
-            re.compile(  # 1h 30m, 2 days, 4 hours
-                r"(?:\d+(?:[.,]\d+)?\s*(?:[wdhms]|weeks?|days?|hours?|hrs?|min(?:ute)?s?|sec(?:ond)?s?)"
-                r",?\s*)+"
-            ),
-            re.compile(
-                r"P(?=T?\d)(?:\d+[YMWD])*(?:T(?:\d+[HM])*(?:\d+(?:[.,]\d+)?S)?)?"
-            ),  # PT1H30M
-        ),
-    ),
-    _Likely(
-        "look like times, of a form that is not read",
-        "write them as 2026-01-31 13:45 if they are",
-        (
-            re.compile(r"\d\d?-\d\d?-\d\d(?:[ T].*)?"),  # 01-02-26
-            re.compile(r"(?:19|20)\d\d[-/ ]?(?:\d\d|W\d\d|Q[1-4])"),  # 2026-01, 2026-W05, 2026Q1
-            re.compile(r"\d\d?/(?:19|20)\d\d"),  # 01/2026
-            re.compile(r"[A-Za-z]{3} +\d\d? \d\d:\d\d:\d\d"),  # Jan 5 10:00:00
-            re.compile(r"(?:19|20)\d\d[-/.]\d\d?[-/.]\d\d?[ T-].{1,30}"),  # 2026-01-31 12:00 CET
-            re.compile(r".{0,9}\b\d\d?[./]\d\d?[./](?:19|20)\d\d\b.{0,14}"),  # Sa, 31.01.2026
-            re.compile(r"\d\d?[. -]+[^\W\d]{3,9}[. -]+(?:19|20)?\d\d\b.{0,22}"),  # 31. Januar 2026
-            re.compile(
-                r"(?:[A-Z][a-z]{2} ){2}\d\d? (?:19|20)\d\d .*"
-            ),  # Sat Jan 31 2026 12:00 GMT+1
-        ),
-    ),
-)
 
 
 class Decision(NamedTuple):
@@ -281,10 +213,10 @@ class _Column:
         }
         gone = {text: n for text, n in tally.texts.items() if text not in present}
         total = sum(present.values()) + tally.plain + tally.seconds
-        likely = None if declared else _likely(present, total)
+        likely = None if declared else likely_of(present, total)
         if not declared and not are_categories(len(present), total):
             what = f"{_different(len(present), total)}, no categories: {quoted(present)}"
-            return left_out(name, f"{what}: {likely[1].remedy}" if likely else what)
+            return left_out(name, f"{what}: {likely.remedy}" if likely else what)
         known: dict[str, int] = {}
 
         def cell(value: Any) -> float:
@@ -304,9 +236,10 @@ class _Column:
         if not declared:
             notes += twins(list(present), texts.likeness, f"categories of {name!r}")
         if likely:
-            texts_, (what, remedy, _) = likely
-            found = f"{sum(texts_.values()):,} of {total:,} values of {name!r} {what}"
-            notes.append(f"{found}, and count as categories: {quoted(texts_)}: {remedy}")
+            such = f"{sum(likely.texts.values()):,} of {total:,} values of {name!r} {likely.what}"
+            notes.append(
+                f"{such}, and count as categories: {quoted(likely.texts)}: {likely.remedy}"
+            )
         return Decision("category", cell, known, tuple(notes))
 
     def _missing(
@@ -380,14 +313,3 @@ def _each_form(dressed: Mapping[str, int], read: Callable[[Any], float]) -> str:
     first = [*sorted(forms.values(), key=ranked.index), *ranked]
     quotes = list(dict.fromkeys(first))[:QUOTED]
     return ", ".join(f"{text[:40]!r} as {read(text):.15g}" for text in quotes)
-
-
-def _likely(present: Mapping[str, int], total: int) -> tuple[dict[str, int], _Likely] | None:
-    """Return texts that are most of a column's, and what they may be."""
-    for likely in _LIKELY:
-        found = {text: parts for text in present if (parts := likely.parts(text))}
-        numbers, units = ({part[at] for part in found.values()} for at in (0, 1))
-        n = sum(present[text] for text in found)
-        if 2 * n > total and len(numbers) >= _FEW and 2 * len(units) <= len(found):
-            return {text: present[text] for text in found}, likely
-    return None
