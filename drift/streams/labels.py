@@ -205,7 +205,7 @@ def classes_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
     codes = [
         f"{first!r} is the class {label!r}"
         for label, [first, *others] in together.items()
-        if not others and type(label) is int and (texts.is_padded(first) or texts.is_code(first))
+        if not others and type(label) is int and (texts.is_padded(first) or "e" in first.lower())
     ]
     return labels, [_together(said) for said in (merged, codes) if said]
 

@@ -165,14 +165,20 @@ class Tally:
             self.parts += 1
         elif (value := value_of(cell)) is None:
             self._count(texts.text_of(cell))
-        elif is_usable(value):
-            self.numbers += 1
-            self.points += value != math.floor(value)
-            self.spans += isinstance(cell, dt.timedelta)
-            if isinstance(cell, int | np.integer):
-                self._check_digits(int(cell), value)
         else:
+            self._see_number(cell, value)
+
+    def _see_number(self, cell: Any, value: float) -> None:
+        if not is_usable(value):
             self.texts[f"{value:g}"] += 1
+            return
+        self.numbers += 1
+        if isinstance(cell, dt.timedelta):
+            self.spans += 1
+        elif isinstance(cell, int | np.integer):
+            self._check_digits(int(cell), value)
+        else:
+            self.points += value != math.floor(value)
 
     def _count(self, text: str, times: int = 1) -> None:
         """Count a text."""

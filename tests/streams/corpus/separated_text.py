@@ -408,8 +408,9 @@ CASES = [
     Case("many classes with zeros in front", "a.csv", "x,y\n1,01\n2,02\n3,03\n4,04\n5,05\n",
          [({"x": i}, i) for i in range(1, 6)],
          ["'01' is the class 1; '02' is the class 2; '03' is the class 3; the same of 2 others"]),
-    Case("classes that look like powers of ten", "a.csv", "x,y\n1,12e5\n2,7\n",
-         [({"x": 1}, 1_200_000), ({"x": 2}, 7)], ["'12e5' is the class 1200000"]),
+    Case("classes that look like powers of ten", "a.csv", "x,y\n1,12e5\n2,7\n3,1E3\n",
+         [({"x": 1}, 1_200_000), ({"x": 2}, 7), ({"x": 3}, 1000)],
+         ["'12e5' is the class 1200000; '1E3' is the class 1000"]),
     # --- codes and versions ----------------------------------------------------------------------
     Case("hexadecimal ids", "a.csv", column("3fa2", "ab91", "12e5", "0e17", "9c1b"),
          rows("3fa2", "ab91", "12e5", "0e17", "9c1b"),
