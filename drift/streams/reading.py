@@ -22,7 +22,7 @@ from drift.streams.columns import Decision, decided, left_out, many_texts
 from drift.streams.labels import Labels, doubts
 from drift.streams.leaks import Leaks
 from drift.streams.notes import named
-from drift.streams.sources import Seconds
+from drift.streams.source import Seconds
 from drift.streams.table import Column, Table, Writer, forget
 from drift.streams.tally import Tally, point_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from drift.streams.sources import Source
+    from drift.streams.source import Source
 
 __all__ = ["Reading", "Roles", "read_table"]
 

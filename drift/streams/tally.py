@@ -14,12 +14,12 @@ import numpy as np
 
 from drift._values import is_missing, number
 from drift.streams import texts
-from drift.streams.sources import EXACT, Seconds, is_fraction
+from drift.streams.source import EXACT, Seconds, is_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from drift.streams.sources import Source
+    from drift.streams.source import Source
 
 __all__ = ["Found", "Tally", "is_usable", "point_of", "value_of"]
 
@@ -122,7 +122,7 @@ class Tally:
         Parameters
         ----------
         cells
-            As a block of a `drift.streams.sources.Source` has them.
+            As a block of a `drift.streams.source.Source` has them.
         """
         if isinstance(cells, Seconds):
             self.seconds += int(np.isfinite(cells.values).sum())
