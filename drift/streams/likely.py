@@ -27,9 +27,9 @@ _LOOKS = (
     (
         "are numbers with a unit or a sign",
         "make numbers of them if they are amounts",
-        _one_of(  # 5 kg, <0.1, $1.5K
+        _one_of(  # 5 kg, <0.1, $1.5K, 10,000+, 4.5/5
             r"[<>=\u2264\u2265~\u2248'\"$€£¥₹]*\s*(?P<number>[+-]?\d+(?:,\d{3})*(?:[.,]\d+)?)"
-            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?)?",
+            r"\s*(?P<unit>(?:[^\W\d_]|[\u00b0%‰\"'])[^\W_]{0,11}(?:/[^\W_]{1,5})?|[+]|/\d{1,3})?",
         ),
     ),
     (

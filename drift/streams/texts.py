@@ -140,8 +140,11 @@ def is_missing_number(text: str) -> bool:
 # --- numbers with separators, currencies and percent signs ---------------------------------------
 
 #: Signs of currencies, and their names where they stand apart.
-_SIGNS = r"R\$|US\$|[$€£¥₹₽₩₺₴₪฿₫₱₦¢]"
-_NAMES = r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|kr\.?|zł|Fr\."
+_SIGNS = r"(?:US|AU?|CA?|HK|NZ|MX|R|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱₦¢]"
+_NAMES = (
+    r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|AUD|CAD|NZD|HKD|SGD|MXN|ZAR|RUB|TRY|HUF"
+    r"|kr\.?|zł|Fr\.|Rs\.?|Kč"
+)
 _CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES})(?![A-Za-z]))"
 #: Besides the blank: no-break space, narrow no-break space, thin space.
 _BLANKS = " \u00a0\u202f\u2009"

@@ -170,6 +170,9 @@ CASES = [
          rows(962498.36, 5, -1.5, -3, 7, 8), ["'x' ... '$962,498.36' as 962498.36"]),
     Case("an account's negative amounts", "a.csv", column("$1,234.50", "$(5.00)", "€ (3)"),
          rows(1234.5, -5, -3), ["'$1,234.50' as 1234.5, '$(5.00)' as -5, '€ (3)' as -3"]),
+    Case("amounts of other dollars, rupees and crowns", "a.csv",
+         column("A$5", "CA$6.50", "Rs. 1,200", "Rs 70", "90 Kč", "ZAR 10"),
+         rows(5, 6.5, 1200, 70, 90, 10), ["6 of 6 numbers of 'x' are written otherwise: 'A$5'"]),
     Case("lakhs and crores", "a.csv", column("₹1,23,456.50", "₹12,34,56,789", "7"),
          rows(123456.5, 123456789, 7), ["'₹1,23,456.50' as 123456.5"]),
     Case("a quote inside of a cell", "a.csv", 'x,t,y\n1,5" pipe,a\n2,6" pipe,b\n',
@@ -197,6 +200,14 @@ CASES = [
     Case("amounts in thousands", "a.csv", column("$1.5K", "$2K", "$900", "$3.5M", "$4K", "$5K"),
          rows("$1.5K", "$2K", "$900", "$3.5M", "$4K", "$5K"),
          ["6 of 6 values of 'x' are numbers with a unit or a sign"]),
+    *(Case(f"numbers with {what}", "a.csv", column(*cells), rows(*cells),
+           [f"5 of 5 values of 'x' are numbers with a unit or a sign ... '{cells[0]}' (1)"])
+      for what, cells in [
+          ("a plus behind them", ["10+", "500+", "1,000+", "5,000+", "10,000+"]),
+          ("what they are of", ["4.5/5", "4.1/5", "3.9/5", "2/5", "5/5"]),
+      ]),
+    Case("fractions and shares of several", "a.csv", column("1/2", "3/4", "5/8", "2/3", "7/16"),
+         rows("1/2", "3/4", "5/8", "2/3", "7/16")),
     Case("numbers with signs", "a.csv", column("<0.1", "<0.2", ">5", "~3", "<0.3"),
          rows("<0.1", "<0.2", ">5", "~3", "<0.3"), ["are numbers with a unit or a sign"]),
     *(Case(f"texts that may be {what}", "a.csv", column(*cells), rows(*cells), [note])
