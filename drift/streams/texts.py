@@ -299,7 +299,8 @@ _YEAR_BEHIND = re.compile(
 _ZONE = re.compile(r"(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\s+\d{4})?\s*$").search
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
-_REGION = re.compile(r"(?<=[\dZ])\[[A-Za-z][\w/+-]*\]$").sub
+#: The name of a zone, in brackets, behind its hours.
+_REGION = re.compile(r"(?:(?<=Z)|(?<=[+-]\d\d:\d\d))\[[A-Za-z][\w/+-]*\]$").sub
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -390,10 +391,7 @@ def has_offset(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Return a time without the brackets of a web server's log, which a blank may have parted.
-
-    And without the name of a zone, in brackets, which Java writes behind its hours.
-    """
+    """Return a time without brackets; of those of a web server's log one may be in another cell."""
     return _REGION("", text.strip()).removeprefix("[").removesuffix("]")
 
 
