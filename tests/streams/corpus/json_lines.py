@@ -116,6 +116,11 @@ CASES = [
          ["'q' ... '2,5' as 2.5", "'r' ... '0,5' as 0.5", "'p' ... '1,234' as 1234"]),
     Case("codes and versions in texts", "a.jsonl", lines("1.9", "1.10", "2"), rows(1.9, 1.1, 2),
          ["1 of 3 numbers of 'x' may be versions: '1.10' is 1.1"]),
+    *(Case(f"fractions in texts that are no versions: {other}", "a.jsonl",
+           lines("1.9", "1.10", other), rows(1.9, 1.1, float(other)))
+      for other in ("1.05", "1.00", "-1.25", "1.5e2")),
+    Case("an exponent in texts, among fractions", "a.jsonl", lines("12e5", "1.5", "3", "4"),
+         rows(1_200_000, 1.5, 3, 4)),
     Case("not finite, as Python writes it", "a.jsonl", lines(1, float("nan"), float("inf"), 2, 3),
          rows(1, None, None, 2, 3), ["'x' ... 'inf' (1)"]),
     Case("beyond floats", "a.jsonl", lines(1, 10**400, 2).replace("2,", "2,") , rows(1, None, 2),
