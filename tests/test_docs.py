@@ -326,6 +326,7 @@ def test_the_arena_has_the_errors_of_its_runs_and_no_others(delay, labels):
     rows = rows_of("docs/arena-errors.md", rf"[\w -]+ streams, labels {labels}")
     assert rows.keys() == errors.keys()
     columns = {"logistic": "logistic regression", "boosting": "retrained boosting"}
+    columns["late=False"] = "Tracker late=False"
     for stream, row in rows.items():
         others = {n: e for n, e in errors[stream].items() if not n.startswith("Tracker")}
         known = {columns.get(column, column): cell for column, cell in row.items()}

@@ -62,6 +62,7 @@ TITLES = {
 COLUMNS = {
     "logistic regression": "logistic",
     "retrained boosting": "boosting",
+    "Tracker late=False": "late=False",
     **{name: name for name in ("ARF", "MOA SGBT", "MOA ARF")},
 }
 #: Ensembles of 100 trees.
