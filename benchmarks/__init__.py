@@ -22,5 +22,5 @@ def output_option(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("results"),
         metavar="FOLDER",
-        help="where NAME.json goes, and a picture if there is one; default: results",
+        help="where NAME.json goes, and what else it leaves; default: results",
     )

@@ -31,15 +31,12 @@ SCENARIOS = {
     "batches": "batches of every kind against the loop over their rows",
     "checkpoint": "how long a checkpoint stops a worker of late labels, and its bytes",
     "cost": "time and memory of a Tracker by features, classes and budget",
-    "dicts": "learning dicts: models, kernels and budgets by the least time",
-    "error_time": "error and time of every model and peer",
     "float32": "what float32 changes on RCV1",
-    "growth": "time and memory by budget and by names seen",
     "keyed": "time and memory of a model for each key; minutes",
     "keyed_worth": "error of one model, and of one for each key",
     "large_file": "drift compare on 322 MB; five minutes",
     "promotion": "how soon a shadow is promoted; minutes",
-    "start_up": "time to a first prediction and to a checkpoint, size",
+    "start_up": "time to a first prediction and to that of a checkpoint, memory",
     "supports": "how time grows with the supports, for every model",
     "threshold": "thresholds learnt online beside the best in hindsight",
     "threshold_sweep": "the constants of thresholds",
@@ -47,8 +44,8 @@ SCENARIOS = {
 #: Collections of datasets/README.md that a name cannot do without.
 DATA = {
     "ablation": "all that the arena develops on",
-    **dict.fromkeys(("alternatives", "dicts"), "rcv1 and elec"),
-    **dict.fromkeys(("arrays", "error_time", "float32", "growth", "start_up", "supports"), "rcv1"),
+    "alternatives": "rcv1 and elec",
+    **dict.fromkeys(("arrays", "float32", "start_up", "supports"), "rcv1"),
     "threshold": "ijcnn1, letter, rialto, usps and reuters21578",
     "threshold_sweep": "that of threshold, outdoor, mnist, a9a and spam",
 }
@@ -106,13 +103,10 @@ def run(name: str, output: Path, *, quick: bool) -> int:
         result: dict[str, Any] = getattr(module, name)(quick=quick)
     except DriftError as error:
         return lacks(name, error)
-    draw = result.pop("draw", None)
     seconds = round(time.perf_counter() - started, 1)
     about = {"quick": quick, "seconds": seconds, "load": [load, load_average()]}
     show_scenario(name, result | about)
     write_result(output, name, result | about)
-    if draw is not None:
-        draw(output / f"{name}.svg")
     return int(not quick and any(not bar["reached"] for bar in result.get("bars", ())))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_PACKAGES = ("drift-learn", "river", "numpy", "scipy", "Cython", "scikit-learn", "vowpalwabbit")
+_PACKAGES = ("drift-learn", "river", "numpy", "scipy", "Cython", "scikit-learn")
 
 
 def shown(value: Any) -> str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river.datasets import synth
 from scipy.sparse import csr_array
 
-from drift.experiments.arena.streams import ROWS, _path
+from drift.experiments.arena.streams import (
+    REUTERS_TOPICS,
+    ROWS,
+    file_of,
+    hyperplane,
+    loaded,
+    table_of,
+    topics_of,
+)
 from drift.experiments.arena.streams import STREAMS as ARENA
-from drift.streams import ShiftingStream, Stream, load, read_stream, tracking_groups
+from drift.streams import Stream, read_stream, tracking_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,44 +29,20 @@ if TYPE_CHECKING:
     Maker = Callable[[], Stream]
 
 
-@cache
-def _loaded(name: str) -> Any:
-    return load(name)
-
-
-def _file(name: str, target: str | None = None, rows: int | None = None) -> Stream:
-    documents, _ = _loaded(name)
+def _documents(name: str, target: str | None = None, rows: int | None = None) -> Stream:
+    """Rows of a data set as its file has them, without zeros."""
+    documents, _ = loaded(name)
     return read_stream(documents, target, rows=rows)
 
 
 def _rcv1(number: int) -> Stream:
     """Eight targets, one after the other, in the order of the tracking paper's permutations."""
-    documents, targets = _loaded("rcv1")
-    return _shifting(tracking_groups(documents, targets, shifts=(7,))[7][number])
-
-
-def _reuters(*topics: str) -> Stream:
-    documents, _ = _loaded("reuters21578")
-    return _shifting(ShiftingStream(documents, topics))
-
-
-def _shifting(stream: ShiftingStream) -> Stream:
+    stream = tracking_groups(*loaded("rcv1"), shifts=(7,))[7][number]
     return _with(stream.documents.features(), stream.y.tolist())
 
 
 def _with(rows: Any, labels: Sequence[Any]) -> Stream:
     return Stream(list(zip(rows, labels, strict=True)))
-
-
-def _insects() -> Stream:
-    return read_stream(_path("streams", "insects-gradual.csv.xz"), "class")
-
-
-def _ijcnn1() -> Stream:
-    """All rows, with the zeros that the file leaves out."""
-    stream = _file("ijcnn1", "+1")
-    zeros = dict.fromkeys(sorted(stream.features), 0.0)
-    return _with([{**zeros, **x} for x, _ in stream], stream.labels)
 
 
 def _named(make: Maker, prefix: str = "f") -> Stream:
@@ -78,30 +61,26 @@ def _noisy(make: Maker, skip: int = 0) -> Stream:
     return _with([x for x, _ in stream], y.tolist())
 
 
-def _hyperplane() -> Stream:
-    """The arena's, but no label is drawn at random."""
-    made = synth.Hyperplane(seed=1, n_drift_features=10, mag_change=0.001, noise_percentage=0)
-    return Stream.of(made, rows=ROWS)
-
-
 def _first(make: Maker, rows: int = 10_000) -> Stream:
     return make().head(rows)
 
 
 _led = partial(_named, ARENA["led abrupt"].make, "")
+#: The arena's, but no label is drawn at random.
+_clean_hyperplane = partial(hyperplane, noise_percentage=0)
 #: By names that the arena does not have.
 _OTHERS: dict[str, Maker] = {
     **{f"rcv1-{k}": partial(_named, partial(_rcv1, k)) for k in range(4)},
-    "reuters earn whole": partial(_reuters, "earn"),
-    "reuters money-fx": partial(_reuters, "money-fx"),
-    "reuters shifts whole": partial(_reuters, "earn", "acq", "money-fx", "crude"),
-    "a9a one-hot": partial(_named, partial(_file, "a9a", "+1")),
-    "ijcnn1 whole": partial(_named, _ijcnn1),
-    "insects whole": _insects,
+    "reuters earn whole": partial(topics_of, "reuters21578", "earn", whole=True),
+    "reuters money-fx": partial(topics_of, "reuters21578", "money-fx", whole=True),
+    "reuters shifts whole": partial(topics_of, "reuters21578", *REUTERS_TOPICS, whole=True),
+    "a9a one-hot": partial(_named, partial(_documents, "a9a", "+1")),
+    "ijcnn1 whole": partial(_named, partial(table_of, "ijcnn1", "+1", whole=True)),
+    "insects whole": partial(file_of, "insects-gradual.csv.xz", "class", whole=True),
     "spam named": partial(_named, ARENA["spam"].make),
     "sea noisy": partial(_noisy, ARENA["sea abrupt"].make),
-    "hyperplane clean": _hyperplane,
-    "hyperplane noisy": partial(_noisy, _hyperplane),
+    "hyperplane clean": _clean_hyperplane,
+    "hyperplane noisy": partial(_noisy, _clean_hyperplane),
     "moving rbf noisy": partial(_noisy, ARENA["moving rbf"].make),
     "led named": _led,
     "led noisy": partial(_noisy, _led),
@@ -109,9 +88,9 @@ _OTHERS: dict[str, Maker] = {
     "checkerboard noisy": partial(_noisy, ARENA["checkerboard"].make, 2),
     "rialto 10k": partial(_first, ARENA["rialto"].make),
     "letter 10k": partial(_first, partial(_named, ARENA["letter"].make)),
-    "usps": partial(_named, partial(_file, "usps")),
-    "mnist": partial(_file, "mnist", None, ROWS),
-    "mnist 10k": partial(_file, "mnist", None, 10_000),
+    "usps": partial(_named, partial(_documents, "usps")),
+    "mnist": partial(_documents, "mnist", None, ROWS),
+    "mnist 10k": partial(_documents, "mnist", None, 10_000),
 }
 STREAMS: dict[str, Maker] = {name: entry.make for name, entry in ARENA.items()} | _OTHERS
 

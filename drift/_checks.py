@@ -29,6 +29,7 @@ __all__ = [
     "counted",
     "in_order",
     "is_text",
+    "listed",
     "suggest",
     "weight_of",
 ]
@@ -43,6 +44,18 @@ def counted(n: int, what: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{n:,} {what}{'s' if n != 1 else ''}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Join words as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from drift._checks import check_number
+from drift._checks import check_number, listed
 from drift._values import is_missing
 from drift.errors import ParameterError
 
@@ -35,13 +35,6 @@ _LARGEST = 40.0
 _BETTER = 1.5 * (1 - 1e-9)  # less what rounding may take
 #: Labels after which the threshold is chosen again: at first each, then 1 more in so many.
 _PART = 64
-# The next two were chosen by `python -m benchmarks threshold_sweep`, on development streams alone.
-#: Rows of the class, or with a rate rows that are said to be of it, after which a label counts
-#: 1 / e of the last.
-_MEMORY = 300
-#: Rows that a share may lack, before the odds of what is aimed at are e times as high. With fewer
-#: it is met more closely, by worse thresholds.
-_LACKING = 20.0
 #: Largest power of e of these odds.
 _MOST = 5.0
 #: Labels without one of the class, after which somebody is warned; and classes that this names.
@@ -153,6 +146,14 @@ class Decision:
     (0.18, True, False)
     """
 
+    # Both were chosen by `python -m benchmarks threshold_sweep`, on development streams alone.
+    #: Rows of the class, or with a rate rows that are said to be of it, after which a label counts
+    #: 1 / e of the last.
+    memory: ClassVar[int] = 300
+    #: Rows that a share may lack, before the odds of what is aimed at are e times as high. With
+    #: fewer it is met more closely, by worse thresholds.
+    lacking: ClassVar[float] = 20.0
+
     def __init__(self, name: str = "f1", value: float = 0.5) -> None:
         self.name = name
         self.value = value
@@ -212,7 +213,7 @@ class Decision:
         if self.name in {"recall", "precision", "rate"}:
             self._count(positive, said)
         if said if self.name == "rate" else positive:
-            self._step *= _MEMORY / (_MEMORY - 1)
+            self._step *= self.memory / (self.memory - 1)
             if self._step > _HEAVY:
                 self._rescale()
         self._due -= 1
@@ -225,7 +226,7 @@ class Decision:
         of = {"recall": positive, "precision": said, "rate": True}[self.name]
         if of:
             came = positive if self.name == "precision" else said
-            most = _MOST * _LACKING
+            most = _MOST * self.lacking
             self._lack = min(most, max(-most, self._lack + self.value - came))
 
     def _rescale(self) -> None:
@@ -257,7 +258,7 @@ class Decision:
         if self.name == "cost":
             costs = self.value * (claimed - found) + (1 - self.value) * (found[0] - found)
             return int(costs.argmin())
-        odds = self.value * math.exp(self._lack / _LACKING)
+        odds = self.value * math.exp(self._lack / self.lacking)
         aim = odds / (odds + 1 - self.value) * (1 - 1e-9)
         if self.name == "recall":
             return int(np.flatnonzero(found >= aim * found[0])[-1])
@@ -342,12 +343,10 @@ class Awaited:
         self._left -= 1
         if self._left:
             return ""
-        *most, last = self._others
-        if len(most) == _NAMED:
-            last = "others"
+        named = self._others if len(self._others) <= _NAMED else [*self._others[:-1], "others"]
         return (
             f"positive is {self.positive!r}, but the first {_AWAITED:,} labels are "
-            f"{', '.join(most)}{' and ' * bool(most)}{last}: give one of these as positive, unless "
+            f"{listed(named)}: give one of these as positive, unless "
             "it is so rare"
         )
 

@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift._checks import check_choice, check_names
+from drift._checks import check_choice, check_names, listed
 from drift._durations import seconds_of, shown
 from drift.errors import ParameterError
 
@@ -325,7 +325,7 @@ def from_table(kind: type[_T], table: Mapping[str, Any], where: str) -> _T:
         known[key].check(known[key].made(value), f"{where} {key}")
     missing = _missing(known.values(), {known[key].name: value for key, value in table.items()})
     if missing:
-        raise ParameterError(f"{where} lacks {_listed(one.key for one in missing)}")
+        raise ParameterError(f"{where} lacks {listed(one.key for one in missing)}")
     return kind(**{known[key].field: known[key].made(value) for key, value in table.items()})
 
 
@@ -381,8 +381,8 @@ def from_tables(
         one.check(one.made(value), where)
     missing = _missing(options, values)
     if missing:
-        words = _listed(f"the {one.name}" if one.argument else one.flag for one in missing)
-        names = _listed(one.key for one in missing)
+        words = listed(f"the {one.name}" if one.argument else one.flag for one in missing)
+        names = listed(one.key for one in missing)
         raise ParameterError(f"give {words}, or {names} in [{home}] of the --config file")
     return kind(**{by_name[n].field: by_name[n].made(value) for n, value in values.items()})
 
@@ -398,8 +398,3 @@ def _refuse_elsewhere(key: str, table: str, home: str, options: Iterable[Option]
 
 def _missing(options: Iterable[Option], values: Mapping[str, Any]) -> list[Option]:
     return [one for one in options if one.required and values.get(one.name) is None]
-
-
-def _listed(words: Iterable[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last

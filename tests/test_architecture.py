@@ -41,7 +41,7 @@ OWNERS = {
     "plotly": {"drift.experiments.comparison.report"},
     "narwhals": {
         *("drift.models._batch.batches", "drift.models._batch.frames"),
-        "drift.streams.sources",
+        "drift.streams.frames",
     },
     "pandas": {"drift.experiments.results"},
     "kafka": {

@@ -47,12 +47,12 @@ def test_the_readme_says_what_every_name_is_for():
 @pytest.mark.parametrize(("least", "missed"), [(0.9, False), (1.0, False), (1.1, True)])
 def test_a_bar_that_the_median_misses_ends_with_1(tmp_path, monkeypatch, least, missed):
     one = report.bar("ratio", {"median": 1.0, "min": 0.0, "max": 9.0}, least=least)
-    module = SimpleNamespace(dicts=lambda *, quick: {"table": [{"a": quick}], "bars": [one]})
+    module = SimpleNamespace(cost=lambda *, quick: {"table": [{"a": quick}], "bars": [one]})
     monkeypatch.setattr(benchmarks, "import_module", lambda _: module)
     monkeypatch.setattr(report, "code_fingerprint", lambda: "0f")
-    assert benchmarks.run("dicts", tmp_path, quick=False) == missed
-    assert benchmarks.run("dicts", tmp_path, quick=True) == 0
-    assert json.loads((tmp_path / "dicts.json").read_text())["bars"][0]["reached"] == (not missed)
+    assert benchmarks.run("cost", tmp_path, quick=False) == missed
+    assert benchmarks.run("cost", tmp_path, quick=True) == 0
+    assert json.loads((tmp_path / "cost.json").read_text())["bars"][0]["reached"] == (not missed)
     assert report.bar("ratio", one["measured"], most=least)["reached"] == (least >= 1)
 
 
@@ -89,8 +89,8 @@ def test_too_few_examples_for_the_soak_are_refused(capsys):
 
 
 def test_a_result_is_written_with_its_machine_and_load(tmp_path):
-    report.write_result(tmp_path / "new", "dicts", {"table": [{"a": 1}], "load": 3})
-    written = json.loads((tmp_path / "new" / "dicts.json").read_text())
+    report.write_result(tmp_path / "new", "cost", {"table": [{"a": 1}], "load": 3})
+    written = json.loads((tmp_path / "new" / "cost.json").read_text())
     assert (written["table"], written["load"]) == ([{"a": 1}], 3)
     assert written["machine"]["cores"] == os.cpu_count()
 
@@ -251,11 +251,11 @@ def test_the_page_of_the_ablation_has_its_last_tables():
 def test_the_ablation_continues_where_it_was(tmp_path, monkeypatch):
     asked = []
 
-    def fresh(_edits, wanted, _rows):
+    def run_build(_edits, wanted, _rows):
         asked.append(list(wanted))
         yield from (ran(*key, 1.0) for key in wanted)
 
-    monkeypatch.setattr(ablation, "fresh", fresh)
+    monkeypatch.setattr(ablation, "run_build", run_build)
     edits, path = [("tables.py", "A", "B")], tmp_path / "runs.jsonl"
 
     def run(*keys, edits=edits, examples="x"):

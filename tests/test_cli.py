@@ -4,10 +4,11 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from inspect import Parameter, signature
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.console import Console
 from drift import __version__, cli
 from drift._options import declared
 from drift.cli import app
-from drift.cli._command import say
+from drift.cli._command import Command, ask, say
 from drift.cli._experiment import Experiment
 from drift.cli._figure import ErrorFigure, drawn
 from drift.cli.arena import Arena
@@ -417,3 +418,17 @@ def test_before_any_label_came_there_is_no_error():
     assert "no label yet, 1 predictions; of labels that come later the worker's metrics" in shown
     assert "%" not in shown
     assert re.search(r"t:0 +0 +- +- +1 +0", shown)
+
+
+@pytest.mark.parametrize("prompt", [click.prompt, click.confirm])
+def test_a_question_that_nobody_answers_names_the_option(prompt):
+    @dataclass(kw_only=True)
+    class Asking(Command):
+        def _run(self):
+            click.echo(ask(prompt, "Sure?", "--yes"))
+
+    unanswered = CliRunner().invoke(click.Command("asking", callback=Asking().answer), input="")
+    assert unanswered.exit_code == 2
+    assert unanswered.stderr.endswith("\nerror: nobody is there to answer: give --yes\n")
+    answered = CliRunner().invoke(click.Command("asking", callback=Asking().answer), input="y\n")
+    assert answered.output.splitlines()[-1] in {"y", "True"}

@@ -15,6 +15,7 @@ from drift.cli._named import drift_models
 from drift.experiments import Contender
 from drift.experiments import compare as compare_in_python
 from drift.experiments.arena.models import MODELS
+from drift.experiments.comparison.evaluation import Settings
 from drift.streams import Stream, read_stream
 
 N = 240
@@ -325,4 +326,8 @@ def test_what_cannot_be_compared_is_refused_by_name(drift, tmp_path, words, mess
 
 def test_python_takes_all_options_of_the_command_but_the_file():
     options = {one.field for one in declared(compare_command._Options)}
-    assert options - set(inspect.signature(compare_in_python).parameters) == {"file"}
+    known = inspect.signature(compare_in_python).parameters
+    assert options - known.keys() == {"file"}
+    for name, default in Settings._field_defaults.items():
+        assert known[name].default == default, name
+    assert MODELS["LBP"].make.keywords["budget"] == compare_command._BUDGET

@@ -1,12 +1,10 @@
 """Golden models: each class as stored by a version, from which later versions must continue.
 
-Into the version's folder this writes what it lacks, and never overwrites::
+    python -m tools.golden
 
-    python -c "from tools.golden import write; write()"
-
-That is a checkpoint of each model, small and full, a pickle of each class, and what becomes of the
-model, as JSON. The test is tests/consumers/test_golden.py. As a program, `python tools/golden.py`,
-it would pickle what is defined here as parts of `__main__`, where no later version finds them.
+writes into the version's folder what it lacks, and never overwrites: a checkpoint of each model,
+small and full, a pickle of each class, and what becomes of the model, as JSON. The test is
+tests/consumers/test_golden.py.
 """
 
 from __future__ import annotations
@@ -177,3 +175,11 @@ def write(folder: Path = ROOT / __version__) -> None:
             result = go_on(folder, name, size, model)
             results.write_text(json.dumps(result, separators=(",", ":")) + "\n", "utf-8")
             print(results)
+
+
+if __name__ == "__main__":
+    # By its name: what this program itself defines would be pickled as parts of `__main__`, where
+    # no later version finds them.
+    from tools import golden
+
+    golden.write()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = tomllib.loads((ROOT / "tools" / "prose.toml").read_text("utf-8"))
 #: Not prose: fences, indented code, rows of tables, headings, comments, targets of links, tags.
 CODE = re.compile(
-    r"^```.*?^```$|^(?: {4}|\t)[^\n]*$|^[|#][^\n]*$|<!--.*?-->|(?<=\])\([^)]*\)|<[^>\n]+>",
+    r"^ *```.*?^ *```$|^(?: {4}|\t)[^\n]*$|^[|#][^\n]*$|<!--.*?-->|(?<=\])\([^)]*\)|<[^>\n]+>",
     re.DOTALL | re.MULTILINE,
 )
 NAMES = re.compile(r"`([^`]*)`")

@@ -134,15 +134,15 @@ def build(edits: Iterable[Edit], folder: Path) -> None:
         raise SystemExit(done.stderr)
 
 
-def kept(name: str, folder: Path) -> str:
+def write_examples(name: str, folder: Path) -> str:
     """Write the examples of a stream for all builds; return their checksum."""
     made = stream(name)
     (folder / name).write_bytes(pickle.dumps(list(made)))
     return made.sha256[:16]
 
 
-def fresh(edits: Iterable[Edit], wanted: Iterable[Key], rows: Path) -> Iterator[dict[str, Any]]:
-    """Yield runs of these streams and seeds, in another process with its own build."""
+def run_build(edits: Iterable[Edit], wanted: Iterable[Key], rows: Path) -> Iterator[dict[str, Any]]:
+    """Build an edited copy, and yield its runs of these streams and seeds, in another process."""
     streams: dict[int, list[str]] = {}
     for name, seed in wanted:
         streams.setdefault(seed, []).append(name)
@@ -174,7 +174,7 @@ def runs_of(
             result[key] = run
     yield from (result[key] for key in wanted if key in result)
     if missing := [key for key in wanted if key not in result]:
-        for one in fresh(edits, missing, rows):
+        for one in run_build(edits, missing, rows):
             examples = wanted[one["stream"], one["seed"]]
             run = {"change": name, "sources": mark, "examples": examples} | one
             with output.open("a", encoding="utf-8") as file:
@@ -284,7 +284,7 @@ def main(arguments: list[str]) -> None:
     drop_old(made, {fingerprint(edits) for edits in [*everything.values(), *CHANGES.values()]})
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        examples = {name: kept(name, Path(folder)) for name in chosen.streams}
+        examples = {name: write_examples(name, Path(folder)) for name in chosen.streams}
         wanted = {(name, seed): examples[name] for name in examples for seed in chosen.seeds}
         for k, (name, edits) in enumerate(everything.items()):
             print(f"{k} of {len(changes)}: {name or 'as it is'}", file=sys.stderr)

@@ -241,8 +241,8 @@ class Mean(base.Transformer):
         return {**self._mean, **x}
 
 
-def given(x: dict[Any, float]) -> dict[Any, float]:
-    """Values but NaN."""
+def without_nan(x: dict[Any, float]) -> dict[Any, float]:
+    """Leave out values that are NaN."""
     return {name: value for name, value in x.items() if value == value}
 
 
@@ -261,7 +261,7 @@ def models() -> dict[str, Any]:
         "adaptive scaler, LR": adaptive(0.01) | _regression(),
         "HAT": tree.HoeffdingAdaptiveTreeClassifier(seed=1),
     }
-    imputed = {name: FuncTransformer(given) | model for name, model in rivals.items()}
+    imputed = {name: FuncTransformer(without_nan) | model for name, model in rivals.items()}
     return {"Tracker": Tracker()} | imputed
 
 

@@ -16,11 +16,11 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-import psutil
 from confluent_kafka import Consumer, Producer
-from kafka import KafkaAdminClient
 
 from benchmarks import output_option
+from benchmarks.process import cpu_seconds
+from benchmarks.programs.topics import make_topics
 from benchmarks.programs.worker import examples
 from benchmarks.report import show_table, write_result
 from drift.consumers import CheckpointFolder, WorkerOptions
@@ -30,7 +30,6 @@ from tools.kafka.broker import Broker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from multiprocessing.process import BaseProcess
 
 RATES = (10, 100, 1_000, 5_000)
 #: Seconds of each rate. The first one does not count.
@@ -48,12 +47,6 @@ def work(address: str, core: int, linger: int, folder: str) -> None:
     settings = {"bootstrap_servers": address}
     store = CheckpointFolder(folder)
     Worker(Tracker(300), store, settings, options, producer={"linger_ms": linger}).run()
-
-
-def used(process: BaseProcess) -> float:
-    """Return the seconds of the processor that it has had."""
-    times = psutil.Process(process.pid).cpu_times()
-    return float(times.user + times.system)
 
 
 class Pipe:
@@ -105,10 +98,7 @@ def main(arguments: list[str]) -> None:
     core, *others = sorted(os.sched_getaffinity(0))
     table = []
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
-        admin = KafkaAdminClient(bootstrap_servers=broker.address)
-        wanted = {"num_partitions": 1, "replication_factor": 1}
-        admin.create_topics({"in": wanted, "out": wanted}, wait_for_metadata=True)
-        admin.close()
+        make_topics(broker.address, ("in", "out"))
         context = multiprocessing.get_context("spawn")
         where = (broker.address, core, given.linger, f"{folder}/checkpoints")
         worker = context.Process(target=work, args=where, daemon=True)
@@ -118,9 +108,9 @@ def main(arguments: list[str]) -> None:
         try:
             pipe.arrivals(list(examples(WARM)), WARM)
             for rate in given.rates:
-                before = used(worker)
+                before = cpu_seconds(worker.pid)
                 late = pipe.arrivals(list(examples(rate * given.seconds)), rate)
-                each = 1e6 * (used(worker) - before) / len(late)
+                each = 1e6 * (cpu_seconds(worker.pid) - before) / len(late)
                 quantiles = np.quantile(1e3 * late[rate:], (0.5, 0.99, 1)).tolist()
                 named = zip(("median, ms", "99 %, ms", "most, ms"), quantiles, strict=True)
                 table.append({"messages/s": rate} | dict(named) | {"CPU of the worker, us": each})

@@ -30,12 +30,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import numpy as np
-import psutil
 from confluent_kafka import Producer
-from kafka import KafkaAdminClient
 
 from benchmarks import output_option
-from benchmarks.memory import resident
+from benchmarks.process import cpu_seconds, resident
+from benchmarks.programs.topics import make_topics
 from benchmarks.report import load_average, show_table, write_result
 from tools.kafka.broker import Broker, free_ports
 
@@ -207,13 +206,7 @@ async def ask_badly(port: int, count: int) -> Counter[int]:
 # --- what is measured ----------------------------------------------------------------------------
 
 
-def seconds_of(pid: int) -> float:
-    """Return the seconds of the processor that a process took."""
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system)
-
-
-def asked(port: int, path: str) -> str:
+def page_of(port: int, path: str) -> str:
     """Return a page of the service; the text of an error where there is none."""
     try:
         with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
@@ -224,7 +217,7 @@ def asked(port: int, path: str) -> str:
 
 def metric(port: int, name: str) -> float:
     """Return a metric of the service."""
-    page = asked(port, "/metrics")
+    page = page_of(port, "/metrics")
     for line in page.splitlines():
         if line.startswith((f"{name} ", f"{name}{{")):
             return float(line.rpartition(" ")[2])
@@ -236,11 +229,7 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
     """Run a producer, a worker and a service; wait until the service has caught up."""
     topic = f"serve-{uuid.uuid4().hex[:8]}"
     names = [topic, f"{topic}.labels"] if options.late else [topic]
-    admin = KafkaAdminClient(bootstrap_servers=address)
-    wanted = {"num_partitions": options.partitions, "replication_factor": 1}
-    configs = {"configs": {"message.timestamp.type": "LogAppendTime"}}
-    admin.create_topics(dict.fromkeys(names, wanted | configs), wait_for_metadata=True)
-    admin.close()
+    make_topics(address, names, partitions=options.partitions, log_times=True)
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         shared = [topic, "--bootstrap", address, "--group", topic, "--checkpoints", folder]
@@ -259,8 +248,8 @@ def running(options: argparse.Namespace, address: str) -> Iterator[dict[str, Any
         feed.start()
         try:
             end = time.monotonic() + PATIENCE
-            while asked(port, "/readyz") != "ok\n":
-                assert time.monotonic() < end, asked(port, "/readyz")
+            while page_of(port, "/readyz") != "ok\n":
+                assert time.monotonic() < end, page_of(port, "/readyz")
                 time.sleep(0.5)
             time.sleep(options.warm)
             pids = {name: one.pid for name, one in processes.items()} | {"producer": feed.pid}
@@ -277,7 +266,7 @@ def measure(options: argparse.Namespace, address: str, broker: int | None) -> di
     with running(options, address) as run:
         pids = run["pids"] | ({"broker": broker} if broker else {})
         results: Any = multiprocessing.Queue()
-        before = {name: seconds_of(pid) for name, pid in pids.items()}
+        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
         given = run["port"], options.rate, options.seconds, results
         generator = multiprocessing.Process(target=generate, args=given)
         began = time.monotonic()
@@ -288,7 +277,7 @@ def measure(options: argparse.Namespace, address: str, broker: int | None) -> di
             time.sleep(1.0)
         result = results.get()
         took = time.monotonic() - began
-        cpu = {name: (seconds_of(pid) - before[name]) / took for name, pid in pids.items()}
+        cpu = {name: (cpu_seconds(pid) - before[name]) / took for name, pid in pids.items()}
         begun = metric(run["port"], "drift_serve_checkpoints_total")
         memory = resident(pids["service"])
     p50, p99, p999 = np.percentile(result["times"], [50, 99, 99.9])
@@ -315,7 +304,7 @@ def measure_hostile(options: argparse.Namespace, address: str) -> dict[str, Any]
         before = resident(pid)
         statuses = asyncio.run(ask_badly(port, options.hostile))
         row = {"requests": options.hostile, "MB before": before, "MB after": resident(pid)}
-        assert asked(port, "/healthz") == "ok\n"
+        assert page_of(port, "/healthz") == "ok\n"
     return row | {str(status): statuses[status] for status in sorted(statuses)}
 
 

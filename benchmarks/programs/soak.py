@@ -24,10 +24,9 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaAdminClient
-
 from benchmarks import output_option
-from benchmarks.memory import resident
+from benchmarks.process import resident
+from benchmarks.programs.topics import make_topics
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.client.producer import Producer
 from drift.consumers.client.topics import Reader
@@ -68,7 +67,7 @@ def block_of(number: int) -> list[Example]:
     return [_story(n, rng) for n in range(number * _BLOCK, (number + 1) * _BLOCK)]
 
 
-def in_order(number: int, *, late: bool) -> list[Example]:
+def by_label(number: int, *, late: bool) -> list[Example]:
     """A block in the order in which its labels come."""
     block = block_of(number)
     return random.Random(f"labels {number}").sample(block, len(block)) if late else block
@@ -79,7 +78,7 @@ def messages(number: int, *, late: bool) -> Iterator[tuple[str, bytes]]:
     write = JsonCodec().encode
     for example in block_of(number):
         yield TOPIC, write(example._replace(label=None) if late else example)
-    for example in in_order(number - 1, late=late) if late and number else ():
+    for example in by_label(number - 1, late=late) if late and number else ():
         yield LABELS, json.dumps({"id": example.id, "label": example.label}).encode()
 
 
@@ -93,20 +92,6 @@ def _story(number: int, rng: random.Random) -> Example:
         features[f"{kind}.{int(pool ** rng.random())}"] = 1.0
     era = number // ERA
     return Example(features, subject in {era % SUBJECTS, (era + 3) % SUBJECTS}, number)
-
-
-def make(topics: list[str], address: str) -> None:
-    """Make the topics that there are not; their times are those of the log."""
-    admin = KafkaAdminClient(bootstrap_servers=address)
-    wanted = {
-        "num_partitions": 1,
-        "replication_factor": 1,
-        "configs": {"message.timestamp.type": "LogAppendTime"},
-    }
-    missing = set(topics) - set(admin.list_topics())
-    if missing:
-        admin.create_topics(dict.fromkeys(missing, wanted), wait_for_metadata=True)
-    admin.close()
 
 
 def fill(address: str, stop: int, topics: list[str]) -> None:
@@ -200,7 +185,7 @@ def is_sound(folder: Path, *, late: bool) -> bool:
     learnt = newest.metrics["examples"]
     model = RBP(budget=BUDGET, seed=0)
     for number in range(-(-learnt // _BLOCK)):
-        for example in in_order(number, late=late)[: learnt - number * _BLOCK]:
+        for example in by_label(number, late=late)[: learnt - number * _BLOCK]:
             model.predict_one(example.features)
             model.learn_one(example.features, example.label)
     return encode(model) == encode(newest.model)
@@ -269,7 +254,7 @@ def main(arguments: list[str]) -> int:
     folder = given.output / name
     topics = [TOPIC, *([LABELS] if given.late else [])]
     with Broker(folder / "kafka") as broker:
-        make(topics, broker.address)
+        make_topics(broker.address, topics, log_times=True)
         processes = multiprocessing.get_context("spawn")
         feed = processes.Process(
             target=fill, args=(broker.address, given.examples, topics), daemon=True

@@ -18,9 +18,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from kafka import KafkaAdminClient
 
 from benchmarks import output_option
+from benchmarks.programs.topics import make_topics
 from benchmarks.programs.worker_clock import Clock
 from benchmarks.report import show_table, write_result
 from drift.consumers import CheckpointFolder, WorkerOptions
@@ -112,10 +112,7 @@ def main(arguments: list[str]) -> None:
     os.sched_setaffinity(0, others or {core})
     rounds: dict[str, list[list[float]]] = {task: [] for task in TASKS}
     with tempfile.TemporaryDirectory() as folder, Broker(folder) as broker:
-        admin = KafkaAdminClient(bootstrap_servers=broker.address)
-        wanted = {"num_partitions": 1, "replication_factor": 1}
-        admin.create_topics({"in": wanted, "out": wanted}, wait_for_metadata=True)
-        admin.close()
+        make_topics(broker.address, ("in", "out"))
         produce(broker.address, "in", messages, 0)
         where, count = (broker.address, core), given.examples
         for number in range(given.repeats + 1):  # the first warms the broker up

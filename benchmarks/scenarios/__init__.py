@@ -5,5 +5,5 @@ needs downloaded data, and one in the table of README.md, which says what its fi
 
 Its argument `quick` asks for small sizes. It returns a dict. `table` is a list of rows, each a dict
 by column; `tables` has several by title. `notes` are lines of text. `bars` are what is to be
-reached. `draw` draws a picture to a path.
+reached.
 """

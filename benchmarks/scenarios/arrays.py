@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.models import floor
 from benchmarks.report import bar
 from benchmarks.streams import matrix_of, stream
 from benchmarks.timing import Timed, mistakes, on_copies, on_examples, take_turns
@@ -28,15 +27,12 @@ def arrays(*, quick: bool) -> dict[str, Any]:
         for budget in BUDGETS
         for ratio in [words.ratio(f"dicts B={budget}", f"CSR B={budget}")]
     ]
-    bars.append(
-        bar("CSR B=1000 / floor B=1000", words.ratio("CSR B=1000", "floor B=1000"), most=1.0)
-    )
     tables = {"LBP, RCV1": _rows(words), f"RBP, {WIDTH} features without zeros": _rows(dense)}
     return {"tables": tables, "bars": bars}
 
 
 def stories(*, quick: bool) -> Times:
-    """Rows of a sparse matrix, the same as dicts, and the least time of dicts."""
+    """Rows of a sparse matrix, and the same as dicts."""
     story = stream("rcv1 shifts").head(5_000 if quick else 20_000)
     split = len(story) - (1_000 if quick else 4_000)
     (X, y), examples = matrix_of(story), list(story)
@@ -48,7 +44,6 @@ def stories(*, quick: bool) -> Times:
         mistakes(worded, learnt)
         contenders[f"CSR B={budget}"] = _at_once(model, X[split:], y[split:])
         contenders[f"dicts B={budget}"] = on_examples(worded, timed)
-        contenders[f"floor B={budget}"] = floor(worded, timed)
     return take_turns(contenders, 3 if quick else 9, "arrays: stories")
 
 

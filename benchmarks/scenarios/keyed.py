@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.memory import resident
+from benchmarks.process import resident
 from drift.consumers import CheckpointFolder, WorkerOptions
 from drift.consumers.checkpoints.keyed_store import ModelStore
 from drift.consumers.json_codec import JsonCodec
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PLACE = "t", 0
 
 
-def values(count: int, seed: int = 0) -> list[tuple[str, str]]:
+def message_parts(count: int, seed: int = 0) -> list[tuple[str, str]]:
     """Return the beginnings and the ends of messages between which the key stands."""
     rng = random.Random(seed)
     made = []
@@ -56,7 +56,7 @@ class Run:
         options = WorkerOptions(topic="t", group="g")
         codec = JsonCodec(key="customer")
         self.learner = KeyedLearner(model, codec, Metrics("t", 0), options, self.models)
-        self._parts = values(5_000)
+        self._parts = message_parts(5_000)
         self._offset = 0
 
     def take(self, keys: Iterator[int], save: int = 0) -> float:

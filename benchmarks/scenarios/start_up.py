@@ -1,22 +1,19 @@
-"""From a bare Python to a first prediction and to a loaded checkpoint, and what is installed."""
+"""From a bare Python to a first prediction and to that of a checkpoint, whose memory is counted."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import re
 import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.report import bar
 from benchmarks.streams import stream
 from benchmarks.timing import Times, figure, mistakes, progress, turns
-from drift.consumers.checkpoints.checkpoint import Checkpoint, from_bytes, to_bytes
+from drift.consumers.checkpoints.checkpoint import Checkpoint, to_bytes
 from drift.models import RBP
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +27,7 @@ _LINEAR = "from river.linear_model import LogisticRegression as L; L().predict_o
 #: Megabytes by which a process grows for each of ten more models, beside what a model counts.
 _MEMORY = (
     "import sys, pathlib; from drift.consumers.checkpoints.checkpoint import from_bytes; "
-    "from benchmarks.memory import resident; "
+    "from benchmarks.process import resident; "
     "data = pathlib.Path(sys.argv[1]).read_bytes(); models = [from_bytes(data).model]; "
     "before = resident(); models += [from_bytes(data).model for _ in range(10)]; "
     "print((resident() - before) / 10, models[0]._raw_memory_usage / 1e6)"
@@ -65,7 +62,6 @@ def start_up(*, quick: bool) -> dict[str, Any]:
             "River LogisticRegression": (_LINEAR,),
         }
         times = in_turns(codes, 5 if quick else 15)
-        loads = loading(path.read_bytes())
         grown, counted = map(float, python(_MEMORY, str(path)).split())
     bare = times["bare Python"]
     over = {
@@ -73,12 +69,7 @@ def start_up(*, quick: bool) -> dict[str, Any]:
         for name, spent in times.items()
     }
     first = [{"to a first prediction": n, "ms beyond bare Python": ms} for n, ms in over.items()]
-    others = {
-        "load of a checkpoint of RBP(2000), ms": figure(loads),
-        "resident MB of RBP(2000)": grown,
-        "counted MB of RBP(2000)": counted,
-        **{f"MB installed: {name}": size for name, size in installed().items()},
-    }
+    others = {"resident MB of RBP(2000)": grown, "counted MB of RBP(2000)": counted}
     bars = [bar("resident MB of RBP(2000)", figure([grown]), most=6.0)]
     sizes = [{"what": name, "figure": value} for name, value in others.items()]
     return {"tables": {"start": first, "sizes": sizes}, "bars": bars}
@@ -99,38 +90,3 @@ def children() -> float:
     """Processor seconds of the processes that this one has started and seen end."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
-
-
-def loading(data: bytes) -> list[float]:
-    """Milliseconds of loads in this process, which has imported everything."""
-    spent = []
-    for _ in range(9):
-        started = time.perf_counter()
-        from_bytes(data)
-        spent.append(1e3 * (time.perf_counter() - started))
-    return spent
-
-
-def installed() -> dict[str, float]:
-    """Megabytes of drift's own files, and of the packages that it needs."""
-    kept = (".py", ".so", ".pyd", ".typed")
-    files = [path for path in (ROOT / "drift").rglob("*") if path.name.endswith(kept)]
-    needed: dict[str, float] = {}
-    waiting = [requirement_name(text) for text in importlib.metadata.requires("drift-learn") or ()]
-    while waiting:
-        name = waiting.pop()
-        if name is None or name in needed:
-            continue
-        distribution = importlib.metadata.distribution(name)
-        located = [Path(str(file.locate())) for file in distribution.files or ()]
-        needed[name] = sum(p.stat().st_size for p in located if p.is_file()) / 1e6
-        waiting += [requirement_name(text) for text in distribution.requires or ()]
-    size = sum(path.stat().st_size for path in files) / 1e6
-    return {"drift": size, f"its {len(needed)} dependencies": sum(needed.values())}
-
-
-def requirement_name(text: str) -> str | None:
-    """Name in a requirement; None for one of an extra, and for one of another platform."""
-    if re.search(r"extra\s*==|sys_platform|platform_|python_version", text):
-        return None
-    return re.split(r"[\s\[<>=!~;(]", text, maxsplit=1)[0].lower().replace("_", "-")

@@ -8,14 +8,14 @@ probabilities are known. `threshold_sweep` tries other constants.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.report import markdown
 from benchmarks.streams import stream
 from benchmarks.timing import probabilities
-from drift import _decision
+from drift._decision import Decision, goal_of
 from drift.models import Tracker
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def predicted(name: str, positive: Any = None) -> Rows:
     return np.array(truth), np.array(shares)
 
 
-def decided(rows: Rows, **goal: Any) -> NDArray[np.bool_]:
+def decided(rows: Rows, kind: type[Decision] = Decision, **goal: Any) -> NDArray[np.bool_]:
     """Return which rows are said to be of the class."""
-    decision = _decision.Decision(*_decision.goal_of(**goal))
+    decision = kind(*goal_of(**goal))
     said = []
     for label, share in zip(*(column.tolist() for column in rows), strict=True):
         said.append(decision.says(share))
@@ -71,16 +71,32 @@ def cost_of(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
     return float(COST[0] * (said & ~truth).sum() + COST[1] * (~said & truth).sum())
 
 
-def reached(rows: Rows) -> tuple[float, ...]:
+class Reached(NamedTuple):
+    """What thresholds reach that are learnt for it, and the rows that each of three says."""
+
+    f1: float
+    cost: float
+    recall: float
+    precision: float
+    rate: float
+    #: For the recall, the precision, and the rate.
+    said: tuple[NDArray[np.bool_], ...]
+
+
+def reached(rows: Rows, kind: type[Decision] = Decision) -> Reached:
     """Return F1, cost, recall, precision, and the rate, each with a threshold learnt for it."""
     truth, _ = rows
-    f1 = f1_of(truth, decided(rows))
-    cost = cost_of(truth, decided(rows, cost=COST))
-    said = decided(rows, recall=RECALL)
-    recall = (said & truth).sum() / truth.sum()
-    said = decided(rows, precision=PRECISION)
-    precision = (said & truth).sum() / said.sum()
-    return f1, cost, recall, precision, decided(rows, rate=truth.mean() / 2).mean()
+    recalled = decided(rows, kind, recall=RECALL)
+    precise = decided(rows, kind, precision=PRECISION)
+    rated = decided(rows, kind, rate=truth.mean() / 2)
+    return Reached(
+        f1_of(truth, decided(rows, kind)),
+        cost_of(truth, decided(rows, kind, cost=COST)),
+        (recalled & truth).sum() / truth.sum(),
+        (precise & truth).sum() / precise.sum(),
+        rated.mean(),
+        (recalled, precise, rated),
+    )
 
 
 def threshold(*, quick: bool) -> dict[str, Any]:
@@ -92,7 +108,7 @@ def threshold(*, quick: bool) -> dict[str, Any]:
 def _row(name: str) -> dict[str, str]:
     rows = truth, shares = predicted(name)
     share, (best, least) = truth.mean(), hindsight(*rows)
-    f1, cost, recall, precision, rate = reached(rows)
+    f1, cost, recall, precision, rate, _ = reached(rows)
     right = COST[0] / sum(COST)
     return {
         "stream": name,

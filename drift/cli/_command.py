@@ -14,7 +14,7 @@ import textwrap
 import warnings
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import click
 
@@ -22,19 +22,24 @@ from drift._options import KINDS, declared
 from drift.errors import CheckpointError, DriftError, ParameterError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
     from drift._options import Option
 
-__all__ = ["Command", "as_click", "fail", "noting", "raise_all", "say", "warn"]
+__all__ = ["Command", "Terminated", "as_click", "ask", "fail", "noting", "raise_all", "say", "warn"]
 
 #: A comma that is not between parentheses: those of parameters stay.
 _ANY_COMMA = re.compile(r",(?![^()]*(?:\([^()]*\)[^()]*)*\))")
 #: One that is not between double quotes either: those of names stay.
 _COMMA = re.compile(_ANY_COMMA.pattern + r'(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _QUOTED = re.compile(r'"([^"]*)"').fullmatch
+_Answer = TypeVar("_Answer")
 _WORDS = {bool: "SWITCH", int: "INTEGER", float: "NUMBER", str: "TEXT", object: "LABEL"}
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where a command takes it as Ctrl-C."""
 
 
 class Command(ABC):
@@ -72,9 +77,12 @@ class Command(ABC):
             with warnings.catch_warnings():
                 warnings.showwarning = warn
                 self._run()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as signal:
             say(self.interrupted, err=True)
-            raise click.exceptions.Exit(130) from None
+            code = (
+                143 if isinstance(signal, Terminated) else 130
+            )  # 128 and its number, as in shells
+            raise click.exceptions.Exit(code) from None
         except Exception as error:
             answer = self.answer_to(error)
             if answer is None:
@@ -120,6 +128,27 @@ def say(line: str, *, err: bool = False) -> None:
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
     click.echo(line, err=err)
+
+
+def ask(prompt: Callable[[str], _Answer], text: str, option: str) -> _Answer:
+    """Return an answer; without anybody who gives one, name the option that says it.
+
+    Parameters
+    ----------
+    prompt
+        `click.prompt` or `click.confirm`.
+    text
+        The question.
+    option
+        What stands for the answer on the command line.
+    """
+    try:
+        return prompt(text)
+    except click.Abort:
+        click.echo(err=True)  # behind the question
+        if sys.stdin.isatty():
+            raise KeyboardInterrupt from None
+        raise ParameterError(f"nobody is there to answer: give {option}") from None
 
 
 def warn(message: Warning | str, *_where: object, **_more: object) -> None:

@@ -6,6 +6,7 @@ Their values are never shown, as any of them may be a secret; the names of files
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -93,6 +94,10 @@ _POSITIVE = {
     "request_timeout_ms",
     "session_timeout_ms",
 }
+#: A broker's address, with its port. What is before :// is ignored, as in Java.
+_SERVER = re.compile(
+    r"(?:\w+://)?(?:(?:\[[\da-fA-F:.]+\]|[^\s:/\[\]]+)(?::(\d{1,5}))?|[\da-fA-F.]*(?::[\da-fA-F.]*){2,})"
+)
 _SECRET = ("password", "secret", "token")
 _WANTED_BY_NAME = {
     "api_version": "numbers, as [2, 3] in a file and 2.3 in the environment",
@@ -150,6 +155,7 @@ def kafka_options(
         for name, text in variables.items()
     }
     if bootstrap is not None:
+        _check_servers("--bootstrap", bootstrap)
         first["bootstrap_servers"] = bootstrap
     for where, options in known.items():
         check_names(f"[{where}] has no", options_of[where], options)
@@ -190,6 +196,8 @@ def _checked(where: str, name: str, value: Any, defaults: _Options) -> Any:
     least = int(name in _POSITIVE)
     if type(value) in {int, float} and not value >= least:
         raise ParameterError(f"{where} must be at least {least}")
+    if name == "bootstrap_servers":
+        _check_servers(where, value)
     if name == "security_protocol":
         check_choice(where, value, PROTOCOLS)
     if name in _FILES:
@@ -205,6 +213,16 @@ def _check_type(where: str, name: str, value: Any, types: tuple[type, ...]) -> N
         raise ParameterError(f"{where} must be {wanted}, not {type(value).__name__}")
     if isinstance(value, (list, tuple)) and {type(one) for one in value} != {_ELEMENTS[name]}:
         raise ParameterError(f"{where} must be {wanted}")
+
+
+def _check_servers(where: str, value: str | list[str]) -> None:
+    # kafka-python's error has no word of the option, or it tries to connect for half a minute.
+    for server in value.split(",") if isinstance(value, str) else value:
+        found = _SERVER.fullmatch(server.strip())
+        if not found or not 0 < int(found[1] or 9092) < 1 << 16:
+            raise ParameterError(
+                f"{where} must be host:port, as kafka-1:9092, or several with commas between them"
+            )
 
 
 def _check_file(where: str, file: str) -> None:

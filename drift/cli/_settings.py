@@ -13,7 +13,7 @@ from drift._checks import check_names
 from drift._options import declared, from_table, from_tables, option
 from drift.cli._kafka import PREFIX, kafka_options
 from drift.cli._named import build, imported, parse, table_of
-from drift.consumers.checkpoints.files import newest
+from drift.consumers.checkpoints.files import newest, no_folder
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.retention import Retention
 from drift.consumers.codec import is_keyed
@@ -203,7 +203,7 @@ def load_kafka(
 def load(config: Path | None, names: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return the tables of a TOML file, empty where it has not; those of these names alone."""
     try:
-        tables = tomllib.loads("" if config is None else config.read_text(encoding="utf-8"))
+        tables = tomllib.loads("" if config is None else config.read_text(encoding="utf-8-sig"))
     except OSError as problem:
         raise ParameterError(f"{config}: {problem.strerror}") from None
     except ValueError as problem:
@@ -262,6 +262,8 @@ def _stored(options: ConsumeOptions) -> dict[str, Any]:
                 return table_of(header["configuration"])
     except FileNotFoundError:
         pass
+    except NotADirectoryError as problem:
+        raise no_folder(problem.filename) from None
     except (CheckpointError, OSError) as problem:
         cause = problem if isinstance(problem, OSError) else problem.__cause__
         if isinstance(cause, OSError):  # else there is none that is whole

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from drift._options import option
 from drift.cli._experiment import Experiment
+from drift.errors import ParameterError
 
 __all__ = ["Arena"]
 
@@ -39,6 +40,13 @@ class Arena(Experiment):
         return self.output or Path("results", f"arena{'-quick' * self.quick}")
 
     def _run(self) -> None:
-        from drift.experiments.arena import arena
+        from drift.experiments.arena import arena, tables_of
 
-        self.show(arena(**self.settings()))
+        given = self.settings()
+        if not given.pop("tables"):
+            self.show(arena(**given))
+            return
+        if self.delays is not None:
+            raise ParameterError("--tables takes all delays of the folder: leave --delays out")
+        known = ("output", "streams", "models", "quick")
+        self.show(tables_of(**{name: given[name] for name in known}))

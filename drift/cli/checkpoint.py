@@ -15,7 +15,7 @@ from drift._checks import counted
 from drift._options import option
 from drift.cli import _named
 from drift.cli._client import Client, read_secret
-from drift.cli._command import Command, noting, raise_all, warn
+from drift.cli._command import Command, ask, noting, raise_all, warn
 from drift.cli._learning import Learning
 from drift.cli._settings import TABLES
 from drift.cli._settings import load as load_tables
@@ -56,6 +56,7 @@ _SHOWN = ("examples", "mistakes", "unlabelled", "dead_letters")
 _STATES = ("measures", "alarms")
 #: Lines about examples that are left out; the others are counted.
 _LINES = 10
+_UNCHECKED = "not checked: give --key-file"
 _Row = TypeVar("_Row")
 
 
@@ -152,6 +153,8 @@ def _verified(path: AnyPath, secret: bytes | None) -> str:
     kind = description.header["payload"]
     unread = ", its model a pickle that was not loaded" if kind == "pickle" else ""
     signed = "" if secret is None else ", signed with this key"
+    if secret is None and description.signature is not None:
+        signed = f", its signature {_UNCHECKED}"
     return f"{path}: sound{signed}{unread}"
 
 
@@ -166,7 +169,9 @@ class Adopt(_Signed):
     folder: str = option("The checkpoints, or those of one model.", argument=True)
     topic: str | None = option("The topic to adopt; default: ask.", None)
     offset: int | None = option(
-        "Next offset of each partition; default: that of the checkpoint.", None, least=0
+        "Next offset of each partition of the topic; default: that of the checkpoint.",
+        None,
+        least=0,
     )
     partition: int | None = option(
         "Of this partition alone, whose log was truncated; default: of all.", None, least=0
@@ -184,7 +189,9 @@ class Adopt(_Signed):
         for files, header in headers.items():
             known = ", ".join(f"{name} {value}" for name, value in header["identity"].items())
             click.echo(f"{files.path}: {_offsets(header)}, learnt from {known or 'no known topic'}")
-        topic = self.topic or click.prompt("Name of the topic that these continue with")
+        topic = self.topic or ask(
+            click.prompt, "Name of the topic that these continue with", "it by --topic"
+        )
         chosen = [
             one
             for one, h in headers.items()
@@ -197,12 +204,15 @@ class Adopt(_Signed):
         if not chosen:
             raise ParameterError(f"{self.folder} has no checkpoint of {known}: nothing was changed")
         for files in chosen:
-            place = None if self.partition is None else (topic, self.partition)
             secret = read_secret(self.key_file)
-            adopt(files, self.offset, secret, place=place, codec=self.codec)
+            dropped = adopt(
+                files, topic, self.offset, secret, partition=self.partition, codec=self.codec
+            )
             what = f"the codec that {topic} is read with next"
             if not self.codec:
                 what = f"{known} as it is now"
+                if dropped:
+                    what += f"; {counted(dropped, 'message')} of it that waited there are dropped"
                 if self.offset is None:
                     what += f"; what is there before {_offsets(headers[files])} is not read"
             click.echo(f"{files.path}: continues with {what}")
@@ -342,6 +352,8 @@ class Relearn(Learning):
             raise ParameterError("--out is for predictions, and these options send none")
         files = files_in(folder.folder((options.topic, options.partition)))
         which, found = checked(files, self.to, folder, warn)
+        if found is not None and found.signature is not None and folder.secret is None:
+            warn(f"{files.path}: {which} is signed, and that was {_UNCHECKED}")
         order = read_order(self._orders(files), which)
         model, shadow = self._models(settings, folder, found, has_history=order.digest is None)
         count = sum(upto - order.first.get(place, 0) for place, upto in ends_of(order).items())
@@ -433,7 +445,7 @@ class Rollback(_Signed, Client):
         _refuse_members(group, reading)
         for line in [] if self.keep_offsets else _gone(rollback, reading):
             click.echo(line)
-        if not self.yes and not click.confirm("Roll back?"):
+        if not self.yes and not ask(click.confirm, "Roll back?", "--yes to roll back"):
             click.echo("nothing was changed")
             return
         _refuse_members(group, reading)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +12,7 @@ from drift import consumers
 from drift._checks import counted
 from drift._options import option
 from drift.cli import _named
-from drift.cli._learning import Learning
+from drift.cli._learning import Learning, leave_at_signals
 from drift.cli._log import logging_to_stderr
 from drift.cli._settings import TABLES, load
 from drift.consumers.preparing import check_reads_labels
@@ -59,10 +57,7 @@ class Consume(Learning):
         if self.dry_run is not None:
             self._try_out(self.dry_run)
             return
-        # Until the worker handles them: nothing has started, imports may swallow an exception, and
-        # clients that connect would log errors.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: os._exit(0))
+        leave_at_signals()
         settings = self.settings()
         options = settings.worker
         from drift.consumers.exporter import Exporter

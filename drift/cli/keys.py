@@ -13,7 +13,7 @@ from drift._checks import counted
 from drift._durations import shown_moment
 from drift._options import option
 from drift.cli._client import read_secret
-from drift.cli._command import Command, noting, raise_all, warn
+from drift.cli._command import Command, ask, noting, raise_all, warn
 from drift.consumers.checkpoints.files import newest
 from drift.consumers.checkpoints.objects import as_path
 from drift.consumers.checkpoints.stored_keys import StoredKeys
@@ -145,7 +145,7 @@ class Keys(Command):
                 click.echo(self._line(partition, facts))
         if not problems and not any(facts for _, facts in found):
             click.echo(f"no checkpoint has a model of {key}; a worker may have a new one")
-        if not self.yes and not click.confirm(f"Delete {key}?"):
+        if not self.yes and not ask(click.confirm, f"Delete {key}?", "--yes to delete it"):
             click.echo("nothing was changed")
             return
         deleted = []

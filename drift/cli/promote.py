@@ -9,7 +9,7 @@ import click
 
 from drift._options import option
 from drift.cli._client import read_secret
-from drift.cli._command import Command, warn
+from drift.cli._command import Command, ask, warn
 from drift.consumers.checkpoints.agreement import advice
 from drift.consumers.checkpoints.file_format import next_offsets
 from drift.consumers.checkpoints.files import newest
@@ -44,7 +44,8 @@ class Promote(Command):
         [(files, header)] = models
         names = header["model"], header["shadow"]["model"]
         question = "{1} is the shadow of {0}. Promote it".format(*names)
-        if not self.yes and not click.confirm(question):
+        if not self.yes and not ask(click.confirm, question, "--yes to promote"):
+            click.echo("nothing was changed")
             return
         made = promote(files, read_secret(self.key_file))
         offsets = written_offsets(next_offsets(made))

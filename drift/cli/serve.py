@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from drift.cli import _settings
-from drift.cli._learning import Learning
+from drift.cli._learning import Learning, leave_at_signals
 from drift.cli._log import logging_to_stderr
 
 __all__ = ["Serve"]
@@ -37,6 +37,7 @@ class Serve(Learning):
     )
 
     def _run(self) -> None:
+        leave_at_signals()
         settings = self.settings()
         options = settings.worker
         assert isinstance(options, _settings.ServeOptions)  # noqa: S101 - by `shared`

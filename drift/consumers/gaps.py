@@ -9,6 +9,7 @@ from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
     from drift.consumers.checkpoints.objects import AnyPath
+    from drift.consumers.options import WorkerOptions
     from drift.consumers.records import Logs, Source, TopicPartition
 
 __all__ = ["first_offset", "offset_behind_gap"]
@@ -71,7 +72,7 @@ def offset_behind_gap(  # noqa: PLR0913
     broker: Logs,
     place: TopicPartition,
     offset: int,
-    on_gap: str,
+    options: WorkerOptions,
     folder: AnyPath,
     *,
     what: str = "the next offset of its checkpoint",
@@ -84,8 +85,8 @@ def offset_behind_gap(  # noqa: PLR0913
         As of `first_offset`.
     offset
         The first that may be lost.
-    on_gap
-        The worker's option.
+    options
+        The worker's.
     what
         What that offset is, for the error.
 
@@ -98,13 +99,14 @@ def offset_behind_gap(  # noqa: PLR0913
     if offset >= first:
         why, which = "its log has other messages there", ""
         if offset > end:
-            why, which = "its log ends before that", " --offset 0, which learns that log again"
+            why, which = "its log ends before that", _where_to_go_on(place, first, end, options)
         raise ConsumerError(
-            f"{place[0]}:{place[1]} has messages from {first} to {end}, and its checkpoint is at "
-            f"{offset}: {why}, it was truncated or recreated. Start with another folder and "
-            f"group, or accept it by drift checkpoint adopt {folder} --partition {place[1]}{which}"
+            f"{place[0]}:{place[1]} has messages from {first} to {end}, and {offset} is {what}: "
+            f"{why}, it was truncated or recreated. Start with another folder and group, or accept "
+            f"it by drift checkpoint adopt {folder} --topic {place[0]} --partition {place[1]}"
+            f"{which}"
         )
-    if on_gap == "stop":
+    if options.on_gap == "stop":
         raise ConsumerError(
             f"{place[0]}:{place[1]} starts at {first}, after {offset}, {what}: "
             f"{first - offset} messages were deleted before they were learnt. Continue "
@@ -113,3 +115,13 @@ def offset_behind_gap(  # noqa: PLR0913
         )
     log.error("%s:%d: %d messages are gone, continuing at %d", *place, first - offset, first)
     return first
+
+
+def _where_to_go_on(place: TopicPartition, first: int, end: int, options: WorkerOptions) -> str:
+    """Return the option of `adopt` for a log that ends before its checkpoint, and what it does."""
+    if options.labels is None:
+        return f" --offset {first}, which learns that log again"
+    if place[0] == options.labels:
+        return f" --offset {first}, which reads that log again and learns no label twice"
+    # To read messages again would predict them again, and their labels may not come again.
+    return f" --offset {end}, which goes on at its end; or give the offset where it was truncated"

@@ -15,6 +15,7 @@ from drift.consumers.gaps import offset_behind_gap
 from drift.consumers.join import Join
 from drift.consumers.learner import Learner, decoded
 from drift.consumers.metrics import Metrics
+from drift.consumers.preparing import is_compacted
 from drift.consumers.records import Gap, Message, Outgoing
 from drift.consumers.unmatched import Unmatched
 from drift.consumers.waiting import Early, Waiting
@@ -64,8 +65,8 @@ def check_configs(
     ConsumerError
         By the name of the first that is compacted.
     """
-    for topic, config in configs.items():
-        if "compact" in config.get("cleanup.policy", ""):
+    for topic in options.topics:
+        if is_compacted(configs, topic):
             raise ConsumerError(
                 f"{topic} is compacted: what is deleted depends on the time, and what is learnt "
                 "then, too. Set cleanup.policy=delete"
@@ -190,7 +191,7 @@ class LateLearner(Learner):
 
     def rereading(self, source: Logs, folder: AnyPath) -> Iterator[str]:
         """Read from the log the waiting features that the checkpoint does not store."""
-        on_gap = self.options.on_gap
+        options = self.options
         for place, first in self.join.missing().items():
             offset, end = first, self.offsets[place]
             while offset < end:
@@ -199,14 +200,14 @@ class LateLearner(Learner):
                     messages, after = source.reread(place, offset)
                 except Gap:
                     what = "the first message whose features wait for a label"
-                    offset = offset_behind_gap(source, place, offset, on_gap, folder, what=what)
+                    offset = offset_behind_gap(source, place, offset, options, folder, what=what)
                     self.join.drop(place, offset)
                     self.since_checkpoint += 1
                     continue
                 for message in messages:
                     self.join.supply(message, self._id_of)
                 if after == offset and _ends_before(source, place, end):
-                    offset_behind_gap(source, place, end, on_gap, folder)  # which says so
+                    offset_behind_gap(source, place, end, options, folder)  # which says so
                 offset = after
             if lost := self.join.drop(place, end):
                 log.warning(

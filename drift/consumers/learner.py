@@ -53,6 +53,9 @@ _DIGESTED = 8
 #: What to do about labels of two kinds.
 ONE_KIND = "send one kind; classes = [true, false] in [codec] refuses the other"
 
+#: Messages after which it is said that none had a label.
+_UNLABELLED = 100
+
 _START = Clock()
 
 
@@ -370,6 +373,12 @@ class Learner:
         answer, sent = self._predict(message, example, ticket=example.label is not None)
         if example.label is None:
             self.metrics.unlabelled += 1
+            if self.sends and self.metrics.unlabelled == _UNLABELLED and not self.metrics.examples:
+                log.warning(
+                    "%s: none of the first %d messages has a label, and nothing is learnt: say "
+                    "where it is, label in [codec], or which topic has them, topic in [labels]",
+                    *(self.claim_id, _UNLABELLED),
+                )
         else:
             answer = self._shadowed(answer, example.features)
             self._learn_by(example.features, example.label, example.weight, answer)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drift._options import Checked, option
 from drift.consumers.join import JoinOptions
+from drift.consumers.records import check_topic
 from drift.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ServiceOptions", "WorkerOptions"]
 
-#: Names that brokers take for topics, but "." and "..".
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+#: Options that name the topics that are learnt from, and those that are sent to.
+_INPUTS = "topic", "labels"
+_OUTPUTS = "predictions", "dead_letters", "orphans", "events"
 #: Options of labels that come later on which it depends what is learnt.
 _SETTINGS = (
     *("max_age", "grace", "pending", "pending_bytes", "timestamps", "max_jump"),
@@ -215,7 +216,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     --------
     >>> WorkerOptions(topic="news", group="readers", predictions="news")
     Traceback (most recent call last):
-    drift.errors.ParameterError: news, news: what is learnt, predictions and dead letters need ...
+    drift.errors.ParameterError: topic and predictions are both 'news': give each a topic of ...
     """
 
     orphans: str | None = option("Topic for labels without features.", None, table="labels")
@@ -230,18 +231,19 @@ class WorkerOptions(JoinOptions, _TopicOptions):
         """Refuse what cannot work."""
         super().__post_init__()
         _ = self.goal  # refuses what cannot be
-        topics = [*self.topics, *filter(None, self.outputs)]
-        for topic in topics:
-            if not _TOPIC.fullmatch(topic) or topic in {".", ".."}:
+        used: dict[str, str] = {}
+        for name in (*_INPUTS, *_OUTPUTS):
+            topic = getattr(self, name)
+            if not topic:
+                continue
+            check_topic(topic)
+            if topic in used:
+                is_learnt = used[topic] in _INPUTS and name in _OUTPUTS
                 raise ParameterError(
-                    f"{topic!r:.80} is no name of a topic, which has up to 249 letters, digits, "
-                    "dots, '_' and '-' of ASCII: correct it"
+                    f"{used[topic]} and {name} are both {topic!r}: give each a topic of its own"
+                    + ", or what is sent is learnt again" * is_learnt
                 )
-        if len(set(topics)) < len(topics):
-            raise ParameterError(
-                f"{', '.join(topics)}: what is learnt, predictions and dead letters need a topic "
-                "each, or what is sent is learnt again"
-            )
+            used[topic] = name
 
     @property
     def topics(self) -> list[str]:
@@ -251,7 +253,7 @@ class WorkerOptions(JoinOptions, _TopicOptions):
     @property
     def outputs(self) -> tuple[str | None, ...]:
         """The topics that are sent to."""
-        return self.predictions, self.dead_letters, self.orphans, self.events
+        return tuple(getattr(self, name) for name in _OUTPUTS)
 
     @property
     def goal(self) -> Goal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from drift._late import final_step, keeps_tickets, takes_weights, with_late_labels
@@ -12,18 +13,24 @@ from drift.consumers.json_codec import JsonCodec
 from drift.errors import ConfigurationError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from drift.consumers.checkpoints.folder import CheckpointFolder
     from drift.consumers.options import WorkerOptions
 
 __all__ = [
     "check_model",
     "check_reads_labels",
+    "is_compacted",
     "prepare_folder",
     "prepared",
     "prepared_shadow",
     "refuse_keyed",
     "refuse_shadow",
+    "warn_of_compaction",
 ]
+
+log = logging.getLogger("drift.consumers")
 
 
 def check_model(model: Any, codec: Codec) -> None:
@@ -210,3 +217,39 @@ def check_reads_labels(codec: Codec, silence: object | None = None) -> None:
             f"silence is {silence!r}, which is none of the codec's classes, {[*classes]!r:.80}: "
             "give one of them, or add it to classes"
         )
+
+
+def is_compacted(configs: Mapping[str, Mapping[str, str]], topic: str) -> bool:
+    """Whether a topic is compacted, as far as its configuration is known.
+
+    Examples
+    --------
+    >>> is_compacted({"orders": {"cleanup.policy": "compact,delete"}}, "orders")
+    True
+    """
+    return "compact" in configs.get(topic, {}).get("cleanup.policy", "")
+
+
+def warn_of_compaction(configs: Mapping[str, Mapping[str, str]], options: WorkerOptions) -> None:
+    """Warn of topics that lose what the worker reads, or what it sends.
+
+    Parameters
+    ----------
+    configs
+        The configuration of topics, as far as it is known.
+    options
+        The worker's.
+    """
+    if options.labels is None and is_compacted(configs, options.topic):
+        log.warning(
+            "%s is compacted: of messages with one key only the last stays, and those that are "
+            "gone before they are learnt are missed by nobody. Set cleanup.policy=delete",
+            options.topic,
+        )
+    for topic in filter(None, options.outputs):
+        if is_compacted(configs, topic):
+            log.warning(
+                "%s is compacted: of what is sent there with one key only the last stays. Set "
+                "cleanup.policy=delete",
+                topic,
+            )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from typing import TYPE_CHECKING, Any
 
 from drift.consumers.client.consumer import LoneConsumer, largest_record
-from drift.consumers.client.errors import check_partition, missing
+from drift.consumers.client.errors import check_partition, missing, truncated
 from drift.consumers.fed import FedLearner
 from drift.consumers.json_codec import checked_codec
 from drift.consumers.late import learner_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from drift.types import Features, Label
 
 __all__ = ["read_topic"]
+
+log = logging.getLogger("drift.consumers")
 
 
 class _Listener:
@@ -47,7 +50,8 @@ def read_topic(
     Partitions are merged by the times of their records. With ``labels="frauds"`` the labels are in
     a topic of their own, and each example comes at the time of its label. The topics are read from
     their beginnings to the ends that they have now. No group is joined, and nothing is committed. A
-    message that cannot be learnt is logged and left out.
+    message that cannot be learnt is logged and left out, and so are those that are deleted before
+    they are read.
 
     Parameters
     ----------
@@ -71,7 +75,7 @@ def read_topic(
     ------
     ConsumerError
         If there is no such topic or partition, or the timestamps of late labels are those of
-        producers.
+        producers; or if a log is truncated, or its topic recreated, while it is read.
     ParameterError
         If an option cannot be, or the codec cannot read labels.
 
@@ -112,6 +116,7 @@ def _read(
         if options.partition in {None, number}
     ]
     consumer.assign(places)
+    identity = consumer.identity()
     ends = {place: consumer.bound(place, "latest") for place in places}
     listener = _Listener()
     learner = learner_of(listener, codec, options)
@@ -129,9 +134,10 @@ def _read(
         batches = []
         try:
             batches = [*consumer.poll(1.0)]
-        except Gap as gap:  # deleted meanwhile
-            for place in gap.offsets:
-                fed.skip(place, consumer.bound(place, "earliest"))
+        except Gap as gap:
+            for place, offset in gap.offsets.items():
+                fed.skip(place, _behind_deleted(consumer, place, offset))
+        _refuse_others(consumer, learner.offsets, ends, identity)
         wanted = (
             (place, [message for message in messages if message.position.offset < ends[place]])
             for place, messages in batches
@@ -143,3 +149,31 @@ def _read(
             listener.heard.clear()
         fed.resume()
     learner.close()
+
+
+def _behind_deleted(consumer: LoneConsumer, place: TopicPartition, offset: int) -> int:
+    """Return the next offset after messages that were deleted, and log how many are lost."""
+    first = consumer.bound(place, "earliest")
+    if offset >= first:
+        raise truncated(*place, offset)
+    log.error("%s:%d: %d messages are gone, continuing at %d", *place, first - offset, first)
+    return first
+
+
+def _refuse_others(
+    consumer: LoneConsumer,
+    offsets: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    before: Mapping[str, str],
+) -> None:
+    """Refuse logs that have become others: what they lack would be waited for."""
+    now = consumer.identity()
+    is_another = any(now.get(name, known) != known for name, known in before.items())
+    for place, end in ends.items():
+        if offsets[place] >= end:
+            continue
+        seen = consumer.end(place)
+        # A new leader may know a lower end at first. It does not tell that to who asks for it.
+        is_short = seen is not None and seen < end and consumer.bound(place, "latest") < end
+        if is_another or is_short:
+            raise truncated(*place, offsets[place])

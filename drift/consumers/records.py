@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+
+from drift.errors import ParameterError
 
 __all__ = [
     "PROTOCOLS",
@@ -18,6 +21,7 @@ __all__ = [
     "RawName",
     "Source",
     "TopicPartition",
+    "check_topic",
     "headers_as_json",
     "headers_from_json",
     "message_as_json",
@@ -28,10 +32,29 @@ __all__ = [
 #: Values of ``security_protocol``: kafka-python takes whatever it does not know for PLAINTEXT.
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
+#: Names that brokers take for topics, but "." and "..".
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
 #: A partition: topic and number.
 TopicPartition: TypeAlias = tuple[str, int]
 #: Headers of a record, in order; a name may come more than once. Kafka allows null for a value.
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+
+
+def check_topic(name: str) -> None:
+    """Refuse what no broker takes for the name of a topic.
+
+    Examples
+    --------
+    >>> check_topic("orders/2026")
+    Traceback (most recent call last):
+    drift.errors.ParameterError: 'orders/2026' is no name of a topic, which has up to 249 letters...
+    """
+    if not _TOPIC.fullmatch(name) or name in {".", ".."}:
+        raise ParameterError(
+            f"{name!r:.80} is no name of a topic, which has up to 249 letters, digits, dots, '_' "
+            "and '-' of ASCII: correct it"
+        )
 
 
 class ClaimId(NamedTuple):

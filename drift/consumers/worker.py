@@ -25,7 +25,7 @@ from drift.consumers.json_codec import checked_codec
 from drift.consumers.keyed import name_unused
 from drift.consumers.late import check_configs
 from drift.consumers.metrics import WorkerMetrics
-from drift.consumers.preparing import prepared, prepared_shadow
+from drift.consumers.preparing import prepared, prepared_shadow, warn_of_compaction
 from drift.consumers.records import ClaimId, Gap, written_offsets
 from drift.consumers.takeover import Loader, TakeOver
 from drift.errors import (
@@ -392,7 +392,7 @@ class Worker:
             self._check_topic()
             try:
                 first = offset_behind_gap(
-                    self._consumer, place, offset, self.options.on_gap, self.folder.path
+                    self._consumer, place, offset, self.options, self.folder.path
                 )
             except UnavailableError as problem:
                 log.warning("%s:%d: %s", *place, problem)
@@ -568,8 +568,11 @@ class Worker:
         """Load a model, on another thread; at first look at the topics, which are there now."""
         if not self._has_looked:
             options = self.options
+            asked = configs(options.topics, self._receiving)
+            if sent := [*filter(None, options.outputs)]:  # alone, as others may have the rights
+                asked |= configs(sent, self._receiving)
+            warn_of_compaction(asked, options)
             if options.labels is not None:
-                asked = configs(options.topics, self._receiving)
                 check_configs(asked, options, partitions)
             if is_keyed(self.codec):
                 name_unused(self.folder, options.topic, partitions)

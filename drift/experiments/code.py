@@ -1,4 +1,8 @@
-"""Which code of drift a result depends on: modules, and all that they import."""
+"""Which code of drift a result depends on: a fingerprint of modules, and of all that they import.
+
+It is of sources. A model, whose code may be anyone's, has one of its own:
+`drift.experiments.comparison.identity`.
+"""
 
 from __future__ import annotations
 
@@ -58,16 +62,16 @@ def code_fingerprint(*modules: str, without: str | None = None) -> str:
 def _parsed(source: bytes) -> tuple[bytes, frozenset[str]]:
     """Return what a file of Python does, and the names of all that it imports."""
     tree = _Unworded().visit(ast.parse(source))
-    return hashlib.sha256(_told(tree).encode()).digest(), frozenset(_imports(tree))
+    return hashlib.sha256(_as_text(tree).encode()).digest(), frozenset(_imports(tree))
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a tree as a text, without empty fields: later versions of Python have more."""
     if isinstance(value, ast.AST):
         pairs = ((name, getattr(value, name, None)) for name in value._fields)
-        filled = [f"{name}={_told(one)}" for name, one in pairs if one is not None and one != []]
+        filled = [f"{name}={_as_text(one)}" for name, one in pairs if one is not None and one != []]
         return f"{type(value).__name__}({','.join(filled)})"
-    return f"[{','.join(map(_told, value))}]" if isinstance(value, list) else repr(value)
+    return f"[{','.join(map(_as_text, value))}]" if isinstance(value, list) else repr(value)
 
 
 def _place(root: Path, name: str) -> Path:

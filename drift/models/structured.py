@@ -323,16 +323,16 @@ class StructuredProjectron(Guarded, Cloned, base.Estimator):
 
         `shared` is the kernel between the two. A pair that the supports span makes no support.
         """
-        for y, row, self_kernel, sign in additions:
+        for y, row, self_kernel, coefficient in additions:
             if len(row) < len(self._pairs):  # the first has become a support
                 row = np.append(row, shared)  # noqa: PLW2901
             projection = self._span.project(row, self_kernel)
             if projection.squared_error > 0.0:
                 self._span.insert(len(self._pairs), projection, self._guard)
                 self._pairs.append((x, y))
-                self._coefficients = np.append(self._coefficients, sign)
+                self._coefficients = np.append(self._coefficients, coefficient)
             else:
-                self._span.absorb(self._coefficients, projection, sign)
+                self._span.absorb(self._coefficients, projection, coefficient)
 
     @alone
     def predict_one(self, x: Any, **kwargs: Any) -> Hashable | None:

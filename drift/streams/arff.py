@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from drift._checks import counted
 from drift.errors import DataError
-from drift.streams.sources import ROWS, Source, lines_of
+from drift.streams.decoding import lines_of
+from drift.streams.source import ROWS, Source
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from drift.streams.sources import Open
+    from drift.streams.decoding import Open
 
 __all__ = ["ArffSource"]
 
@@ -109,7 +110,7 @@ class ArffSource(Source):
         self.names.append(name.strip())
 
     def blocks(self, names: Sequence[str], spelled: Collection[str]) -> Iterator[list[Any]]:
-        """Yield cells; see `drift.streams.sources.Source`."""
+        """Yield cells; see `drift.streams.source.Source`."""
         at_of = {name: at for at, name in enumerate(self.names)}
         places = [at_of[name] for name in names]
         lines = self._lines()

@@ -13,8 +13,9 @@ from drift._checks import counted
 from drift._values import is_missing
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import named, quoted, twins, value_of
+from drift.streams.notes import QUOTED, named, quoted, twins
 from drift.streams.stream import problem_of
+from drift.streams.tally import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -49,7 +50,11 @@ class Labels:
 
         Those whose numbers are in `names` have the names of the columns in its place.
         """
-        which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
+        try:  # of labels few differ
+            gone = {cell for cell in set(cells) if self._no_label(cell)}
+            which = np.array([cell not in gone for cell in cells], dtype=np.bool_)
+        except TypeError:  # one is a list, say
+            which = np.array([not self._no_label(cell) for cell in cells], dtype=np.bool_)
         which[list(names)] = False
         if most is not None and which.sum() >= most:
             which[np.flatnonzero(which)[most - 1] + 1 :] = False
@@ -192,15 +197,24 @@ def classes_of(raw: Sequence[Any]) -> tuple[list[Any], list[str]]:
     together: dict[Any, list[str]] = {}
     for value, label in zip(raw, labels, strict=True):
         together.setdefault(label, []).append(str(value).strip())
-    notes = [
-        f"{', '.join(map(repr, written[:3]))} are one class, {label!r}"
+    merged = [
+        f"{', '.join(map(repr, written[:QUOTED]))} are one class, {label!r}"
         for label, written in together.items()
         if len(set(written)) > 1
     ]
-    for label, [first, *others] in together.items():
-        if not others and type(label) is int and texts.is_padded(first):
-            notes.append(f"{first!r} is the class {label!r}")
-    return labels, notes
+    codes = [
+        f"{first!r} is the class {label!r}"
+        for label, [first, *others] in together.items()
+        if not others and type(label) is int and (texts.is_padded(first) or "e" in first.lower())
+    ]
+    return labels, [_together(said) for said in (merged, codes) if said]
+
+
+def _together(said: Sequence[str]) -> str:
+    """Make one note of several that say the same of other classes."""
+    rest = len(said) - QUOTED
+    more = [f"the same of {counted(rest, 'other')}"] if rest > 0 else []
+    return "; ".join([*said[:QUOTED], *more])
 
 
 def _as_classes(raw: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,6 @@ categories, and numbers among which other texts stand.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,44 +17,26 @@ import numpy as np
 from drift._checks import counted, suggest
 from drift.errors import ParameterError
 from drift.streams import texts
-from drift.streams.columns import Decision, Tally, decided, left_out, many_texts, named
-from drift.streams.labels import Labels, doubts, row_number
+from drift.streams.clocks import Clocks
+from drift.streams.columns import Decision, decided, left_out, many_texts
+from drift.streams.labels import Labels, doubts
 from drift.streams.leaks import Leaks
-from drift.streams.sources import Seconds
+from drift.streams.notes import named
+from drift.streams.source import Seconds
 from drift.streams.table import Column, Table, Writer, forget
+from drift.streams.tally import Tally, point_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from drift.streams.sources import Source
+    from drift.streams.source import Source
 
 __all__ = ["Reading", "Roles", "read_table"]
 
 #: Texts whose reading is remembered.
 _REMEMBERED = 100_000
-#: Seconds since 1970 beyond which a moment is likelier in milliseconds: the year 5138.
-_LATEST = 1e11
-#: Moments that are looked at for days.
-_LOOKED_AT = 1000
-#: Units of numbers since 1970 other than seconds, by how many are a second. From 1973 to 5138 no
-#: number of one is one of another.
-_UNITS = {1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
-_EARLIEST = 1e8
-#: Seconds beyond which a delay is likelier a time since 1970: 31 years.
-_LONGEST = 1e9
-#: Such as 2026013113, with minutes and seconds or without; hardly any times since 1970 all read so.
-_STAMP = re.compile(
-    r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])(?:[0-5]\d){0,2}"
-).fullmatch
-_DAY = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])").fullmatch
-_MONTH = re.compile(r"((?:19|20)\d\d)(0[1-9]|1[0-2])").fullmatch
-_YEAR = re.compile(r"((?:19|20)\d\d)").fullmatch
-#: Day and month, or month and day, then the year: numbers that do not sort as days do.
-_YEAR_LAST = re.compile(r"(0?[1-9]|[12]\d|3[01])(0[1-9]|[12]\d|3[01])(19|20)\d\d").fullmatch
-#: What a spreadsheet calls the days of 1982 to 2064: their number, from this one.
-_SERIALS, _FIRST_SERIAL = (30_000, 60_000), np.datetime64("1899-12-30")
 #: Names that libraries give to a nameless first column, such as the index of a data frame.
 _NAMELESS = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_\d+__").fullmatch
 _NAMELESS_INDEX = "has no name and counts the rows, or names them: name it to have it as a feature"
@@ -158,6 +139,8 @@ def _check_names(source: Source, roles: Roles) -> None:
 
 
 class _Reader:
+    """One reading of a source: its rows are counted, its columns decided, and both looked at."""
+
     def __init__(
         self, source: Source, roles: Roles, rows: int | None, progress: Callable[[int], None]
     ) -> None:
@@ -172,6 +155,7 @@ class _Reader:
         where, declared = f"{source.name}: {roles.target}", roles.target in source.categories
         self.labels = Labels(where, self.kept, declared=declared)
         self.notes: list[str] = []
+        self.clocks = Clocks(source.name, self.kept, self.notes)
 
     def reading(self) -> Reading:
         """Read all."""
@@ -186,6 +170,46 @@ class _Reader:
             return self._decide(writer)
         finally:
             writer.discard()
+
+    def _decide(self, writer: Writer) -> Reading:
+        """Decide each column, write those that need it, and look at what came of them."""
+        values, point = writer.values(), point_of(self.tallies.values(), self.source)
+        decisions = {
+            name: self._decision(name, tally, point) for name, tally in self.tallies.items()
+        }
+        self._write(values, decisions)
+        clocks = self._read_clocks(values, decisions)
+        when = clocks.get("moment", clocks.get("time"))
+        codes, classes, merged = self.labels.classes()
+        ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
+        self.notes += [*self.labels.note(), *merged, *doubts(classes, ordered)]
+        leaks = Leaks(values, codes)
+        columns = self._columns(decisions, leaks, len(classes))
+        columns += self._calendar(values, decisions)
+        if not columns:
+            self._refuse_no_feature()
+        self.notes += _clash(columns)
+        if leaks.repeated and self._tells_rows_apart(decisions):
+            self.notes.append(
+                f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
+                "an export may have them twice"
+            )
+        table, moments = writer.table(columns, codes, classes), clocks.get("moment")
+        delays = self._delays(clocks, decisions)
+        if "time" in clocks:
+            order = np.argsort(clocks["time"], kind="stable")
+            if (np.diff(order) != 1).any():
+                table = table.take(order)
+                delays = None if delays is None else delays[order]
+                moments = None if moments is None else moments[order]
+        return Reading(table, (*self.source.notes, *self.notes), moments, delays)
+
+    def _refuse_no_feature(self) -> NoReturn:
+        why = f" ({'; '.join(self.notes)})" if self.notes else ""
+        raise ParameterError(
+            f"{self.source.name}: no column is a feature for {self.roles.target}: add one{why}"
+            f"{self.source.hint}"
+        )
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -227,10 +251,9 @@ class _Reader:
         for _, block in self._labelled([time], {time}):
             tally.add(block)
             cells.append(_listed(block))
-        _, read, _, notes = self._clock(time, tally, "" if self.source.commas else ".")
+        _, read, _, said = self._decision(time, tally, "" if self.source.commas else ".")
         moments = np.concatenate([*(np.array([read(c) for c in one]) for one in cells), []])
-        self._refuse_missing(time, moments, notes)
-        self._refuse_days(time, moments)
+        self.clocks.complete(time, moments, said)
         first = np.zeros(len(moments), dtype=np.bool_)
         first[np.argsort(moments, kind="stable")[:wanted]] = True
         start = 0
@@ -265,119 +288,23 @@ class _Reader:
 
     # --- columns ---------------------------------------------------------------------------------
 
-    def _clock(self, name: str, tally: Tally, point: str) -> Decision:
-        """Return what a column of times or numbers is that was asked for as such."""
-        decision = self._decision(name, tally, point)
-        if decision.kind in {"time", "number"}:
-            return decision
-        odd = next(iter(tally.texts), "")
-        takes = "numbers, dates or texts such as 2026-01-31 13:45"
-        what = f"orders by {takes}"
-        if name == self.roles.clocks.get("delay"):
-            what = f"says when labels come by {takes}"
-        raise ParameterError(f"{self.source.name}: {name} {what}, not {odd!r:.60}")
-
-    def _point(self) -> str:
-        """Return the decimal separator that most numbers can have alone; empty: none tells."""
-        votes, voters = Counter({".": 0, ",": 0}), []
-        for tally in self.tallies.values():
-            told = tally.votes()
-            votes.update(told)
-            if told.get(","):
-                voters.append(tally)
-        if 0 < len(voters) < self.source.voters and not voters[0].has_both_marks:
-            return "."
-        [(point, most), (_, least)] = votes.most_common()
-        return point if most > least else "" if self.source.commas else "."
-
     def _decision(self, name: str, tally: Tally, point: str) -> Decision:
-        clock = name in {*self.roles.clocks.values(), *self.roles.calendar}
+        """Return what a column is; one that was asked for as a time is times or numbers."""
+        roles, where = self.roles, self.source.name
+        clock = name in {*roles.clocks.values(), *roles.calendar}
+        declared = name in self.source.categories and not clock
         try:
-            return decided(
-                name,
-                tally,
-                declared=name in self.source.categories and not clock,
-                point=point,
-                clock=clock,
-            )
+            decision = decided(name, tally, declared=declared, point=point, clock=clock)
         except ParameterError as error:
-            raise ParameterError(f"{self.source.name}: {error}") from None
-
-    def _refuse_missing(
-        self, name: str, moments: NDArray[np.float64], notes: Sequence[str]
-    ) -> None:
-        gone = np.flatnonzero(np.isnan(moments))
-        if len(gone):
-            row, why = row_number(self.kept, gone[0]), f" ({'; '.join(notes)})" if notes else ""
+            raise ParameterError(f"{where}: {error}") from None
+        if clock and decision.kind not in {"time", "number"}:
+            does = "says when labels come" if name == roles.clocks.get("delay") else "orders"
+            odd = next(iter(tally.texts), "")
             raise ParameterError(
-                f"{self.source.name}: {name} is missing in row {row}{why}: mend the row, or delete "
-                "it"
+                f"{where}: {name} {does} by numbers, dates or texts such as 2026-01-31 13:45, not "
+                f"{odd!r:.60}"
             )
-
-    def _refuse_days(self, name: str, moments: NDArray[np.float64]) -> None:
-        """Refuse numbers such as 31012026, which look like days and do not sort as these do."""
-        some = [f"{one:.15g}" for one in np.unique(moments[:_LOOKED_AT])]
-        if len(some) > 1 and all(map(_YEAR_LAST, some)):
-            raise ParameterError(
-                f"{self.source.name}: numbers of {name} such as {some[0]} look like days, and do "
-                "not sort as these do: write days such as 2026-01-31"
-            )
-
-    def _decide(self, writer: Writer) -> Reading:
-        """Decide each column, and write those that need it."""
-        roles, values = self.roles, writer.values()
-        point = self._point()
-        decisions = {
-            name: self._decision(name, tally, point) for name, tally in self.tallies.items()
-        }
-        for name in self.names[len(self.features) :]:
-            self._clock(name, self.tallies[name], point)
-        self._write(values, decisions)
-        at_of = {name: at for at, name in enumerate(self.names)}
-        clocks = {role: values[:, at_of[name]].copy() for role, name in roles.clocks.items()}
-        for role, moments in clocks.items():
-            name = roles.clocks[role]
-            self._refuse_missing(name, moments, decisions[name].notes)
-            if role != "delay":
-                self._refuse_days(name, moments)
-        if "moment" in clocks and _scale_of(clocks["moment"]) > 1:
-            clocks["moment"] = self._seconds(roles.clocks["moment"], clocks["moment"])
-        codes, classes, merged = self.labels.classes()
-        when = clocks.get("moment", clocks.get("time"))
-        ordered = codes if when is None else codes[np.argsort(when, kind="stable")]
-        self.notes += [*self.labels.note(), *merged, *doubts(classes, ordered)]
-        leaks = Leaks(values, codes)
-        columns = self._columns(decisions, leaks, len(classes))
-        columns += self._calendar(values, at_of, decisions)
-        if not columns:
-            self._refuse_no_feature()
-        self.notes += _clash(columns)
-        if leaks.repeated and self._tells_rows_apart(decisions):
-            self.notes.append(
-                f"{leaks.repeated:,} of {counted(len(codes), 'row')} repeat an earlier row: "
-                "an export may have them twice"
-            )
-        table, delays = writer.table(columns, codes, classes), self._delays(clocks, decisions)
-        moments_of = clocks.get("moment")
-        if moments_of is not None and (unit := _unit_of(moments_of)):
-            self.notes.append(
-                f"moments of {roles.clocks['moment']!r} are seconds: {moments_of[0]:.15g} looks "
-                f"like {unit}"
-            )
-        if "time" in clocks:
-            order = np.argsort(clocks["time"], kind="stable")
-            if (np.diff(order) != 1).any():
-                table = table.take(order)
-                delays = None if delays is None else delays[order]
-                moments_of = None if moments_of is None else moments_of[order]
-        return Reading(table, (*self.source.notes, *self.notes), moments_of, delays)
-
-    def _refuse_no_feature(self) -> NoReturn:
-        why = f" ({'; '.join(self.notes)})" if self.notes else ""
-        raise ParameterError(
-            f"{self.source.name}: no column is a feature for {self.roles.target}: add one{why}"
-            f"{self.source.hint}"
-        )
+        return decision
 
     def _columns(
         self, decisions: Mapping[str, Decision], leaks: Leaks, n_classes: int
@@ -438,17 +365,44 @@ class _Reader:
             forget(values)
             start = stop
 
+    # --- times -----------------------------------------------------------------------------------
+
+    def _read_clocks(
+        self, values: NDArray[np.float64], decisions: Mapping[str, Decision]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the values of the columns of times by their roles, moments in seconds."""
+        clocks = {}
+        for role, name in self.roles.clocks.items():
+            column, said = values[:, self.names.index(name)].copy(), decisions[name].notes
+            clocks[role] = self.clocks.complete(name, column, said, sorts=role != "delay")
+        if "moment" in clocks:
+            clocks["moment"] = self.clocks.moments(self.roles.clocks["moment"], clocks["moment"])
+        return clocks
+
+    def _delays(
+        self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
+    ) -> NDArray[np.float64] | None:
+        """Return how long after its row each label comes."""
+        if "delay" not in clocks:
+            return None
+        name = self.roles.clocks["delay"]
+        return self.clocks.delays(
+            name,
+            clocks["delay"],
+            clocks.get("moment"),
+            are_times=decisions[name].kind == "time",
+            are_spans=self.tallies[name].spans > 0,
+        )
+
     def _calendar(
-        self,
-        values: NDArray[np.float64],
-        at_of: Mapping[str, int],
-        decisions: Mapping[str, Decision],
+        self, values: NDArray[np.float64], decisions: Mapping[str, Decision]
     ) -> list[Column]:
+        """Write hours and weekdays of times beside the other columns, and return theirs."""
         columns, at = [], len(self.names)
         for name in self.roles.calendar:
-            seconds, tally = values[:, at_of[name]], self.tallies[name]
+            seconds, tally = values[:, self.names.index(name)], self.tallies[name]
             if decisions[name].kind == "number" and not np.isnan(seconds).all():
-                seconds = self._seconds(name, seconds)
+                seconds = self.clocks.seconds(name, seconds)
             elsewhere = tally.offset or next(filter(texts.has_offset, tally.texts), "")
             if elsewhere:
                 self.notes.append(
@@ -459,55 +413,6 @@ class _Reader:
             columns += [Column(f"{name} {what}", at + i) for i, what in enumerate(_CALENDAR)]
             at += len(_CALENDAR)
         return columns
-
-    def _seconds(self, name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return numbers since 1970 in seconds, and say which time one is; refuse other numbers."""
-        scale, value = _scale_of(numbers), float(numbers[~np.isnan(numbers)][0])
-        if scale == 1 and (unit := _unit_of(numbers[~np.isnan(numbers)])):
-            raise ParameterError(
-                f"{self.source.name}: numbers of {name} are seconds since 1970, and {value:.15g} "
-                f"looks like {unit}: write times such as 2026-01-31 13:45"
-            )
-        time = str(np.datetime64(math.floor(value / scale), "s")).replace("T", " ")
-        unit = _UNITS.get(scale, "seconds")
-        shown = f"{value:.0f}" if value.is_integer() else f"{value:.15g}"
-        note = f"numbers of {name!r} are {unit} since 1970: {shown} is {time}"
-        if note not in self.notes:
-            self.notes.append(note)
-        return numbers / scale
-
-    def _delays(
-        self, clocks: Mapping[str, NDArray[np.float64]], decisions: Mapping[str, Decision]
-    ) -> NDArray[np.float64] | None:
-        """Return how long after its row each label comes."""
-        if "delay" not in clocks:
-            return None
-        name, delays = self.roles.clocks["delay"], clocks["delay"]
-        is_time = decisions[name].kind == "time"
-        if "moment" not in clocks and (is_time or self.tallies[name].spans):
-            what = "times at which labels come" if is_time else "spans of time"
-            raise ParameterError(
-                f"{self.source.name}: {name} has {what}: name the column of the rows' own times, "
-                "too (moment=, --moment)"
-            )
-        moments = clocks.get("moment")
-        if moments is not None and not is_time and min(delays.min(), moments.min()) > _LONGEST:
-            delays, is_time = self._seconds(name, delays), True
-        if moments is not None and is_time:
-            delays = delays - moments
-        if delays.min() > _LONGEST:
-            self.notes.append(
-                f"delays of {name!r} are {'seconds' if 'moment' in clocks else 'rows'}: "
-                f"{delays[0]:.15g} looks like a time since 1970: write times such as "
-                "2026-01-31 13:45 if it is one"
-            )
-        wrong = np.flatnonzero(delays < 0)
-        if len(wrong):
-            row = row_number(self.kept, wrong[0])
-            raise ParameterError(
-                f"{self.source.name}: {name} of row {row} has the label come before the row"
-            )
-        return delays
 
 
 def _clash(columns: Sequence[Column]) -> list[str]:
@@ -521,31 +426,6 @@ def _clash(columns: Sequence[Column]) -> list[str]:
                 both = f"{owner!r} and {one.name!r} both have a feature {made!r} where categories"
                 return [f"{both} are one-hot, and one of them is lost: rename a column"]
     return []
-
-
-def _scale_of(numbers: NDArray[np.float64]) -> float:
-    """Return how many of the unit that numbers since 1970 have are a second."""
-    least, most = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-    if all(_STAMP(f"{one:.15g}") for one in (numbers[~np.isnan(numbers)][0], least, most)):
-        return 1.0
-    return next((n for n in _UNITS if _EARLIEST * n <= least and most < _LATEST * n), 1.0)
-
-
-def _unit_of(numbers: NDArray[np.float64]) -> str:
-    """What numbers look like rather than seconds since 1970; empty: they may be these."""
-    bounds = float(numbers.min()), float(numbers.max())
-    for what, written in (
-        *(("a time of", _STAMP), ("the day", _DAY)),
-        *(("the month", _MONTH), ("the year", _YEAR)),
-    ):
-        if all(written(f"{bound:.15g}") for bound in bounds):
-            found = written(f"{numbers[0]:.15g}")
-            return f"{what} {'-'.join(found.groups())}" if found else ""
-    if abs(numbers[0]) > _LATEST:
-        return "milliseconds since 1970"
-    if _SERIALS[0] <= bounds[0] and bounds[1] <= _SERIALS[1]:
-        return f"the day {_FIRST_SERIAL + int(numbers[0])}, as spreadsheets count them"
-    return ""
 
 
 def _remembering(read: Callable[[Any], float]) -> Callable[[Any], float]:

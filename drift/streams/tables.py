@@ -35,14 +35,16 @@ import numpy as np
 from drift._checks import check_integer, counted
 from drift._values import is_missing
 from drift.errors import DataError, ParameterError
-from drift.streams import sources
 from drift.streams._files import COMPRESSED, open_bytes
 from drift.streams.arff import ArffSource
-from drift.streams.columns import named
 from drift.streams.documents import Documents
+from drift.streams.frames import ParquetSource, frame_source
+from drift.streams.json_rows import JsonSource
 from drift.streams.labels import classes_of, doubts
 from drift.streams.libsvm import read_libsvm
+from drift.streams.notes import named
 from drift.streams.reading import Roles, read_table
+from drift.streams.separated import TextSource
 from drift.streams.stream import Stream
 from drift.streams.texts import is_missing_text, plain_number
 
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Callable, Collection, Hashable, Iterator
 
-    from drift.streams.sources import Source
+    from drift.streams.source import Source
 
 __all__ = ["read_stream"]
 
@@ -209,7 +211,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
     elif isinstance(source, Documents):
         _refuse(source.name, _NO_COLUMNS, of_columns | of_text)
         stream = _of_documents(source, target)
-    elif (frame := sources.frame_source(source)) is not None:
+    elif (frame := frame_source(source)) is not None:
         _refuse(frame.name, _NO_TEXT, of_text)
         stream = table(frame)
     else:
@@ -223,7 +225,7 @@ def read_stream(  # noqa: PLR0913 - how a source is read, by keyword
 
 def has_columns(source: Any) -> bool:
     """Whether a source is a file or a data frame, so that columns can be named."""
-    return isinstance(source, str | PathLike) or sources.frame_source(source) is not None
+    return isinstance(source, str | PathLike) or frame_source(source) is not None
 
 
 def _names(given: Collection[str] | str) -> tuple[str, ...]:
@@ -375,7 +377,7 @@ class _File:
         self, target: str, clocks: Collection[str], rows: int | None, encoding: str | None
     ) -> Source:
         about = self.opened, self.path, self.name
-        return sources.JsonSource(*about, target=target, times=clocks, rows=rows, encoding=encoding)
+        return JsonSource(*about, target=target, times=clocks, rows=rows, encoding=encoding)
 
     def source(self, encoding: str | None, separator: str | None) -> Source:
         about = self.opened, self.path, self.name
@@ -384,12 +386,12 @@ class _File:
             if self.path.suffix.lower() in COMPRESSED:
                 problem = "is a compressed Parquet file: decompress it, as Parquet is by itself"
                 raise DataError(self.path, None, problem)
-            return sources.ParquetSource(*about)
+            return ParquetSource(*about)
         if self.kind == ".arff":
             _refuse(self.path, _NO_SEPARATOR, {"separator": separator})
             return ArffSource(*about, encoding)
         tabs = self.kind in {".tsv", ".tab"}
-        return sources.TextSource(*about, encoding=encoding, separator=separator, tabs=tabs)
+        return TextSource(*about, encoding=encoding, separator=separator, tabs=tabs)
 
 
 def _copy_of(pipe: BinaryIO) -> Callable[[], io.BufferedIOBase]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from drift._durations import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "BOOLS",
@@ -24,6 +25,7 @@ __all__ = [
     "Numbers",
     "has_offset",
     "has_zone",
+    "is_code",
     "is_missing_number",
     "is_missing_text",
     "is_padded",
@@ -37,6 +39,7 @@ __all__ = [
 
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).fullmatch
 _PADDED = re.compile(r"[+-]?0\d", re.ASCII).match
+_CODE = re.compile(r"(?:0|\d\d+)[eE]\d+", re.ASCII).fullmatch
 #: As R, spreadsheets, Python and JSON write them.
 BOOLS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -101,6 +104,17 @@ def is_padded(text: str) -> bool:
     return _PADDED(text) is not None
 
 
+def is_code(text: str) -> bool:
+    """Whether a plain number has an exponent as ids may, and hardly a number: it is 1.2e6 or 1e+06.
+
+    Examples
+    --------
+    >>> [is_code(text) for text in ("12e5", "0E17", "1.2e6", "12e+05", "1e6")]
+    [True, True, False, False, False]
+    """
+    return _CODE(text) is not None
+
+
 def is_missing_text(text: str) -> bool:
     """Whether a text says, in any column, that there is no value.
 
@@ -126,8 +140,11 @@ def is_missing_number(text: str) -> bool:
 # --- numbers with separators, currencies and percent signs ---------------------------------------
 
 #: Signs of currencies, and their names where they stand apart.
-_SIGNS = r"R\$|US\$|[$€£¥₹₽₩₺₴₪฿₫₱₦¢]"
-_NAMES = r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|kr\.?|zł|Fr\."
+_SIGNS = r"(?:US|AU?|CA?|HK|NZ|MX|R|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱₦¢]"
+_NAMES = (
+    r"USD|EUR|GBP|CHF|JPY|CNY|INR|BRL|SEK|NOK|DKK|PLN|CZK|AUD|CAD|NZD|HKD|SGD|MXN|ZAR|RUB|TRY|HUF"
+    r"|kr\.?|zł|Fr\.|Rs\.?|Kč"
+)
 _CURRENCY = rf"(?:{_SIGNS}|(?:{_NAMES})(?![A-Za-z]))"
 #: Besides the blank: no-break space, narrow no-break space, thin space.
 _BLANKS = " \u00a0\u202f\u2009"
@@ -274,14 +291,16 @@ _NAMED = re.compile(
 _NAME_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})[a-z]*\.? (?P<d>\d\d?),? (?P<y>\d{{4}}){_CLOCK}"
 ).fullmatch
-#: As C, Unix and Twitter write it.
+#: As C, Unix, Twitter and Apache's log of errors write it.
 _YEAR_BEHIND = re.compile(
-    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})\s+(?P<d>\d\d?)\s+(?P<clock>\d\d?:\d\d:\d\d)(?P<half>)"
-    r"(?:\s+(?P<zone>UTC|GMT|[+-]\d\d:?\d\d))?\s+(?P<y>\d{4})"
+    rf"{_WEEKDAY}(?P<m>[A-Za-z]{{3}})\s+(?P<d>\d\d?)\s+(?P<clock>\d\d?:\d\d:\d\d(?:\.\d{{1,9}})?)"
+    r"(?P<half>)(?:\s+(?P<zone>UTC|GMT|[+-]\d\d:?\d\d))?\s+(?P<y>\d{4})"
 ).fullmatch
 _ZONE = re.compile(r"(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)(?:\s+\d{4})?\s*$").search
 #: Some write a blank before the zone.
 _BEFORE_ZONE = re.compile(r"\s+(?=(?:Z|[+-]\d\d:?\d\d)$)").sub
+#: The name of a zone, in brackets, behind its hours.
+_REGION = re.compile(r"(?:(?<=Z)|(?<=[+-]\d\d:\d\d))\[[A-Za-z][\w/+-]*\]$").sub
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -310,29 +329,42 @@ def times_of(texts: Iterable[str]) -> Callable[[str], float | None] | str:
     >>> times_of(["02/01/1970"])
     "'02/01/1970' may be of two days: write 1970-01-02"
     """
-    firsts = seconds = 0
-    doubt = ""
-    for text in texts:
-        if found := _YEAR_LAST(text.strip()):
-            first, second = int(found["a"]), int(found["b"])
-            if found["mark"] == "." or first > 12:
-                firsts += 1
-            elif second > 12:
-                seconds += 1
-            elif first != second:
-                written = f"{_year(found['y'])}-{second:02}-{first:02}"
-                doubt = f"{text.strip()!r} may be of two days: write {written}"
-    if doubt and not firsts and not seconds:
+    found = (_YEAR_LAST(_bare(text)) for text in texts)
+    dates = Counter(one.group("a", "mark", "b", "y") for one in found if one)
+    firsts = sum(n for (a, mark, _, _), n in dates.items() if mark == "." or int(a) > 12)
+    seconds = sum(
+        n for (a, mark, b, _), n in dates.items() if mark != "." and int(a) <= 12 < int(b)
+    )
+    if not seconds and (doubt := _doubt(list(dates), days_first=firsts > 0)):
         return doubt
     day_first = firsts >= seconds
 
     def read(text: str) -> float | None:
         try:
-            return _seconds(text.strip(), day_first=day_first)
+            return _seconds(_bare(text), day_first=day_first)
         except (ValueError, OverflowError):
             return None
 
     return read
+
+
+def _doubt(dates: Sequence[tuple[str, ...]], *, days_first: bool) -> str:
+    """Why dates of two numbers and a year may be others; empty: they may not, or none is there."""
+    short = [one for one in dates if one[1] == "/" and len(one[3]) == 2]
+    firsts, lasts = ({one[at] for one in short} for at in (0, 3))
+    # Days differ more than years do, and none is above 31.
+    if len(lasts) > len(firsts) and max(map(int, lasts)) <= 31 and min(map(len, firsts)) == 2:
+        return f"{_written(*short[0])!r} may begin with the year: write it as 2026-01-31"
+    unclear = [one for one in dates if one[1] != "." and int(one[0]) != int(one[2])]
+    if days_first or not unclear:
+        return ""
+    a, _, b, y = unclear[-1]
+    day = f"{_year(y)}-{int(b):02}-{int(a):02}"
+    return f"{_written(*unclear[-1])!r} may be of two days: write {day}"
+
+
+def _written(a: str, mark: str, b: str, y: str) -> str:
+    return f"{a}{mark}{b}{mark}{y}"
 
 
 def has_zone(text: str) -> bool:
@@ -343,7 +375,7 @@ def has_zone(text: str) -> bool:
     >>> has_zone("2026-01-01 12:00+02:00"), has_zone("2026-01-01")
     (True, False)
     """
-    return _ZONE(text.strip()[10:]) is not None
+    return _ZONE(_bare(text)[10:]) is not None
 
 
 def has_offset(text: str) -> bool:
@@ -354,8 +386,13 @@ def has_offset(text: str) -> bool:
     >>> has_offset("2026-01-01 12:00+02:00"), has_offset("2026-01-01 12:00+00:00")
     (True, False)
     """
-    found = _ZONE(text.strip()[10:])
+    found = _ZONE(_bare(text)[10:])
     return found is not None and found["zone"].strip("+-0:") not in {"", "Z", "UTC", "GMT"}
+
+
+def _bare(text: str) -> str:
+    """Return a time without brackets; of those of a web server's log one may be in another cell."""
+    return _REGION("", text.strip()).removeprefix("[").removesuffix("]")
 
 
 def _year(written: str) -> int:

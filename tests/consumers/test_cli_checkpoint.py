@@ -452,6 +452,24 @@ def test_an_older_model_is_learnt_again_also_where_its_file_is_gone(drift):
 
 
 @pytest.mark.usefixtures("predicted")
+def test_a_signature_that_is_not_checked_is_said(drift):
+    newest = folder().newest(KEY)
+    signed = CheckpointFolder("c", newest.configuration, secret=b"mine")
+    unsigned = CheckpointFolder("c", newest.configuration)
+    epoch, _ = unsigned.claim(KEY)
+    kept = {"digest": newest.digest, "identity": newest.identity, "previous": newest.id}
+    signed.save(KEY, epoch, newest.model, newest.offsets, newest.metrics, **kept)
+    shown = again(drift)
+    assert shown.exit_code == 0, shown.output
+    assert f"{epoch}-1 is signed, and that was not checked: give --key-file" in shown.output
+    Path("key").write_text("mine")
+    shown = again(drift, "--key-file", "key")
+    assert (shown.exit_code, "not checked" in shown.output) == (0, False), shown.output
+    Path("key").write_text("another")
+    assert "not to be trusted" in again(drift, "--key-file", "key").output
+
+
+@pytest.mark.usefixtures("predicted")
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

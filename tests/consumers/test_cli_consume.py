@@ -19,7 +19,7 @@ from drift.cli import app
 from drift.cli._figure import ErrorFigure
 from drift.cli._settings import PREFIX
 from drift.consumers import CheckpointFolder
-from drift.models import RBP
+from drift.models import LBP, RBP
 from drift.testing import consume, produce
 
 pytest.importorskip("kafka")
@@ -64,17 +64,45 @@ def test_a_secret_is_in_no_refusal(drift, tmp_path, name, by, monkeypatch):
     assert SECRET not in shown.output + repr(shown.exception)
 
 
+#: What waits for a broker as it starts, with its exit codes at SIGTERM and Ctrl-C.
+WAITING = {
+    "consume t --group g --checkpoints c": (0, 0),
+    "consume t --dry-run 5": (143, 130),
+    "serve t --group g --checkpoints c": (0, 0),
+    "watch out": (143, 130),
+    "replay dead t": (143, 130),
+    "produce rows.svm --topic t": (143, 130),
+    "checkpoint rollback c --to 1-1": (143, 130),
+    "checkpoint init --history h.jsonl --config w.toml": (143, 130),
+}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_that_waits_for_its_broker_leaves_at_a_signal(tmp_path, number):
+@pytest.mark.parametrize("command", WAITING)
+def test_what_waits_for_its_broker_leaves_at_a_signal(tmp_path, number, command):
+    """Also as the first process of a container, which gets no signal that it does not handle."""
+    folder = CheckpointFolder(tmp_path / "c")
+    epoch, _ = folder.claim(("t", None))
+    for offset in (3, 6):
+        folder.save(("t", None), epoch, LBP(9), {("t", 0): offset}, identity={"group": "g"})
+    own = "[worker]\ntopic = 't'\ngroup = 'h'\ncheckpoints = 'new'\nfrom = 'earliest'\n"
+    (tmp_path / "w.toml").write_text(own)
+    (tmp_path / "h.jsonl").write_text('{"features": {"a": 1}, "label": true}\n')
+    (tmp_path / "rows.svm").write_text("1 1:1\n-1 1:2\n")
     start = "from drift.cli import main; main()"
-    line = [sys.executable, "-c", start, "consume", "t", "--group", "g", "--checkpoints", "c"]
-    with subprocess.Popen(
-        [*line, "--bootstrap", "127.0.0.1:1"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    ) as worker:
-        assert any("Bootstrap" in line for line in worker.stderr)  # kafka-python tries
-        worker.send_signal(number)
-        rest = worker.stderr.read()
-    assert worker.returncode == 0, rest
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
+        silent.settimeout(60)
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        line = [sys.executable, "-c", start, *command.split(), "--bootstrap", address]
+        with (
+            subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as waiting,
+            silent.accept()[0],
+        ):
+            before = time.monotonic()
+            waiting.send_signal(number)
+            rest = waiting.stderr.read()
+    assert waiting.returncode == WAITING[command][number == signal.SIGINT], rest
+    assert time.monotonic() - before < 10
     assert "Traceback" not in rest
 
 
@@ -576,6 +604,8 @@ def test_an_extra_that_is_missing_is_named(drift, monkeypatch, missing, command,
     ("error", "remedy"),
     [
         ("InvalidSessionTimeoutError", "set session_timeout_ms in [consumer] between"),
+        ("GroupAuthorizationFailedError", "grant this user Read on the group, or give another"),
+        ("TopicAuthorizationFailedError", "grant this user Read on topics that are read, and Wr"),
         ("InconsistentGroupProtocolError", "another member of the group assigns partitions in an"),
     ],
 )

@@ -9,7 +9,7 @@ from drift.cli import _kafka, _named, _settings
 from drift.cli._log import Secrets
 from drift.cli._settings import ConsumeOptions
 from drift.consumers import CheckpointFolder
-from drift.errors import ParameterError
+from drift.errors import CheckpointError, ParameterError
 from drift.kernels import RBF
 
 pytest.importorskip("kafka")
@@ -268,6 +268,44 @@ def test_numbers_of_the_worker_that_cannot_be_are_refused(settings, name, value,
         settings(worker={**GIVEN, name: value})
     with pytest.raises(ParameterError, match=re.escape(option)):
         settings(f"[worker]\n{name} = {value}")
+
+
+def test_an_address_that_cannot_be_is_refused_where_it_stands(settings):
+    said = "{} must be host:port, as kafka-1:9092, or several with commas between them"
+    for address in (
+        "h:abc",
+        ":9092",
+        "h:0",
+        "h:65536",
+        "[::1",
+        "a:1,b:x",
+        "a b:1",
+        "a:1,",
+        "h:1/x",
+    ):
+        with pytest.raises(ParameterError, match=re.escape(said.format("--bootstrap"))):
+            settings(bootstrap=address)
+        for given in (repr(address), repr(["h:1", *address.split(",")])):
+            with pytest.raises(ParameterError, match=re.escape("[kafka] bootstrap_servers must")):
+                settings(f"[kafka]\nbootstrap_servers = {given}", bootstrap=None)
+        with pytest.raises(ParameterError, match="DRIFT_KAFKA_BOOTSTRAP_SERVERS must be host:port"):
+            settings(environ={"DRIFT_KAFKA_BOOTSTRAP_SERVERS": address}, bootstrap=None)
+    for address in ("h", "h:1", "a_b.c-d:65535", "[::1]:9092", "::1", "a:1, b", "SSL://h:1"):
+        found, _ = settings(bootstrap=address)
+        assert found.kafka["bootstrap_servers"] == address
+
+
+def test_a_file_may_have_the_mark_that_windows_writes_before_it(tmp_path):
+    (tmp_path / "w.toml").write_bytes(b'\xef\xbb\xbf[worker]\ngroup = "g"\n')
+    assert _settings.load(tmp_path / "w.toml", ["worker"]) == {"worker": {"group": "g"}}
+
+
+def test_a_file_in_place_of_the_checkpoints_is_named(settings, tmp_path):
+    (tmp_path / "c").write_text("")
+    for folder in ("c", "c/below"):
+        given = {**GIVEN, "checkpoints": str(tmp_path / folder)}
+        with pytest.raises(CheckpointError, match=f"^{tmp_path}/c is a file: give another folder"):
+            settings(worker=given, model={"class": None})
 
 
 def test_settings_that_are_missing_are_named(settings):

@@ -185,6 +185,35 @@ def test_a_message_that_cannot_be_read_again_is_no_outage(broker, client, monkey
 def test_a_broker_that_goes_as_partitions_are_counted_is_an_outage(client, monkeypatch):
     assert client.partitions("t") == 1
     away = Mock(side_effect=KafkaConnectionError("111 ECONNREFUSED"))
-    monkeypatch.setattr(client.consumer, "partitions_for_topic", away)
+    monkeypatch.setattr(client.consumer._net, "run", away)
+    client.consumer._cluster.set_topics([])
     with pytest.raises(UnavailableError, match=r"the broker does not answer \(.*ECONNREFUSED\)"):
-        client.partitions("t")
+        client.partitions("another")
+
+
+def test_a_broker_that_is_frozen_as_partitions_are_counted_is_an_outage(
+    broker, client, monkeypatch
+):
+    """kafka-python would wait until it gives up the request, by default for 30 s."""
+    monkeypatch.setattr(consumer, "_OFFSETS", 0.2)
+    assert client.partitions("another") == 0
+    started = time.monotonic()
+    broker.slow(60)
+    with pytest.raises(UnavailableError, match=r"does not answer .*Timed out after"):
+        client.partitions("another")
+    assert time.monotonic() - started < 20
+    broker.slow(0)
+
+
+def test_a_worker_without_a_topic_looks_for_it_no_longer_than_a_stop_may_wait(
+    broker, member, monkeypatch, caplog
+):
+    monkeypatch.setattr(consumer, "_METADATA", 0.2)
+    one = member(broker.group_args, "late")
+    assert list(one.poll(0.1)) == []
+    started = time.monotonic()
+    broker.slow(60)
+    assert list(one.poll(0.1)) == []
+    assert time.monotonic() - started < 20
+    assert "poll: KafkaTimeoutError" in caplog.text
+    broker.slow(0)

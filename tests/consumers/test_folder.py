@@ -130,6 +130,14 @@ def test_the_newest_is_found_by_the_next_claim(folder):
     assert newest_of(folder) == 30
 
 
+def test_a_file_in_place_of_the_folder_does_not_pass(tmp_path):
+    """Else a worker would wait for 30 s, and be started again."""
+    (tmp_path / "c").write_text("")
+    with pytest.raises(CheckpointError, match=f"^{tmp_path}/c is a file: give another") as raised:
+        CheckpointFolder(tmp_path / "c").claim(TP)
+    assert raised.value.__cause__ is None
+
+
 def test_epochs_go_on_from_a_checkpoint_that_is_all_there_is(folder):
     for _ in range(3):
         epoch, _ = folder.claim(TP)
@@ -711,12 +719,6 @@ def test_the_file_lasts_before_it_has_its_name_and_the_name_before_it_counts(loc
         save(local, epoch, 10)
     # The first is the line of the order, which a checkpoint has from its beginning.
     assert steps == ["file", "file", "renamed", "folder", "recorded"]
-
-
-def test_a_folder_that_cannot_be_made_says_so(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(CheckpointError, match="cannot be"):
-        CheckpointFolder(tmp_path / "file").claim(TP)
 
 
 def test_what_cannot_be_stored_leaves_the_one_before(folder):

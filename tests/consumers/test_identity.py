@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from drift.cli import app
-from drift.consumers import CheckpointFolder, WorkerOptions
+from drift.consumers import CheckpointFolder, WorkerOptions, read_topic
 from drift.consumers.checkpoints.agreement import check_identity
 from drift.consumers.codec import Example, codec_settings
 from drift.consumers.json_codec import JsonCodec
@@ -117,10 +117,20 @@ def test_another_topic_of_the_name_is_refused_before_anything_is_claimed(broker,
     assert sorted(path.name for path in (learnt / "t-all").iterdir()) == before
 
 
-def test_with_late_labels_no_offset_is_proposed(tmp_path):
+def test_with_late_labels_an_offset_is_proposed_of_each_topic_that_is_another(tmp_path):
+    """Without topic ids it may be either of the two."""
     before = {"topic_id": "1", "labels_topic_id": "2", "cluster_id": "c"}
-    with pytest.raises(CheckpointError, match=r"recreated: start with another folder and group$"):
-        check_identity(tmp_path, "t", before, before | {"labels_topic_id": "3"})
+    for changed, names in (
+        ({"labels_topic_id": "3"}, ["l"]),
+        ({"topic_id": "3"}, ["t"]),
+        ({"cluster_id": "3"}, ["t", "l"]),
+    ):
+        commands = " and ".join(
+            f"drift checkpoint adopt {tmp_path.parent} --topic {name} --offset 0" for name in names
+        )
+        said = rf"^{tmp_path}: learnt from another {' and '.join(names)}\n(.|\n)*by {commands}"
+        with pytest.raises(CheckpointError, match=said):
+            check_identity(tmp_path, "t", before, before | changed, labels="l")
 
 
 def test_a_replica_of_a_recreated_topic_waits_for_its_workers(tmp_path):
@@ -322,10 +332,13 @@ def test_a_log_that_was_truncated_or_made_anew_is_refused(broker, learnt):
     work(one, 10)
     with pytest.raises(
         ConsumerError,
-        match=r"0 to 10, .* at 50: its log ends before.* --partition 0 --offset 0, wh",
+        match=r"0 to 10, and 50 is .*: its log ends before.* --topic t --partition 0 --offset 0, w",
     ):
         one._skip(Gap({("t", 0): 50}))
-    with pytest.raises(ConsumerError, match=r"0 to 10, .* at 10: its log has other messages there"):
+    broker.delete_records("t", 0, before=4)
+    with pytest.raises(ConsumerError, match=r"from 4 to 10, .* --partition 0 --offset 4, which"):
+        one._skip(Gap({("t", 0): 50}))
+    with pytest.raises(ConsumerError, match=r"4 to 10, and 10 is .*: its log has other messages"):
         one._skip(Gap({("t", 0): 10}))
     assert newest(learnt).offsets == {("t", 0): 10}
     close(one)
@@ -422,7 +435,7 @@ def test_a_log_without_the_leader_epoch_of_the_checkpoint_is_refused(
     )
     produce(kafka_address, kafka_topic, values(10))
     other = worker(options, tmp_path, topic=kafka_topic, on_gap="skip")
-    with pytest.raises(ConsumerError, match=r"messages from 0 to 20, .* at 10: .* other messages"):
+    with pytest.raises(ConsumerError, match=r"from 0 to 20, and 10 is .* other messages"):
         run(other)
     assert folder.newest((kafka_topic, None)).offsets[place] == 10
 
@@ -455,11 +468,18 @@ def test_a_log_that_was_truncated_and_filled_again_is_refused(tmp_path):
         work(idle, 100)
         for _ in range(3):
             idle.step(0.6)
+        slowly = {"max_poll_records": 20, "max_partition_fetch_bytes": 1000}
+        examples = read_topic("t", options | slowly)
+        came = [next(examples)]
         truncate(broker, "t", 60)
+        with pytest.raises(ConsumerError, match=r"t:0 was read up to \d+, and is another log now"):
+            came.extend(examples)
+        expected = [JsonCodec().decode(value)[:2] for _ in range(10) for value in values(10)]
+        assert came == expected[: len(came)]
         for _ in range(10):
             produce(broker.address, "t", values(10, third=False))
         for one in (idle, worker(options, tmp_path / "c")):
-            with pytest.raises(ConsumerError, match=r"from 0 to 160, .* at 100: .* other messages"):
+            with pytest.raises(ConsumerError, match=r"from 0 to 160, and 100 is .* other messages"):
                 run(one)
         assert newest(tmp_path / "c").offsets == {("t", 0): 100}
         assert adopt(tmp_path / "c", "--topic", "t", "--offset", "60").exit_code == 0

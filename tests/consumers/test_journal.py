@@ -137,7 +137,7 @@ def test_an_adopted_checkpoint_has_an_order_where_all_is_read_as_before(folder, 
     epoch, _ = folder.claim(KEY)
     before = saved(folder, epoch, [{("f", 0): 1}], None)
     [(partition, _)] = files.newest(folder.path)
-    adoption.adopt(partition, offset, None, codec=codec)
+    adoption.adopt(partition, "f", offset, None, codec=codec)
     found, goes_on = folder.newest(KEY), offset is None and not codec
     assert (before, found.id, found.offsets) == ("1-1", "2-1", {("f", 0): offset or 1})
     own = [file.name for file in order_files(folder)]

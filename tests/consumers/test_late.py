@@ -2,20 +2,24 @@
 
 import json
 import random
+import re
 import threading
 
 import pytest
+from click.testing import CliRunner
 
+from drift.cli import app
 from drift.consumers import CheckpointFolder, WorkerOptions, relearn, takeover
 from drift.consumers.checkpoints import join_state
 from drift.consumers.checkpoints.journal import read_order
 from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner
 from drift.consumers.metrics import Metrics
-from drift.errors import ConfigurationError, ConsumerError, ParameterError
+from drift.consumers.records import Message, Position
+from drift.errors import CheckpointError, ConfigurationError, ConsumerError, ParameterError
 from drift.models import LBP, Tracker
 from drift.models._state.codec import encode
-from drift.testing import Abort, Aborted, produce
+from drift.testing import Abort, Aborted, MockKafka, produce
 from tests.consumers.late_logs import JOIN, SILENCE, logs, messages
 from tests.consumers.stepping import close, kill, learner_of, offsets, run, until
 from tests.consumers.twin_late import Twin
@@ -39,9 +43,13 @@ WEIGHTED = JsonCodec(weight="weight")
 
 @pytest.fixture
 def topics(broker):
+    return with_logs(broker, LOGS)
+
+
+def with_logs(broker, given_logs):
     broker.create_topic("f", partitions=2)
     broker.create_topic("l", partitions=3)
-    send(broker, [message for log in LOGS.values() for message in log])
+    send(broker, [message for log in given_logs.values() for message in log])
     for topic in ("out", "dead", "lost"):
         broker.create_topic(topic)
     return broker
@@ -287,6 +295,115 @@ def test_features_that_wait_and_were_deleted_are_missed_by_name(topics, tmp_path
         assert after["counts"]["evicted"] == len(gone) > 0
 
 
+# --- logs that are no longer those of the checkpoint ----------------------------------------------
+
+
+#: So that much waits.
+LONG = {"max_age": 10**6, "grace": 10**6, "pending": 1000, "pending_bytes": 10**6}
+
+
+def learn_whole(folder, identity=None):
+    """Learn the logs on a cluster of their own, which is gone then; return the worker's twin."""
+    with MockKafka(rebalance_delay=0.01) as whole:
+        one = worker(with_logs(whole, LOGS), folder, **LONG)
+        one._identity = dict(identity or {}).copy
+        finish(one)
+    return twin_of(one.options)
+
+
+def refusal(broker, folder, identity=None):
+    """What a worker says that ends at once."""
+    one = worker(broker, folder, "later", **LONG)
+    one._identity = dict(identity or {}).copy
+    with pytest.raises((CheckpointError, ConsumerError)) as raised:
+        run(one)
+    return str(raised.value)
+
+
+def follow(said):
+    """Run the commands that an error names, as they stand there; return options and answers."""
+    commands, shown = re.findall(r"drift (checkpoint adopt \S+(?: --\w+ \w+)+)", said), ""
+    for command in commands:
+        done = CliRunner().invoke(app, command.split())
+        assert done.exit_code == 0, done.output
+        shown += done.output
+    return [command.split(maxsplit=3)[3] for command in commands], shown
+
+
+def learn_on(broker, folder, ends, identity=None):
+    one = worker(broker, folder, "later-on", **LONG)
+    one._identity = dict(identity or {}).copy
+    until(one, lambda: offsets(one) == ends)
+    close(one)
+    return one.options
+
+
+@pytest.mark.parametrize("stored", [0, 4 << 20])
+@pytest.mark.parametrize(("topic", "first"), [("f", 14), ("l", 0)])
+def test_of_a_log_that_was_truncated_the_remedy_works(  # noqa: PLR0917
+    broker, tmp_path, monkeypatch, topic, first, stored
+):
+    """As after an unclean leader election; nothing is learnt twice, and what comes is learnt."""
+    monkeypatch.setattr(join_state, "STORED", stored)
+    place = topic, 1
+    twin = learn_whole(tmp_path)
+    left = {**LOGS, place: LOGS[place][:14]}
+    with_logs(broker, left)
+    said = refusal(broker, tmp_path)
+    assert f"{topic}:1 has messages from 0 to 14, and {ENDS[place]} is the next off" in said
+    commands, shown = follow(said)
+    assert commands == [f"--topic {topic} --partition 1 --offset {first}"]
+    waited = len(twin.join.waiting + twin.join.early)
+    twin.join.drop(place, range(first, ENDS[place]))
+    dropped = waited - len(twin.join.waiting + twin.join.early)
+    assert f"as it is now; {dropped} messages of it that waited there are dropped" in shown
+    assert dropped > 1
+    twin.offsets[place], twin.stamps[place] = first, []
+    for message in LOGS[place][:14]:
+        twin.take(message)
+    for name, value in (("f", {"features": {"w1": 2.0}}), ("l", {"label": True})):
+        body, log = json.dumps({"id": "new", **value}).encode(), left[name, 1]
+        new = Message(Position(name, 1, len(log)), None, body, (), 70_000)
+        send(broker, [new])
+        twin.take(new)
+        left[name, 1] = [*log, new]
+    examples = twin.examples
+    options = learn_on(broker, tmp_path, {at: len(log) for at, log in left.items()})
+    learner = LateLearner(LBP(9), WEIGHTED, Metrics("f"), options)
+    learner.restore(newest(tmp_path))
+    twin.assert_like(learner)
+    assert learner.metrics.examples == examples
+
+
+@pytest.mark.parametrize("recreated", ["f", "l", "fl"])
+def test_of_topics_that_were_recreated_the_remedy_works(broker, tmp_path, recreated):
+    names = {"f": "topic_id", "l": "labels_topic_id"}
+    before = {"topic_id": "1", "labels_topic_id": "2", "cluster_id": "c", "group": "g"}
+    now = before | {names[topic]: "3" for topic in recreated}
+    twin = learn_whole(tmp_path, before)
+    new = messages(logs(n=20, seed=5))
+    left = {place: (new if place[0] in recreated else LOGS)[place] for place in LOGS}
+    with_logs(broker, left)
+    said = refusal(broker, tmp_path, now)
+    assert f"learnt from another {' and '.join(recreated)}\n" in said
+    if len(recreated) == 2:  # one of the two is not enough
+        follow(said[: said.index(" and drift")])
+        said = refusal(broker, tmp_path, now)
+        assert "learnt from another l\n" in said
+    assert follow(said)[0] == [f"--topic {recreated[-1]} --offset 0"]
+    for place in [place for place in LOGS if place[0] in recreated]:
+        twin.join.drop(place, range(ENDS[place]))
+        del twin.offsets[place], twin.stamps[place]
+    for message in in_time({place: left[place] for place in left if place[0] in recreated}):
+        twin.take(message)
+    ends = {place: len(log) for place, log in left.items()}
+    options = learn_on(broker, tmp_path, ends, now)
+    learner = LateLearner(LBP(9), WEIGHTED, Metrics("f"), options)
+    learner.restore(newest(tmp_path))
+    twin.assert_like(learner)
+    assert newest(tmp_path).identity == now
+
+
 # --- takeovers ----------------------------------------------------------------------------------
 
 
@@ -388,7 +505,11 @@ def test_other_settings_are_refused_by_name(broker, tmp_path):
 @pytest.mark.parametrize(
     ("options", "codec", "message"),
     [
-        ({"labels": "f"}, JsonCodec(), "f, f, out, dead, lost: .* need a topic each"),
+        (
+            {"labels": "f"},
+            JsonCodec(),
+            "^topic and labels are both 'f': give each a topic of its own$",
+        ),
         ({"max_idle": -1}, JsonCodec(), "max_idle must be at least 0"),
         ({"partition": -1}, JsonCodec(), "partition must be at least 0, not -1"),
         ({"silence": True}, JsonCodec(), "silence and after belong together"),

@@ -505,7 +505,7 @@ def test_of_a_log_that_ends_before_its_checkpoint_no_more_is_waited_for(monkeypa
             return super().bound(place, start)
 
     source = Away({("f", 0): features[:3]})
-    said = "f:0 has messages from 0 to 3, and its checkpoint is at 5: its log ends before that"
+    said = "f:0 has messages from 0 to 3, and 5 is the next offset of its checkpoint: its log ends "
     with pytest.raises(ConsumerError, match=said):
         restarted(one, source)
     assert source.asked == 20
@@ -616,17 +616,34 @@ def test_what_waits_is_shown_and_counters_start_with_the_process():
     assert other.metrics.late["duplicates"] == 2
 
 
-def test_two_logs_are_not_adopted_at_one_offset(tmp_path):
-    one, folder = learner(), CheckpointFolder(tmp_path, options().settings())
-    one.take(pair(0, {"a": 1.0})[0])
+def test_of_two_logs_one_is_adopted_at_an_offset(tmp_path):
+    """With what waits before it; without an offset both go on as they are."""
+    one, folder = learner(grace=10**6), CheckpointFolder(tmp_path, options().settings())
+    for n in range(4):
+        one.take(pair(n, {"a": 1.0})[0])
+        _, label = pair(10 + n, {})
+        one.take(label._replace(position=Position("l", 1, n)))
     epoch = folder.claim(("f", None)).epoch
-    folder.save(("f", None), epoch, one.model, {("f", 0): 3}, join=one.join_state())
+    identity = {"topic_id": "1", "labels_topic_id": "2", "group": "g"}
+    given = {"join": one.join_state(), "identity": identity, "clocks": one.clocks}
+    folder.save(("f", None), epoch, one.model, one.offsets, **given)
     [(partition, _)] = files.newest(tmp_path)
-    with pytest.raises(CheckpointError, match="two logs: adopt it without --offset, or start with"):
-        adoption.adopt(partition, 5, None)
-    with pytest.raises(CheckpointError, match="two logs: start with another folder and group"):
-        adoption.adopt(partition, 5, None, place=("f", 0))
-    adoption.adopt(partition, None, None)
-    actual = folder.newest(("f", None)).join
-    assert json.dumps(actual[0]) == json.dumps(one.join_state()()[0])
-    assert actual[1] == pair(0, {"a": 1.0})[0].value
+    adoption.adopt(partition, "f", None, None)
+    both = folder.newest(("f", None))
+    assert (both.offsets, both.clocks, both.identity) == (one.offsets, one.clocks, {})
+    assert json.dumps(both.join[0]) == json.dumps(one.join_state()()[0])
+    assert both.join[1] == b"".join(pair(n, {"a": 1.0})[0].value for n in range(4))
+    folder.save(("f", None), folder.claim(("f", None)).epoch, one.model, one.offsets, **given)
+    adoption.adopt(partition, "f", 3, None)
+    left = folder.newest(("f", None))
+    assert left.offsets == {("f", 0): 3, ("l", 1): 4}
+    assert left.identity == {"labels_topic_id": "2"}
+    assert [*left.clocks] == [("l", 1)]
+    other = learner(grace=10**6)
+    other.restore(left)
+    assert ([*other.join._waiting], [*other.join._early]) == ([0, 1, 2], [10, 11, 12, 13])
+    assert (other.join.counts["evicted"], other.join.missing()) == (1, {})
+    adoption.adopt(partition, "l", 1, None, partition=1)
+    other.restore(folder.newest(("f", None)))
+    assert ([*other.join._waiting], [*other.join._early]) == ([0, 1, 2], [10])
+    assert other.offsets == {("f", 0): 3, ("l", 1): 1}

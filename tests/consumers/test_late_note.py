@@ -12,6 +12,7 @@ from drift.consumers.json_codec import JsonCodec
 from drift.consumers.late import LateLearner, check_configs
 from drift.consumers.metrics import Metrics
 from drift.consumers.options import WorkerOptions
+from drift.consumers.preparing import warn_of_compaction
 from drift.consumers.records import Message, Position
 from drift.models import LBP
 
@@ -227,3 +228,16 @@ def test_of_a_topic_without_known_partitions_no_size_is_named(caplog, size):
     options = WorkerOptions(topic="orders", group="g", labels="frauds")
     check_configs({"orders": {"retention.bytes": size}}, options, 0)
     assert not caplog.messages
+
+
+def test_topics_that_lose_what_is_read_or_sent_are_named(caplog):
+    compacted = {"cleanup.policy": "compact,delete"}
+    given = {"topic": "orders", "group": "g", "predictions": "out", "dead_letters": "dead"}
+    configs = {"orders": compacted, "out": {"cleanup.policy": "delete"}, "dead": compacted}
+    warn_of_compaction(configs, WorkerOptions(**given))
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first.startswith("orders is compacted: of messages with one key only the last stays")
+    assert second.startswith("dead is compacted: of what is sent there with one key only the last")
+    caplog.clear()
+    warn_of_compaction({}, WorkerOptions(**given))
+    assert not caplog.records

@@ -53,6 +53,17 @@ def message(value, offset=0):
     return Message(Position("t", 0, offset), None, value)
 
 
+def test_it_is_said_once_that_no_message_has_a_label(caplog):
+    said = "none of the first 100 messages has a label, and nothing is learnt: say where it is"
+    for labelled, count in ((None, 1), (50, 0)):
+        caplog.clear()
+        one = learner(LBP(9))
+        for n in range(300):
+            label = b', "label": true' * (n == labelled)
+            one.take(message(b'{"features": {"a": 1}%s}' % label, n))
+            assert caplog.text.count(said) == (count if n >= 99 else 0)
+
+
 @pytest.mark.parametrize("wrap", [lambda model: model, pipeline], ids=["alone", "pipeline"])
 def test_where_messages_have_their_labels_those_without_leave_no_ticket(wrap):
     """One of the same features would find it, and learn from an earlier prediction."""

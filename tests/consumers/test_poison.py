@@ -478,7 +478,7 @@ def test_what_cannot_be_left_out_is_refused(tmp_path, which, said):
     "rewrite",
     [
         lambda partition: adoption.skip(partition, message(5), None),
-        lambda partition: adoption.adopt(partition, 9, None),
+        lambda partition: adoption.adopt(partition, "t", 9, None),
         lambda partition: promote(partition, None),
     ],
 )

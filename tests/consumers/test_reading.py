@@ -9,7 +9,7 @@ import pytest
 from river import evaluate, metrics, preprocessing
 
 from drift.consumers import JsonCodec, WorkerOptions, read_topic
-from drift.consumers.records import Position
+from drift.consumers.records import Gap, Position
 from drift.errors import ConsumerError, MessageError, ParameterError
 from drift.models import LBP
 from drift.testing import consume
@@ -22,6 +22,7 @@ from tests.consumers.twin_order import in_time
 pytest.importorskip("kafka")
 pytest.importorskip("confluent_kafka")
 
+from drift.consumers.client.consumer import LoneConsumer  # as there is a client
 from tests.consumers.topics import send, with_topics
 
 PAGE = Path(__file__).parents[2] / "docs" / "kafka_python.md"
@@ -83,6 +84,78 @@ def test_a_score_is_that_of_a_plain_loop_and_what_comes_later_is_not_read(topics
             learnt += expected[str(message.position)] is not None  # else River leaves it out
             right += expected[str(message.position)] == label
     assert (score.cm.n_samples, score.get()) == (learnt, pytest.approx(right / learnt))
+
+
+def examples_of(logs):
+    """The examples of logs whose labels are in their messages."""
+    for message in in_time(logs):
+        with suppress(MessageError):
+            yield JsonCodec().decode(message.value)[:2]
+
+
+def ends_before(monkeypatch):
+    """Have the log of t:0 end at 5, before what was read, which the broker tells at a fetch."""
+    bound, poll = LoneConsumer.bound, LoneConsumer.poll
+
+    def truncated(self, seconds):
+        offset, _ = self.position(("t", 0))
+        if offset < 50:
+            return poll(self, seconds)
+        raise Gap({("t", 0): offset})
+
+    def end(self, place, start):
+        return 5 if start == "latest" else bound(self, place, start)
+
+    monkeypatch.setattr(LoneConsumer, "poll", truncated)
+    monkeypatch.setattr(LoneConsumer, "bound", end)
+
+
+def ends_there(monkeypatch):
+    """Have each log end at 50, just where it was read to."""
+    bound, poll = LoneConsumer.bound, LoneConsumer.poll
+
+    def truncated(self, seconds):
+        for place, came in poll(self, seconds):
+            yield place, [message for message in came if message.position.offset < 50]
+
+    def end(self, place, start):
+        return 50 if start == "latest" else bound(self, place, start)
+
+    monkeypatch.setattr(LoneConsumer, "poll", truncated)
+    monkeypatch.setattr(LoneConsumer, "bound", end)
+    monkeypatch.setattr(LoneConsumer, "end", lambda self, place: 50)
+
+
+def is_another(monkeypatch):
+    """Have the broker tell that the topic is another one."""
+    monkeypatch.setattr(LoneConsumer, "identity", lambda self: {"cluster_id": "another"})
+
+
+@pytest.mark.parametrize("truncate", [ends_before, ends_there, is_another])
+def test_of_a_log_that_is_truncated_while_it_is_read_nothing_comes_twice(
+    topics, monkeypatch, truncate
+):
+    options = {"max_poll_records": 20, "max_partition_fetch_bytes": 1000}
+    examples = read_topic("t", topics.client_args | options)
+    came = [next(examples)]
+    truncate(monkeypatch)
+    with pytest.raises(ConsumerError, match=r"^t:0 was read up to \d+, and is another log now"):
+        came.extend(examples)
+    assert came == [*examples_of(LOGS)][: len(came)]
+    assert len(came) < 150
+
+
+def test_of_messages_that_are_deleted_before_they_are_read_it_is_said(topics, caplog):
+    whole = log(0, 900)
+    send(topics, whole[200:])
+    options = {"max_poll_records": 20, "max_partition_fetch_bytes": 1000}  # a batch at a time
+    examples = read_topic("t", topics.client_args | options, partition=0)
+    came = [next(examples)]
+    topics.delete_records("t", 0, before=850)
+    came.extend(examples)
+    [gone] = re.findall(r"t:0: (\d+) messages are gone, continuing at 850", caplog.text)
+    assert came == [*examples_of({("t", 0): whole[: 850 - int(gone)] + whole[850:]})]
+    assert int(gone) > 100
 
 
 def test_of_one_partition_messages_come_as_they_are(topics, caplog):

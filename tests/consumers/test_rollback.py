@@ -162,11 +162,11 @@ def test_a_rewritten_one_has_its_own_time_and_goes_back_by_time(tmp_path):
     folder = CheckpointFolder(tmp_path)
     folder.claim(TP)
     write(folder, 10, identity={"topic_id": "a", "group": "g"})
-    adopt(files(folder), 30, None)
+    adopt(files(folder), "news", 30, None)
     back = plan(files(folder), "2026-11-20T12:00")
     assert id_of(back.target.header) == "1-1"
     assert "  news:0 goes back from 30 to 10: 20 messages are learnt again" in back.lines()
-    adopt(files(folder), 4, None)
+    adopt(files(folder), "news", 4, None)
     said = "  news:0 goes on from 4 to 10: 6 messages between count as learnt"
     assert said in plan(files(folder), "1-1").lines()
     said = "  news:0 continues at 4: 6 messages are learnt that it may have learnt before"
@@ -194,7 +194,7 @@ def test_what_was_done_by_hand_can_be_undone_for_a_day(folder, monkeypatch, by):
     if by == "rollback":
         plan(files(folder), "1-1").write(None)
     elif by == "adopt":
-        adopt(files(folder), 0, None)
+        adopt(files(folder), "news", 0, None)
     else:
         skip(files(folder), Position(*TP, 35), None)
     epoch, _ = folder.claim(TP)
@@ -211,7 +211,7 @@ def test_adopt_is_undone_until_a_worker_has_run(tmp_path):
     folder = CheckpointFolder(tmp_path)
     folder.claim(TP)
     write(folder, 10, identity={"topic_id": "a", "group": "g"})
-    adopt(files(folder), 0, None)
+    adopt(files(folder), "news", 0, None)
     plan(files(folder), "1-1").write(None)
     assert state(folder)[:2] == (10, 10)
     assert folder.newest(TP).identity == {"topic_id": "a", "group": "g"}
@@ -227,7 +227,7 @@ def test_of_a_log_that_was_truncated_nothing_is_said_to_be_learnt_again(tmp_path
     folder.claim(TP)
     same = {"topic_id": "a", "group": "g"}
     write(folder, 50, identity=same)
-    adopt(files(folder), 0, None)
+    adopt(files(folder), "news", 0, None)
     epoch, _ = folder.claim(TP)
     write(folder, 20, epoch=epoch, identity=same)
     for keep, said in (

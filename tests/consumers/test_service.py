@@ -589,7 +589,7 @@ def test_a_body_that_does_not_come_is_not_waited_for():
 
 @pytest.mark.parametrize("count", [80, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_hostile_requests_get_no_fault_and_no_memory(count):
-    from benchmarks.memory import resident  # noqa: PLC0415
+    from benchmarks.process import resident  # noqa: PLC0415
     from benchmarks.programs.serve import ask_badly  # noqa: PLC0415
 
     with running(Replica(codec=JsonCodec()), timeout=30) as (port, ended):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from drift.consumers.records import Message, Outgoing, Position
-from drift.errors import ConsumerError
+from drift.errors import ConsumerError, ParameterError
 from drift.testing import consume, produce
 
 pytest.importorskip("kafka")
@@ -97,6 +97,21 @@ def test_a_topic_is_read_from_offsets_to_offsets(broker):
         assert [m.position.offset for m in mine] == list(offsets)
         assert [m.value for m in mine] == [b"%d" % number for number in offsets]
     assert [m.position.offset for m in again] == [0, 1]
+
+
+def test_what_no_topic_can_be_called_is_refused_before_a_broker_is_asked():
+    with pytest.raises(ParameterError, match="'a b' is no name of a topic, which has up to 249"):
+        Reader("a b", {"bootstrap_servers": "127.0.0.1:1"})
+
+
+def test_a_log_that_ends_before_what_was_read_is_not_read_again(broker):
+    """As one that is truncated meanwhile: kafka-python goes back to the first offset."""
+    broker.create_topic("t")
+    produce(broker, "t", [b"%d" % n for n in range(10)])
+    with Reader("t", broker.client_args) as reader:
+        rest = reader.read({0: 20}, {0: 15})
+        with pytest.raises(ConsumerError, match="t:0 was read up to 15, and is another log now"):
+            next(rest)
 
 
 @pytest.mark.parametrize("ends", [{1: 1200}, {1: 600}, {0: 600, 2: 0}])

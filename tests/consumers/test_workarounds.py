@@ -407,3 +407,20 @@ def test_kafka_python_tries_to_connect_every_half_minute_after_an_outage(broker,
     with Producer(broker.client_args) as other:
         for client in (one.consumer, other.producer):
             assert client.config["reconnect_backoff_max_ms"] == 5_000
+
+
+def test_kafka_python_waits_for_metadata_without_a_bound(broker, monkeypatch):
+    client = KafkaConsumer(**broker.client_args)
+    bounds, wait_for = [], client._manager.wait_for
+
+    async def wait(future, timeout_ms):
+        bounds.append(timeout_ms)
+        return await wait_for(future, timeout_ms)
+
+    monkeypatch.setattr(client._manager, "wait_for", wait)
+    client.partitions_for_topic("missing")
+    assert set(bounds) == {None}
+    bounds.clear()
+    assert workarounds.partitions(client, "missing", 5.0) == set()
+    assert all(0 < bound <= 5000 for bound in bounds)
+    client.close()

@@ -645,8 +645,8 @@ def test_messages_that_were_deleted_before_they_were_learnt(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"predictions": "t"}, "t, t, dead: .* need a topic each"),
-        ({"dead_letters": "out"}, "t, out, out: .* need a topic each"),
+        ({"predictions": "t"}, "^topic and predictions are both 't': give .* is learnt again$"),
+        ({"dead_letters": "out"}, "predictions and dead_letters are both 'out': .* its own$"),
         ({"predictions": "o u t"}, r"'o u t' is no name of a topic, which has up to 249 letters"),
         ({"dead_letters": ".."}, r"'\.\.' is no name of a topic"),
         ({"events": "é" * 300}, r"'é{79} is no name of a topic"),

@@ -114,12 +114,20 @@ class Lists:
             self.done.pop(0)
         return result
 
-    def drop(self, place, before):
-        """Forget the features of a partition before an offset."""
-        for rows in (self.silent, self.waiting):
-            for one in [one for one in rows if one[1].place == place and one[1].offset < before]:
+    def drop(self, place, offsets):
+        """Forget the features and labels of a partition at some offsets."""
+        for rows in (self.silent, self.waiting, self.early):
+            for one in [one for one in rows if _is_at(one[1], place, offsets)]:
                 rows.remove(one)
                 self.counts["evicted"] += rows is self.waiting
+
+
+def _is_at(one, place, offsets):
+    """Whether features or a label come from a partition, at one of some offsets."""
+    if hasattr(one, "place"):  # of `drift.consumers.waiting`
+        return one.place == place and one.offset in offsets
+    *own, offset = one.message.position
+    return tuple(own) == place and offset in offsets
 
 
 class _Features:

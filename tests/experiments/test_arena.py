@@ -56,7 +56,7 @@ def test_the_list_is_as_long_as_it_should_be():
 def test_tables_have_the_zeros_that_their_files_leave_out(monkeypatch):
     rows = csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]))
     documents = Documents(rows, np.array([[True], [False], [True]]), ("+1",))
-    monkeypatch.setattr(arena_streams, "_documents", lambda name: documents)
+    monkeypatch.setattr(arena_streams, "loaded", lambda name: (documents, ()))
     table = list(STREAMS["ijcnn1"].make())
     assert table == [({0: 1.0, 1: 0.0}, True), ({0: 0.0, 1: 2.0}, False), ({0: 3.0, 1: 4.0}, True)]
 
@@ -64,7 +64,7 @@ def test_tables_have_the_zeros_that_their_files_leave_out(monkeypatch):
 def test_a9a_has_its_columns_as_texts(monkeypatch):
     rows = csr_array((np.ones(4), ([0, 0, 1, 1], [0, 5, 4, 122])), shape=(2, 123))
     documents = Documents(rows, np.array([[True], [False]]), ("+1",))
-    monkeypatch.setattr(arena_streams, "_documents", lambda name: documents)
+    monkeypatch.setattr(arena_streams, "loaded", lambda name: (documents, ()))
     assert list(STREAMS["a9a"].make()) == [
         ({"age": "0", "workclass": "0"}, True),
         ({"age": "4", "native-country": "40"}, False),
@@ -167,6 +167,38 @@ def test_a_setting_for_late_labels_runs_with_late_ones_alone_and_is_no_rival():
     ]
     records = rows({name: {"steel": 0.1} for name in ("Tracker", "Tracker late=False", "PA")}, "1")
     assert list(Standings(records).others("steel", "1")) == ["PA"]
+
+
+@pytest.mark.parametrize(
+    ("delay", "heldout", "tuned"),
+    [(None, False, True), (20, False, False), (None, True, False), (20, True, False)],
+)
+def test_grids_are_for_development_streams_alone_with_labels_at_once(delay, heldout, tuned):
+    stream = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], "one")
+    entry = STREAMS["phishing"]._replace(make=lambda: stream, heldout=heldout)
+    runs = dict(experiment._runs(stream, entry, ["PA"], [delay], 60.0))
+    grid = {f"PA @ {k}" for k in range(3)} if tuned else set()
+    assert runs.keys() == {"PA", "no change", "majority"} | grid
+
+
+@pytest.mark.parametrize(
+    ("model", "stream", "delay", "heldout", "runs"),
+    [
+        ("Tracker", "steel", None, True, 5),
+        ("Tracker", "steel", 20, True, 1),
+        ("Tracker", "electricity", None, False, 1),
+        ("ARF", "electricity", None, False, 5),
+        ("ARF", "electricity", 20, False, 1),
+        ("ARF", "weather", None, False, 1),
+        ("ARF", "steel", None, True, 1),
+        ("EFDT", "electricity", None, False, 1),
+    ],
+)
+def test_several_seeds_are_where_the_page_says(model, stream, delay, heldout, runs):
+    rows = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], stream)
+    entry = STREAMS[stream]._replace(make=lambda: rows, heldout=heldout)
+    names = [name for name, _ in experiment._runs(rows, entry, [model], [delay], 60.0)]
+    assert names.count(model) == runs
 
 
 def test_forests_can_sort_the_names_of_deviations():
@@ -279,6 +311,10 @@ def test_losses_by_hand():
     beaten = [("weather", "ARF"), ("spam", "PA"), ("a9a", "PA")]
     assert [(row["stream"], row["rival"]) for row in actual] == beaten
     assert [row["gap"] for row in actual] == pytest.approx([0.2, 0.05, 0.004])
+    results = Results(KIND, [], {}, {"quick": False}, 0.0)
+    results._made[KIND.tables["runs"].rows] = rows(errors)
+    for name, is_tuned in (("losses", False), ("losses_tuned", True)):
+        assert results.rows(name) == Standings(rows(errors)).losses(tuned=is_tuned)
     tuned = Standings(rows(errors)).losses(tuned=True)
     assert {row["rival"] for row in tuned} == {"PA, tuned"}
     assert [row["gap"] for row in tuned] == pytest.approx([0.29, 0.19, 0.09])
@@ -463,3 +499,7 @@ def test_the_command(tmp_path):
     assert again.exit_code == 0, again.output
     assert "\nreal,,1," in (tmp_path / "standings.csv").read_text()
     assert (tmp_path / "runs.jsonl").read_bytes() == runs
+    late = CliRunner().invoke(app, [*command, "--tables", "--delays", "0"])
+    assert (late.exit_code, "leave --delays out" in late.output) == (2, True)
+    none = CliRunner().invoke(app, ["arena", "--tables", "--output", str(tmp_path / "new")])
+    assert (none.exit_code, "has no run of these streams and models" in none.output) == (2, True)

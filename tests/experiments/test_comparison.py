@@ -1,9 +1,12 @@
 """River's own questions, answers and metrics are the oracle: the same mistakes, delays included."""
 
+import csv
 import datetime as dt
 import math
 import sys
 import time
+from collections import deque
+from contextlib import contextmanager
 from itertools import islice
 from types import SimpleNamespace
 
@@ -20,6 +23,7 @@ from river import (
     metrics,
     naive_bayes,
     neighbors,
+    optim,
     preprocessing,
     tree,
 )
@@ -29,7 +33,8 @@ from scipy import stats
 
 from drift.errors import MissingExtraError, ParameterError
 from drift.experiments import Contender, compare
-from drift.experiments.comparison import evaluation, experiment
+from drift.experiments.comparison import evaluation, experiment, meter
+from drift.experiments.comparison.identity import identity_of
 from drift.experiments.comparison.measures import measure
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import order_of
@@ -446,6 +451,31 @@ def test_a_variable_that_has_the_name_of_an_attribute_is_not_in_an_identity():
     assert Contender(cell["Mine"]()).traits().identity == before
 
 
+class Unit:
+    """What is pickled by its name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __reduce__(self):
+        return self.name
+
+
+@pytest.mark.parametrize(
+    ("make", "value", "other"),
+    [
+        (Unit, "seconds", "second"),
+        (deque, (1, 2), (1, 3)),  # whose items are neither its arguments nor its state
+        (lambda n: SimpleNamespace(a=n), 1, 2),
+    ],
+)
+def test_a_parameter_of_any_class_is_in_an_identity(make, value, other):
+    def identity(value):
+        return identity_of(optim.SGD(make(value)))
+
+    assert identity(value) == identity(value) != identity(other)
+
+
 class Wrapping(dummy.NoChangeClassifier):
     """A class of the user's whose code, and not its parameters, has one of drift's models."""
 
@@ -502,9 +532,16 @@ def test_time_is_that_of_the_rows_that_were_taken(windows, monkeypatch):
             if self.seen == 20:
                 raise ValueError
 
-    monkeypatch.setattr(evaluation._Spent, "seconds", 2.0)
+    @contextmanager
+    def window(self, number):
+        try:
+            yield
+        finally:
+            self.seconds[number] = 2.00001
+
+    monkeypatch.setattr(meter.Meter, "window", window)
     [row, *_] = compare({"bad": Failing}, PHISHING, windows=windows, jobs=1).rows("runs")
-    assert row["microseconds"] == 100_000.0
+    assert row["microseconds"] == pytest.approx(100_000.5, abs=0.01)
 
 
 def test_failed_runs_are_listed_after_the_others(monkeypatch):
@@ -523,7 +560,8 @@ def test_failed_runs_are_listed_after_the_others(monkeypatch):
         perf_counter=lambda: time.perf_counter() + spent,
         process_time=lambda: time.process_time() + spent,
     )
-    monkeypatch.setattr(evaluation, "time", clocks)
+    for module in (evaluation, meter):
+        monkeypatch.setattr(module, "time", clocks)
     table = compare({"slow": Slow}, PHISHING, time_limit="0.5s", jobs=1)["table"]
     assert table["status"].tolist() == ["ok", "ok", "time limit"]
     assert table["error"].tolist()[-1] == 0.0  # of one row
@@ -642,3 +680,57 @@ def test_records_need_no_pandas(monkeypatch):
     assert [row["rows"] for row in results.rows("runs")] == [49] * 3
     with pytest.raises(MissingExtraError, match="compare"):
         _ = results["runs"]
+
+
+def test_the_error_before_a_drift_is_over_as_many_rows_as_a_window_has():
+    """Of the 200 rows before the drift 11 are wrong, two of which lie more than 167 before it."""
+
+    class Yes(dummy.NoChangeClassifier):
+        def predict_one(self, x):
+            return True
+
+    wrong = {301, 302, *range(400, 409)}
+    rows = [({"a": 1.0}, i not in wrong) for i in range(1_000)]
+    results = compare({"yes": Yes}, rows, drifts=[500], windows=5, jobs=1)
+    [row] = results.rows("recoveries")
+    assert row["before"] == 11 / 200
+
+
+def test_time_is_that_of_the_calls_without_probabilities_beside_a_label(monkeypatch):
+    class Counting:
+        learnt = 0
+
+        def learn_one(self, x, y):
+            self.learnt += 1
+
+        def predict_one(self, x):
+            return "yes"
+
+        def predict_proba_one(self, x):
+            return {"yes": 1.0}
+
+    model = Counting()
+    calls = evaluation._Calls(model)
+    clock = iter([3.0, 5.5, 7.0, 8.25]).__next__
+    monkeypatch.setattr(evaluation, "time", SimpleNamespace(perf_counter=clock))
+    assert (calls.learn(0, {}, "yes", 2), model.learnt) == (2.5, 2)
+    assert calls.predict(1, {}) == ("yes", {"yes": 1.0}, 1.25)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_predictions_that_are_kept_are_those_of_the_rows_that_count(tmp_path):
+    """All but the first; a row without a prediction has an empty cell."""
+
+    class Says(dummy.NoChangeClassifier):
+        def predict_one(self, x):
+            return {2: "z", 3: None}.get(x["i"], "a")
+
+    rows = [({"i": i}, label) for i, label in enumerate("abaac")]
+    results = compare({"it": Says}, rows, predictions=True, output=tmp_path, jobs=1)
+    [key] = [record["key"] for record in results.records if record["model"] == "it"]
+    with (tmp_path / "predictions" / f"{key}.csv").open(newline="") as file:
+        actual = list(csv.reader(file))
+    assert actual == [
+        ["row", "truth", "prediction"],
+        *(["1", "b", "a"], ["2", "a", "z"], ["3", "a", ""], ["4", "c", "a"]),
+    ]

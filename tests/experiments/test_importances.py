@@ -8,11 +8,12 @@ import pytest
 from river import multiclass, tree
 from river.base import Classifier
 from river.datasets import synth
+from river.dummy import NoChangeClassifier
 from river.linear_model import LogisticRegression
 
 from drift.errors import ParameterError
 from drift.experiments import compare
-from drift.experiments.comparison import importances
+from drift.experiments.comparison import evaluation, experiment, importances
 from drift.experiments.comparison import sample as sampling
 from drift.experiments.comparison.report import report
 from drift.experiments.comparison.sample import Sample
@@ -155,3 +156,28 @@ def test_without_the_option_nothing_is_explained():
     assert results.rows("importances") == []
     assert "importances" not in results.figures
     assert not re.search("mattered when", report(results))
+
+
+def test_a_row_is_explained_by_what_was_learnt_before_it(monkeypatch):
+    """Labels come two rows late: as row 5 is explained, those of rows 0 to 3 are learnt."""
+    looked = []
+
+    class Looking(Sample):
+        def __init__(self, model, rows):
+            super().__init__(model, rows)
+            self.model = model
+
+        def look(self, row, x):
+            looked.append((row, self.model.learnt))
+
+    class Counting(NoChangeClassifier):
+        learnt = 0
+
+        def learn_one(self, x, y):
+            super().learn_one(x, y)
+            self.learnt += 1
+
+    monkeypatch.setattr(evaluation, "Sample", Looking)
+    monkeypatch.setattr(experiment, "baselines", dict)
+    compare({"it": Counting()}, moving(8), delay=2, explain=True, jobs=1)
+    assert looked == [(row, max(0, row - 1)) for row in range(8)]

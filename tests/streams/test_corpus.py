@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from drift.errors import DriftError
 from drift.streams import arff as arff_reader
-from drift.streams import read_stream, sources
+from drift.streams import decoding, json_rows, read_stream
+from drift.streams import frames as frame_reader
 from tests.streams.corpus import arff, frames, json_lines, libsvm, separated_text
 from tests.streams.corpus.case import parquet
 
@@ -145,8 +146,8 @@ def by_road(road, columns, folder, **options):
 @pytest.mark.parametrize("few", [False, True])
 def test_the_same_content_is_the_same_stream_by_every_road(few, tmp_path, monkeypatch):
     if few:  # at a time
-        monkeypatch.setattr(sources, "_BYTES", 64)
-        for module in (arff_reader, sources):
+        monkeypatch.setattr(decoding, "BYTES", 64)
+        for module in (arff_reader, frame_reader, json_rows):
             monkeypatch.setattr(module, "ROWS", 3)
     when = [dt.datetime(2026, 1, day, hour) for day, hour in ((3, 0), (1, 12), (1, 0), (3, 0))]  # noqa: DTZ001
     columns = {

@@ -13,7 +13,7 @@ import pytest
 from river import datasets
 
 from drift.errors import DataError, DriftError, ParameterError
-from drift.streams import Documents, Stream, read_stream, sources
+from drift.streams import Documents, Stream, decoding, read_stream
 from drift.streams.texts import times_of
 
 FRAME = pl.DataFrame(
@@ -284,7 +284,7 @@ def test_pairs_stay_as_they_are_and_what_models_cannot_learn_of_them_is_said():
 @pytest.mark.parametrize("size", range(100, 108))
 def test_letters_of_several_bytes_at_the_ends_of_blocks(encoding, size, tmp_path, monkeypatch):
     """A block that ends within a letter is a byte shorter, and the next one longer."""
-    monkeypatch.setattr(sources, "_BYTES", size)
+    monkeypatch.setattr(decoding, "BYTES", size)
     texts = ["ä" * (7 + i % 31) for i in range(200)]
     path = tmp_path / "a.csv"
     lines = "".join(f"{text},{'ab'[i % 2]}\n" for i, text in enumerate(texts))
@@ -293,6 +293,23 @@ def test_letters_of_several_bytes_at_the_ends_of_blocks(encoding, size, tmp_path
         warnings.simplefilter("ignore")
         stream = read_stream(path, "y", encoding=None if encoding == "utf-16" else encoding)
     assert [x["x"] for x, _ in stream] == texts
+
+
+def test_codes_and_versions_in_later_blocks_than_what_tells_them(tmp_path, monkeypatch):
+    """A block without any of them comes as numbers, and its texts are not seen."""
+    monkeypatch.setattr(decoding, "BYTES", 64)
+    path = tmp_path / "a.csv"
+    rows = [("1.8", "1.5", "17"), ("1.9", "2.05", "18")] * 40 + [("1.10", "1.10", "12e5")] * 20
+    path.write_text("v,f,c,y\n" + "".join(f"{','.join(row)},a\n" for row in rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream = read_stream(path, "y")
+    assert [tuple(x.values()) for x, _ in stream] == [tuple(map(float, row)) for row in rows]
+    found = [note for note in stream.notes if "numbers of" in note]
+    assert found == [
+        "20 of 100 numbers of 'v' may be versions: '1.10' is 1.1",
+        "20 of 100 numbers of 'c' have an exponent, as codes may: '12e5' is 1200000",
+    ]
 
 
 def test_labels_of_pairs_that_say_that_there_is_none_are_named():

@@ -22,6 +22,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyarrow import parquet
 
+from drift._checks import listed
 from drift.experiments.arena import ARENA
 from drift.experiments.arena.models import MODELS
 from drift.experiments.arena.standings import (
@@ -132,11 +133,6 @@ def both(ours: float | None, theirs: float | None, status: str = "", digits: int
 def when(delay: str | None) -> str:
     """Say when labels come."""
     return "at once" if delay is None else f"{int(delay):,} rows late"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a text lists them."""
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + list(names[-1:]))
 
 
 def short(delay: str | None) -> str:

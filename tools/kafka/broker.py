@@ -30,7 +30,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-__all__ = ["Broker", "BrokerError", "fetch", "fetched", "main"]
+__all__ = ["Broker", "BrokerError", "fetch", "fetched", "free_ports", "main"]
 
 POM = Path(__file__).with_name("pom.xml")
 INSTALL = "apt-get install -y --no-install-recommends openjdk-17-jre-headless maven"

@@ -194,12 +194,13 @@ def _same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return before.keys() == now.keys() and all(_text(before, n) == _text(now, n) for n in now)
 
 
-def check_identity(
+def check_identity(  # noqa: PLR0913
     folder: AnyPath,
     topic: str,
     before: Mapping[str, str],
     now: Mapping[str, str],
     *,
+    labels: str | None = None,
     follows: bool = False,
 ) -> None:
     """Refuse another topic than was learnt, or another group, as far as is known.
@@ -212,6 +213,8 @@ def check_identity(
         Its topic.
     before, now
         The identity of topic and group, when it was learnt and now.
+    labels
+        The topic of the labels; None where they have none of their own.
     follows
         As of `check_configuration`.
 
@@ -223,7 +226,8 @@ def check_identity(
     lines = _differences({name: value for name, value in before.items() if name in now}, now)
     if not lines:
         return
-    if [line.partition(":")[0].strip() for line in lines] == ["group"]:
+    changed = [line.partition(":")[0].strip() for line in lines]
+    if changed == ["group"]:
         what = "another group learns into it"
         remedy = (
             "Two groups would overwrite each other's checkpoints: give each its own folder, or "
@@ -232,13 +236,18 @@ def check_identity(
         if follows:
             remedy = "Give the group of the checkpoint, or the folder of this one's workers"
     else:
-        what = f"learnt from another {topic}"
         adopt = f"drift checkpoint adopt {folder.parent}"
         is_same_cluster = "cluster_id" in now and before.get("cluster_id") == now["cluster_id"]
+        ids = {"topic_id": topic, "labels_topic_id": labels}
+        others = [name for of, name in ids.items() if of in changed and name]
+        others = others or [name for name in ids.values() if name]  # of a cluster without ids
+        what = f"learnt from another {' and '.join(others)}"
         cause = "The topic was recreated" + ", or is on another cluster" * (not is_same_cluster)
-        remedy = f"{cause}: start with another folder and group"
-        if "labels_topic_id" not in before:
-            remedy += f", or have all of it be learnt by {adopt} --offset 0"
+        remedy = f"{cause}: start with another folder and group, or have all of it be learnt by "
+        if labels is None:
+            remedy += f"{adopt} --offset 0"
+        else:
+            remedy += " and ".join(f"{adopt} --topic {name} --offset 0" for name in others)
         if not is_same_cluster:
             remedy += f". If its log goes on there at the old offsets, accept it by {adopt}"
         if follows:

@@ -317,6 +317,22 @@ def _joined(description: Description) -> tuple[bytes, tuple[Any, bytes] | None]:
         raise CheckpointError(f"the state of its labels is no JSON: {problem}") from problem
 
 
+def with_join(
+    description: Description,
+    change: Callable[[Any, bytes], tuple[Mapping[str, Any], bytes]],
+) -> tuple[dict[str, Any], list[bytes]]:
+    """Return header and payload with another state of late labels, where there is one."""
+    payload, join = _joined(description)
+    if join is None:
+        return description.header, [payload]
+    try:
+        state, values = change(*join)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as problem:
+        raise CheckpointError(f"it has no state of labels: {problem!r:.80}") from problem
+    parts = [library()[1](state), values]
+    return description.header | {"join": [*map(len, parts)]}, [payload, *parts]
+
+
 def from_bytes(
     data: bytes, *, secret: bytes | None = None, allow_pickle: bool = False
 ) -> Checkpoint:

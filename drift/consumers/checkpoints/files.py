@@ -51,6 +51,7 @@ __all__ = [
     "files_in",
     "models_in",
     "newest",
+    "no_folder",
     "private",
     "saying_why",
     "stored",
@@ -401,10 +402,19 @@ def saying_why(path: AnyPath, what: str = "written") -> Iterator[None]:
     """Turn OSErrors into CheckpointErrors: that a path cannot be written, and why."""
     try:
         yield
+    except NotADirectoryError as problem:
+        raise no_folder(problem.filename or path) from None  # it does not pass
     except OSError as problem:
         kept = "; the checkpoints before are as they were" if what == "written" else ""
         reason = f"{path}: cannot be {what}: {problem.strerror or problem}{kept}"
         raise CheckpointError(reason) from problem
+
+
+def no_folder(path: str | AnyPath) -> CheckpointError:
+    """Return the error of a path that is below a file, or one itself."""
+    whole = Path(str(path))
+    file = next((one for one in [*reversed(whole.parents), whole] if one.is_file()), whole)
+    return CheckpointError(f"{file} is a file: give another folder for the checkpoints")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -348,7 +348,8 @@ class CheckpointFolder:
             The identity of the topic, when it was learnt and now.
         """
         folder, (topic, _) = self.folder(claim_id), claim_id
-        check_identity(folder, topic, before, now, follows=self.follows)
+        labels = (self.configuration or {}).get("labels")
+        check_identity(folder, topic, before, now, labels=labels, follows=self.follows)
 
     # --- writing -------------------------------------------------------------------------------
 

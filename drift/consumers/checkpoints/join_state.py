@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from bisect import bisect_right
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress, pairwise
 from operator import itemgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from drift.consumers.records import TopicPartition
     from drift.consumers.waiting import Id
 
-__all__ = ["STORED", "as_columns", "check_state", "early_of", "waiting_of"]
+__all__ = ["STORED", "as_columns", "before", "check_state", "early_of", "waiting_of"]
 
 #: Bytes of waiting features that a checkpoint stores: of the oldest. Newer ones are read again.
 STORED = 4 << 20
+#: Columns of all features that wait, and of those whose values are stored, the first of them.
+_BY_ROW = "ids", "place", "offsets", "times", "predicted", "sizes", "shadowed"
+_BY_STORED = "lengths", "headers", "keys", "timestamps"
 
 
 def as_columns(
@@ -102,6 +105,60 @@ def waiting_of(state: Mapping[str, Any], values: bytes) -> Iterator[tuple[Id, Wa
         key = None if key is None else key.encode("latin-1")
         kept = size, value, headers_from_json(headers), packed, second, key, timestamp
         yield name, Waiting(places[place], offset, time, predicted, *kept)
+
+
+def before(
+    state: Mapping[str, Any], values: bytes, limits: Mapping[TopicPartition, int]
+) -> tuple[dict[str, Any], bytes]:
+    """Return a state without the features and labels that wait at these offsets or behind them.
+
+    Parameters
+    ----------
+    state, values
+        As of `as_columns`.
+    limits
+        The first offset that goes, by partition.
+
+    Examples
+    --------
+    >>> from drift.consumers.waiting import Waiting
+    >>> rows = [Waiting(("f", 0), n, 9, True, 2, b"v%d" % n) for n in range(3)]
+    >>> counts = {"silent": 1, "classes": [], "counts": {}}
+    >>> whole = as_columns(counts, ["a", "b", "c"], rows, lambda: [[], []], ([], []))
+    >>> state, values = before(*whole, {("f", 0): 1})
+    >>> state["ids"], values, state["counts"]
+    (['a'], b'v0', {'evicted': 2})
+    """
+
+    def stays(place: TopicPartition, offset: int) -> bool:
+        return offset < limits.get(place, offset + 1)
+
+    places = [(topic, number) for topic, number in state["places"]]
+    at = zip(state["place"], state["offsets"], strict=True)
+    stay = [stays(places[number], offset) for number, offset in at]
+    ends = [*accumulate(state["lengths"], initial=0)]
+    stored = zip(stay, pairwise(ends), strict=False)
+    width = 4 * len(state["classes"])
+    chances = b64decode(state["chances"])
+    counts, silent = dict(state["counts"]), sum(stay[: state["silent"]])
+    if evicted := len(stay) - state["silent"] - (sum(stay) - silent):
+        counts["evicted"] = counts.get("evicted", 0) + evicted
+    columns = (*_BY_ROW, *_BY_STORED)
+    return {
+        **state,
+        **{name: [*compress(state[name], stay)] for name in columns if name in state},
+        "early": [
+            entry
+            for entry in state["early"]
+            for topic, number, offset in (entry[4][0],)
+            if stays((topic, number), offset)
+        ],
+        "silent": silent,
+        "counts": counts,
+        "chances": b64encode(
+            b"".join(chances[i * width : (i + 1) * width] for i, one in enumerate(stay) if one)
+        ).decode(),
+    }, b"".join(values[first:end] for one, (first, end) in stored if one)
 
 
 def check_state(

@@ -178,10 +178,11 @@ class LogConsumer:
                 "labels: it was recreated. Start with another folder and group"
             )
         partition = kafka.TopicPartition(*place)
-        if self._second is None:
-            alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
-            self._second = connect({**alone, "group_id": None}, self._largest)
         with asking():
+            if self._second is None:
+                alone = {k: v for k, v in self._options.items() if k != "group_instance_id"}
+                given = {"bootstrap_timeout_ms": 1000 * _OFFSETS, **alone, "group_id": None}
+                self._second = connect(given, self._largest)
             if self._second.assignment() != {partition}:
                 self._second.assign([partition])
                 self._second.seek(partition, offset)
@@ -215,7 +216,7 @@ class LogConsumer:
     def partitions(self, topic: str) -> int:
         """Return how many partitions a topic has."""
         with asking():
-            return len(self.consumer.partitions_for_topic(topic) or ())
+            return len(workarounds.partitions(self.consumer, topic, _OFFSETS))
 
     def lacks(self, place: TopicPartition) -> bool:
         """Whether a topic has no such partition, as one that was recreated with fewer."""
@@ -309,7 +310,8 @@ class LoneConsumer(LogConsumer):
 
     def knows_topics(self) -> bool:
         """Whether the broker has the topics, which then have an identity."""
-        return all(self.consumer.partitions_for_topic(topic) for topic in self.topics)
+        with asking():
+            return all(workarounds.partitions(self.consumer, one, _METADATA) for one in self.topics)
 
     def assign(self, places: Iterable[TopicPartition]) -> None:
         """Read these partitions, each from the offset of `start`."""
@@ -400,13 +402,14 @@ class GroupConsumer(LogConsumer, kafka.ConsumerRebalanceListener):  # type: igno
     def _subscribe(self) -> bool:
         """Join the group once the topic exists: kafka-python looks only every five minutes."""
         for topic in self.topics:
-            if not self.consumer.partitions_for_topic(topic):
+            if not workarounds.partitions(self.consumer, topic, _METADATA):
                 if not self._waiting:
                     self._waiting = True
                     log.warning("%s: waiting for it", missing(topic))
                 return False
         for topic in self.topics:
-            check_partition(topic, self.partition, self.consumer.partitions_for_topic(topic))
+            numbers = workarounds.partitions(self.consumer, topic, _METADATA)
+            check_partition(topic, self.partition, numbers)
         self.consumer.subscribe(list(self.topics), listener=self)
         self.refresh()  # or a leader may assign what it knew before, and have all rejoin
         self._subscribed = True

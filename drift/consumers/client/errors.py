@@ -39,6 +39,7 @@ __all__ = [
     "making_clients",
     "missing",
     "remedy",
+    "truncated",
 ]
 
 _REFUSED = (
@@ -64,6 +65,12 @@ _REMEDIES = {
     errors.InconsistentGroupProtocolError: (
         "another member of the group assigns partitions in another way: it is no worker of "
         "drift, or only one of the two has --keyed. Stop it, or give another --group"
+    ),
+    errors.GroupAuthorizationFailedError: (
+        "grant this user Read on the group, or give another --group"
+    ),
+    errors.TopicAuthorizationFailedError: (
+        "grant this user Read on topics that are read, and Write on those that are sent to"
     ),
     errors.InvalidSessionTimeoutError: (
         "set session_timeout_ms in [consumer] between the broker's group.min.session.timeout.ms "
@@ -141,6 +148,20 @@ def missing(topic: str) -> str:
     'there is no topic news, or this user may not see it'
     """
     return f"there is no topic {topic}, or this user may not see it"
+
+
+def truncated(topic: str, partition: int, offset: int) -> ConsumerError:
+    """Return the error of a log that is another one than what was read of it.
+
+    Examples
+    --------
+    >>> print(truncated("news", 2, 40))
+    news:2 was read up to 40, and is another log now: it was truncated or recreated. Start ...
+    """
+    return ConsumerError(
+        f"{topic}:{partition} was read up to {offset}, and is another log now: it was truncated or "
+        "recreated. Start again, from its beginning"
+    )
 
 
 def check_partition(topic: str, partition: int | None, numbers: Collection[int]) -> None:

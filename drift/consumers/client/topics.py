@@ -20,7 +20,9 @@ from drift.consumers.client.errors import (
     check_partition,
     making_clients,
     missing,
+    truncated,
 )
+from drift.consumers.records import check_topic
 from drift.errors import ConsumerError
 
 if TYPE_CHECKING:
@@ -158,9 +160,15 @@ class Reader:
     ----------
     partitions : list of int
         Numbers of its partitions; empty where there is no such topic.
+
+    Raises
+    ------
+    ParameterError
+        If no topic can have that name.
     """
 
     def __init__(self, topic: str, options: Mapping[str, Any]) -> None:
+        check_topic(topic)
         self.topic = topic
         # A member's identity is for its group alone.
         given = {name: value for name, value in options.items() if name != "group_instance_id"}
@@ -265,7 +273,7 @@ class Reader:
         Raises
         ------
         ConsumerError
-            If the broker does not answer in `seconds`.
+            If the broker does not answer in `seconds`, or a log is truncated while it is read.
         """
         first = self._consumer.beginning_offsets([self._place(number) for number in ends])
         positions = {
@@ -294,6 +302,10 @@ class Reader:
             waited += time.monotonic() - began
             # The last offset may be none of a message: of a transaction's end, or compacted away.
             now = {number: self._consumer.position(place) for number, place in mine.items()}
+            for number, offset in [*now.items(), *(one.position[1:] for one in messages)]:
+                # kafka-python has gone back to the first, as the log lacks what comes next.
+                if offset < positions.get(number, 0):
+                    raise truncated(self.topic, number, positions[number])
             for message in messages:
                 if message.position.offset < ends.get(message.position.partition, 0):
                     yield message

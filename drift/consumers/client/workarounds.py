@@ -34,6 +34,8 @@ workaround        fault in kafka-python
                   heartbeat, and continues as if it were still a member.
 `seek`            Parked records of a resumed partition are found only if no other partition was
                   fetched in between. And the public seek takes no leader epoch.
+`partitions`      It waits for the metadata of an unknown topic for as long as a frozen broker takes
+                  to be given up, 30 s, and a stop waits with it.
 `SPLIT`           A flush does not wait for the parts of a batch that was split for its size.
 `make_no_topics`  As for consumers: a deleted topic is recreated.
 `not_logged`      It logs an error if a topic is missing, also when the broker creates it then.
@@ -78,6 +80,7 @@ __all__ = [
     "join_again",
     "make_no_topics",
     "not_logged",
+    "partitions",
     "patch",
     "seek",
 ]
@@ -253,6 +256,28 @@ def seek(consumer: Any, place: TopicPartition, offset: int, leader_epoch: int = 
     consumer._subscription.seek(partition, position)  # noqa: SLF001
     parked = getattr(consumer._fetcher, "_paused_partition_records", {})  # noqa: SLF001
     parked.pop(partition, None)
+
+
+def partitions(consumer: Any, topic: str, seconds: float) -> set[int]:
+    """Return the partitions of a topic; KafkaTimeoutError if no broker answers in time."""
+    cluster, until = consumer._cluster, monotonic() + seconds  # noqa: SLF001
+
+    def ask() -> None:
+        asked = cluster.request_update()
+        left = max(0.0, until - monotonic())
+        consumer._net.run(consumer._manager.wait_for, asked, 1000 * left)  # noqa: SLF001
+
+    known = cluster.partitions_for_topic(topic)
+    if known is None:
+        if cluster.metadata_refresh_in_progress:  # perhaps of other topics
+            ask()
+        before, cluster.need_all_topic_metadata = cluster.need_all_topic_metadata, True
+        try:
+            ask()
+        finally:
+            cluster.need_all_topic_metadata = before
+        known = cluster.partitions_for_topic(topic)
+    return known or set()
 
 
 class _Batches:

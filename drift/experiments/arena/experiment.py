@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from drift._checks import check_duration, check_integer, in_order
 from drift.errors import DriftError, ParameterError
@@ -34,7 +34,7 @@ from drift.experiments.comparison.tables import BASELINES, run_rows
 from drift.experiments.folder import locked_folder
 from drift.experiments.records import grouped
 from drift.experiments.results import ExperimentKind, Results, TableSpec
-from drift.experiments.runner import run_experiment
+from drift.experiments.runner import How, run_experiment
 from drift.features import RecentDeviation
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from drift.streams.stream import Stream
     from drift.types import Features, Label
 
-__all__ = ["ARENA", "arena"]
+__all__ = ["ARENA", "arena", "tables_of"]
 
 _DELAYS = (None, 100, FIRST)
 #: Where models that draw at random, and cost much, have five seeds; elsewhere they have one. With
@@ -67,12 +67,8 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     models: Iterable[str] | None = None,
     delays: Iterable[int] | None = None,
     quick: bool = False,
-    tables: bool = False,
     time_limit: float | str = 600.0,
-    jobs: int = -1,
-    backend: str = "loky",
-    address: str | None = None,
-    progress: bool = False,
+    **how: Unpack[How],
 ) -> Results:
     """Run every model on every stream: at its defaults with three delays, and over its grid.
 
@@ -85,17 +81,15 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     streams, models
         Names in `drift.experiments.arena.streams.STREAMS`, or of its two lists, development and
         held-out, and in `drift.experiments.arena.models.MODELS`; None: all, MOA's models if
-        CapyMOA and Java are installed or nothing is run. Streams whose data are not there are left
-        out with a warning.
+        CapyMOA and Java are installed. Streams whose data are not there are left out with a
+        warning.
     delays
         Rows by which labels are late; 0: at once. None: 0, 100 and 1,000.
     quick
         A few of them, and 1,000 rows each: about a minute.
-    tables
-        Run nothing: make tables and figure of what the folder has.
     time_limit
         Processor time after which a run ends, and is recorded as such: seconds, or ``"10m"``.
-    jobs, backend, address, progress
+    **how
         As for `run_all`.
 
     Returns
@@ -123,25 +117,11 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
     >>> [(row["model"], row["rows"]) for row in table if row["delay"] is None]
     [('PA', 999), ('PA, tuned', 999), ('no change', 999), ('majority', 999)]
     """
-    if streams is None:
-        streams = _QUICK_STREAMS if quick else STREAMS
-    if models is None:
-        known_here = (m for m in MODELS if tables or MODELS[m].available)
-        models = _QUICK_MODELS if quick else known_here
-    asked = in_order("stream", streams, [*STREAMS, *GROUPS])
-    wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
-    families = in_order("model", models, MODELS)
+    here = [name for name, family in MODELS.items() if family.available]
+    wanted, families = _chosen(streams, models, here, quick=quick)
     limit = check_duration("time_limit", time_limit)
-    settings = {"models": families, "quick": quick, "time_limit": limit}
     late = _delays(delays, quick=quick)
     known: dict[str, Record] = {}
-    if tables:
-        with locked_folder(output) as folder:
-            records = select(folder.read().values(), wanted, families)
-            known |= {record["stream"]: {"sha256": record["sha256"]} for record in records}
-            results = Results(ARENA, records, known, settings, 0.0, folder.path)
-            results.save(folder)
-        return results
     with locked_folder(output) as folder:
         kept = {
             record["stream"]: record["sha256"]
@@ -164,17 +144,62 @@ def arena(  # noqa: PLR0913 - an experiment's settings, by keyword
             known[name] = {"sha256": stream.sha256, "rows": len(stream)}
             yield _runs(stream, STREAMS[name], families, late, limit)
 
-    return run_experiment(
-        ARENA,
-        stages,
-        known,
-        settings,
-        output,
-        jobs=jobs,
-        backend=backend,
-        address=address,
-        progress=progress,
-    )
+    settings = {"models": families, "quick": quick, "time_limit": limit}
+    return run_experiment(ARENA, stages, known, settings, output, **how)
+
+
+def tables_of(
+    output: str | PathLike[str],
+    *,
+    streams: Iterable[str] | None = None,
+    models: Iterable[str] | None = None,
+    quick: bool = False,
+) -> Results:
+    """Make tables and figures of the runs that a folder of `arena` has, and run nothing.
+
+    Parameters
+    ----------
+    output
+        The folder, which gets them.
+    streams, models
+        As of `arena`; None: all.
+    quick
+        The runs are of the quick form.
+
+    Raises
+    ------
+    ParameterError
+        No such stream or model, or the folder has no run of these.
+    """
+    wanted, families = _chosen(streams, models, MODELS, quick=quick)
+    with locked_folder(output) as folder:
+        records = select(folder.read().values(), wanted, families)
+        if not records:
+            raise ParameterError(
+                f"output {output}: has no run of these streams and models: give the folder of a run"
+            )
+        known = {record["stream"]: {"sha256": record["sha256"]} for record in records}
+        settings = {"models": families, "quick": quick}
+        results = Results(ARENA, records, known, settings, 0.0, folder.path)
+        results.save(folder)
+    return results
+
+
+def _chosen(
+    streams: Iterable[str] | None,
+    models: Iterable[str] | None,
+    usual: Iterable[str],
+    *,
+    quick: bool,
+) -> tuple[list[str], list[str]]:
+    """Return names of streams, also of those on a list that is named, and of models."""
+    if streams is None:
+        streams = _QUICK_STREAMS if quick else STREAMS
+    if models is None:
+        models = _QUICK_MODELS if quick else usual
+    asked = in_order("stream", streams, [*STREAMS, *GROUPS])
+    wanted = [name for name, entry in STREAMS.items() if name in asked or entry.group in asked]
+    return wanted, in_order("model", models, MODELS)
 
 
 def _delays(delays: Iterable[int] | None, *, quick: bool) -> tuple[int | None, ...]:
@@ -206,8 +231,8 @@ def _runs(
                 contenders = {name: contenders[name]}
             several = entry.heldout if name == OWN else family.ensemble and stream.name in _SEEDED
             chosen = settings._replace(seeds=_SEEDS) if several and delay is None else settings
-            yield from _named(runs_of(features, contenders, order, chosen))
-        yield from _named(runs_of(stream, baselines(), order, settings))
+            yield from runs_of(features, contenders, order, chosen)
+        yield from runs_of(stream, baselines(), order, settings)
 
 
 def _suits(family: Family, entry: Entry) -> bool:
@@ -222,10 +247,6 @@ def _deviations(stream: Stream) -> Iterator[tuple[Features, Label]]:
         named = {str(name): value for name, value in x.items()}  # forests sort names: all are texts
         yield recent.transform_one(named), y
         recent.learn_one(named)
-
-
-def _named(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
-    return ((run.identity["model"], run) for run in runs)
 
 
 def _timeless(results: Results) -> list[Record]:

@@ -27,12 +27,26 @@ if TYPE_CHECKING:
 
     from drift.streams import Documents
 
-__all__ = ["GROUPS", "KINDS", "ROWS", "STREAMS", "Entry"]
+__all__ = [
+    "GROUPS",
+    "KINDS",
+    "REUTERS_TOPICS",
+    "ROWS",
+    "STREAMS",
+    "Entry",
+    "file_of",
+    "hyperplane",
+    "loaded",
+    "table_of",
+    "topics_of",
+]
 
 #: Rows of a stream at most; of Electricity all are taken.
 ROWS = 20_000
 #: Kinds of streams, as tables have them; the last two are the development streams.
 KINDS = ("held-out", "real", "generated")
+#: Topics of Reuters-21578 that take turns as the target.
+REUTERS_TOPICS = ("earn", "acq", "money-fx", "crude")
 #: The lists.
 GROUPS = ("development", "held-out")
 
@@ -64,22 +78,22 @@ def _bundled(data: Callable[[], Iterable[Any]]) -> Stream:
 
 
 @cache
-def _documents(name: str) -> Documents:
-    documents, _ = load(name)
-    return documents
+def loaded(name: str) -> tuple[Documents, Sequence[str]]:
+    """Return the documents of a data set, and its targets, loaded once."""
+    return load(name)
 
 
-def _topics(name: str, *topics: str) -> Stream:
-    """Documents whose target is one topic after the other."""
-    documents = _documents(name).head(ROWS)
-    stream = ShiftingStream(documents, topics)
-    pairs = zip(documents.features(), stream.y.tolist(), strict=True)
+def topics_of(name: str, *topics: str, whole: bool = False) -> Stream:
+    """Return documents of a data set, whose target is one topic after the other."""
+    documents, _ = loaded(name)
+    stream = ShiftingStream(documents if whole else documents.head(ROWS), topics)
+    pairs = zip(stream.documents.features(), stream.y.tolist(), strict=True)
     return Stream(list(pairs), name, tuple(map(Drift, stream.shifts)))
 
 
-def _table_of(name: str, target: str | None, rows: int | None = ROWS) -> Stream:
-    """Rows with the zeros that their file leaves out: a scaler has to see them."""
-    stream = read_stream(_documents(name), target, rows=rows)
+def table_of(name: str, target: str | None, *, whole: bool = False) -> Stream:
+    """Return rows of a data set, with zeros where its file has none: a scaler has to see them."""
+    stream = read_stream(loaded(name)[0], target, rows=None if whole else ROWS)
     zeros = dict.fromkeys(sorted({feature for x, _ in stream for feature in x}), 0.0)
     return replace(stream, examples=[({**zeros, **x}, y) for x, y in stream])
 
@@ -106,7 +120,7 @@ _ADULT = {
 def _adult() -> Stream:
     """Rows of a9a by column, as `_ADULT` names them."""
     columns = [(name, str(k)) for name, count in _ADULT.items() for k in range(count)]
-    stream = read_stream(_documents("a9a"), "+1", rows=ROWS)
+    stream = read_stream(loaded("a9a")[0], "+1", rows=ROWS)
     return replace(stream, examples=[(dict(columns[i] for i in x), y) for x, y in stream])
 
 
@@ -116,8 +130,9 @@ def _path(*names: str) -> Path:
     return Path(os.environ["DRIFT_DATA"], *names)
 
 
-def _file(name: str, target: str) -> Stream:
-    return read_stream(_path("streams", name), target, rows=ROWS)
+def file_of(name: str, target: str, *, whole: bool = False) -> Stream:
+    """Return rows of a file."""
+    return read_stream(_path("streams", name), target, rows=None if whole else ROWS)
 
 
 def _arrays(name: str) -> dict[str, NDArray[Any]]:
@@ -182,6 +197,12 @@ def _gradual(before: Callable[[], Any], after: Callable[[], Any]) -> Stream:
 def _throughout(make: Callable[[], Any]) -> Stream:
     """A target that moves all the time."""
     return Stream(list(make().take(ROWS)))
+
+
+def hyperplane(**more: Any) -> Stream:
+    """Return a plane that turns all the time."""
+    turning: dict[str, Any] = {"seed": 1, "n_drift_features": 10, "mag_change": 0.001}
+    return _throughout(partial(synth.Hyperplane, **turning, **more))
 
 
 def _noisy(pairs: list[Any], noise: float) -> list[Any]:
@@ -269,21 +290,19 @@ _sine = partial(_concepts, synth.Sine, "classification_function")
 _text = partial(Entry, sparse=True)
 
 _REAL: dict[str, Entry] = {
-    "electricity": Entry(partial(_table_of, "elec", "1", None), "electricity"),
-    "weather": Entry(partial(_file, "weather.csv.xz", "class"), "weather"),
-    "insects": Entry(partial(_file, "insects-gradual.csv.xz", "class"), "insects"),
-    "rialto": Entry(partial(_file, "rialto.csv.xz", "class"), "rialto"),
-    "outdoor": Entry(partial(_file, "outdoor.csv.xz", "class"), "outdoor"),
-    "ijcnn1": Entry(partial(_table_of, "ijcnn1", "+1"), "ijcnn1"),
+    "electricity": Entry(partial(table_of, "elec", "1", whole=True), "electricity"),
+    "weather": Entry(partial(file_of, "weather.csv.xz", "class"), "weather"),
+    "insects": Entry(partial(file_of, "insects-gradual.csv.xz", "class"), "insects"),
+    "rialto": Entry(partial(file_of, "rialto.csv.xz", "class"), "rialto"),
+    "outdoor": Entry(partial(file_of, "outdoor.csv.xz", "class"), "outdoor"),
+    "ijcnn1": Entry(partial(table_of, "ijcnn1", "+1"), "ijcnn1"),
     "a9a": Entry(_adult, "a9a"),
-    "letter": Entry(partial(_table_of, "letter", None), "letter"),
-    "rcv1 GCAT": _text(partial(_topics, "rcv1", "GCAT"), "rcv1"),
-    "rcv1 shifts": _text(partial(_topics, "rcv1", *RCV1_TARGETS, *RCV1_TARGETS), "rcv1"),
-    "reuters earn": _text(partial(_topics, "reuters21578", "earn"), "reuters"),
-    "reuters shifts": _text(
-        partial(_topics, "reuters21578", "earn", "acq", "money-fx", "crude"), "reuters"
-    ),
-    "spam": _text(partial(_file, "spam.svm.xz", "+1"), "spam"),
+    "letter": Entry(partial(table_of, "letter", None), "letter"),
+    "rcv1 GCAT": _text(partial(topics_of, "rcv1", "GCAT"), "rcv1"),
+    "rcv1 shifts": _text(partial(topics_of, "rcv1", *RCV1_TARGETS, *RCV1_TARGETS), "rcv1"),
+    "reuters earn": _text(partial(topics_of, "reuters21578", "earn"), "reuters"),
+    "reuters shifts": _text(partial(topics_of, "reuters21578", *REUTERS_TOPICS), "reuters"),
+    "spam": _text(partial(file_of, "spam.svm.xz", "+1"), "spam"),
     "phishing": Entry(partial(_bundled, datasets.Phishing), "phishing"),
     "bananas": Entry(partial(_bundled, datasets.Bananas), "bananas"),
     "segments": Entry(partial(_bundled, datasets.ImageSegments), "segments"),
@@ -307,10 +326,7 @@ _GENERATED: dict[str, Callable[[], Stream]] = {
             for k in (1, 3, 5, 7)
         ],
     ),
-    "hyperplane": partial(
-        _throughout,
-        partial(synth.Hyperplane, seed=1, n_drift_features=10, mag_change=0.001),
-    ),
+    "hyperplane": hyperplane,
     "moving rbf": partial(
         _throughout,
         partial(

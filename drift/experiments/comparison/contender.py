@@ -14,7 +14,7 @@ from river.compose import Pipeline
 from drift._late import final_step, with_late_labels
 from drift.errors import ParameterError
 from drift.experiments.comparison.categories import names_of, parts, taking_texts
-from drift.experiments.comparison.identity import identity_of, may_use_drift
+from drift.experiments.comparison.identity import identity_of
 from drift.experiments.rivals.resets import resetting
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Traits(NamedTuple):
     draws
         Whether it draws at random: whether it, or a part, has a parameter called ``seed``.
     may_use_drift
-        Whether one of drift's models has a part in it: see `may_use_drift`.
+        Whether one of drift's models may have a part in it: see `identity_of`.
     """
 
     identity: str
@@ -64,7 +64,8 @@ class Contender:
         Start afresh where ADWIN finds that the error has changed.
     examples, categories
         A few with texts among their features, which the model is to take, and how many different
-        texts there are; see `taking_texts`.
+        texts there are; see `taking_texts`. `on` has them from a stream: nobody else need give
+        them.
     late
         Labels come late. A `Tracker` gets ``late=True`` then, unless it was given `late`, in a
         `Threshold` and at the end of a pipeline, too. One in any other model does not.
@@ -135,11 +136,12 @@ class Contender:
         model = self.make()
         # River's ensembles are lists, and would show what they hold, which is nothing yet.
         show = Base.__repr__ if isinstance(model, UserList) else repr
+        identity, may_use_drift = identity_of(model)
         return Traits(
-            identity_of(model),
+            identity,
             " ".join(show(model).split()),
             any("seed" in names_of(part) for part in parts(model)),
-            may_use_drift(model),
+            may_use_drift,
         )
 
 

@@ -254,7 +254,9 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     known = _streams(
         stream,
         drifts,
-        {"moment": moment if isinstance(moment, str) else None, "delay": column_of(delay)},
+        moment,
+        delay,
+        shuffled,
         target=target,
         time=time,
         drop=drop,
@@ -263,11 +265,6 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
         separator=separator,
         rows=rows,
     )
-    known = [timed(stream, moment, delay) for stream in known]
-    if shuffled is not None:
-        check_integer("shuffled", shuffled)
-        known += [stream.block_shuffled(shuffled) for stream in known]
-    _check_names(known)
     late = delay
     if delay is None and any(stream.delays is not None for stream in known):
         late = "as the stream has it"
@@ -289,15 +286,11 @@ def compare(  # noqa: PLR0913 - an experiment's settings, by keyword
     descriptions = {
         name: _described(entrant, known, settings) for name, entrant in entrants.items()
     }
-    for name, baseline in baselines().items():
-        if entrants.setdefault(name, baseline).traits() != baseline.traits():
-            raise ParameterError(
-                f"{name!r} is the baseline that runs beside yours: give your model another name"
-            )
+    _add_baselines(entrants)
     runs = [
-        (run.identity["model"], run)
+        pair
         for stream in known
-        for run in runs_of(
+        for pair in runs_of(
             stream, entrants, order_of(stream, delay), settings, focuses[stream.name]
         )
     ]
@@ -326,25 +319,42 @@ def _described(entrant: Contender, streams: Sequence[Stream], settings: Settings
 
 
 def _streams(
-    given: Any, drifts: Sequence[Any] | None, clocks: Mapping[str, Any], **how: Any
+    given: Any,
+    drifts: Sequence[Any] | None,
+    moment: Any,
+    delay: Any,
+    shuffled: int | None,
+    **how: Any,
 ) -> list[Stream]:
-    """Read what is compared on; `clocks` may name features, too, where there are no columns."""
+    """Read what is compared on, in the order of its moments; behind it come shuffled copies."""
+    # In a table these are columns, which are no features; elsewhere `timed` looks for features.
+    columns: dict[str, Any] = {"delay": column_of(delay)}
+    columns["moment"] = moment if isinstance(moment, str) else None
     by_name = given if isinstance(given, Mapping) else {None: given}
     streams = []
     for name, source in by_name.items():
-        named = clocks if has_columns(source) else {}
+        named = columns if has_columns(source) else {}
         stream = read_stream(source, name=None if name is None else str(name), **named, **how)
         streams.append(stream if drifts is None else replace(stream, drifts=cast("Any", drifts)))
-    return streams
-
-
-def _check_names(streams: Sequence[Stream]) -> None:
+    streams = [timed(stream, moment, delay) for stream in streams]
+    if shuffled is not None:
+        check_integer("shuffled", shuffled)
+        streams += [stream.block_shuffled(shuffled) for stream in streams]
     if not streams:
         raise ParameterError("there is no stream: give at least one")
     for name, times in Counter(stream.name for stream in streams).items():
         if times > 1:
             raise ParameterError(
                 f"{times} streams are called {name!r}, as text: give each a name of its own"
+            )
+    return streams
+
+
+def _add_baselines(entrants: dict[str, Contender]) -> None:
+    for name, baseline in baselines().items():
+        if entrants.setdefault(name, baseline).traits() != baseline.traits():
+            raise ParameterError(
+                f"{name!r} is the baseline that runs beside yours: give your model another name"
             )
 
 
@@ -354,8 +364,11 @@ def runs_of(
     order: NDArray[np.int64],
     settings: Settings,
     focus: Focus = EVERYTHING,
-) -> Iterator[Run]:
-    """Yield the runs of every contender, with each of its seeds, in each fold.
+) -> Iterator[tuple[str, Run]]:
+    """Yield name and run of every contender, with each of its seeds, in each fold.
+
+    A run's key has three fingerprints: ``parameters`` of the model, ``measures`` of the code that
+    runs and measures it, and ``code`` of drift's models, if it may use one.
 
     Parameters
     ----------
@@ -379,7 +392,7 @@ def runs_of(
         **{name: value for name, value in settings._asdict().items() if name != "seeds"},
         "forks": None if settings.folds == 1 else settings.forks,
         "measures": measuring_code(),
-        "positive": None if focus.positive is None else str(focus.positive),
+        "positive": focus.label,
         "headline": focus.headline,
         "drift": drift.__version__,
         "river": version("river"),
@@ -398,12 +411,15 @@ def runs_of(
         for seed in seeds:
             for fold, fork in enumerate(forks):
                 which = {"seed": seed, "fold": None if fork is None else fold}
-                yield Run(
-                    {**shared, **chosen, **which},
-                    partial(contender.make, seed),
-                    evaluate,
-                    (stream.packed, order, Task(told, stream.drifts, fork, focus.positive)),
-                    len(stream),
+                yield (
+                    name,
+                    Run(
+                        {**shared, **chosen, **which},
+                        partial(contender.make, seed),
+                        evaluate,
+                        (stream.packed, order, Task(told, stream.drifts, fork, focus.positive)),
+                        len(stream),
+                    ),
                 )
 
 
@@ -419,7 +435,7 @@ def _known(stream: Stream, focus: Focus) -> Record:
         "classes": len(stream.classes),
         "focus": focus.note,
         "headline": focus.headline,
-        "positive": None if focus.positive is None else str(focus.positive),
+        "positive": focus.label,
         "categories": list(map(str, stream.categories)),
         "features": names[:_NAMED],
         "more_features": max(0, len(names) - _NAMED),

@@ -29,6 +29,11 @@ class Focus(NamedTuple):
     #: What a reader has to know of it; empty: nothing.
     note: str
 
+    @property
+    def label(self) -> str | None:
+        """The positive class as a text."""
+        return None if self.positive is None else str(self.positive)
+
 
 #: All classes, by their error.
 EVERYTHING = Focus(None, "error", "")

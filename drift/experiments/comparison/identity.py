@@ -1,4 +1,9 @@
-"""Which model it is: a fingerprint of its classes, their code and all its parameters."""
+"""Which model it is: a fingerprint of its classes, their code and all its parameters.
+
+It is of a model in memory, as the code of anyone's model, in a notebook too, is found there alone.
+Of drift's own code `drift.experiments.code` has another, of sources: that of objects in memory
+would be another for each version of Python.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ import sysconfig
 from collections.abc import Mapping
 from itertools import chain
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from river.base import Base
@@ -20,16 +25,25 @@ from drift.experiments.comparison.categories import parameters_of
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["identity_of", "may_use_drift"]
+__all__ = ["Identity", "identity_of"]
 
 #: Where packages are installed: Python takes as long to say so as all else does here.
 _INSTALLED = sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
 
 
-def identity_of(model: Any) -> str:
-    """Return 16 hexadecimal digits that tell a fresh model from all that behave otherwise.
+class Identity(NamedTuple):
+    """What a fresh model is, to a run's key."""
 
-    Of installed packages they have the version, of other code what it says. drift's models and
+    #: 16 hexadecimal digits that tell it from all that behave otherwise.
+    fingerprint: str
+    #: Whether one of drift's models is in it, or code of the user's that may make one.
+    may_use_drift: bool
+
+
+def identity_of(model: Any) -> Identity:
+    """Return a fingerprint of a model, and whether drift's models may have a part in it.
+
+    Of installed packages it has the version, of other code what that says. drift's models and
     kernels are there by name: `drift.experiments.code.code_fingerprint` is of their code.
 
     Parameters
@@ -41,36 +55,22 @@ def identity_of(model: Any) -> str:
     --------
     >>> from drift.experiments.comparison.identity import identity_of
     >>> from drift.models import LBP
-    >>> identity_of(LBP(5)) == identity_of(LBP(5)), identity_of(LBP(5)) == identity_of(LBP(6))
-    (True, False)
-    """
-    return hashlib.sha256(repr(_canonical(model, [], [])).encode()).hexdigest()[:16]
-
-
-def may_use_drift(model: Any) -> bool:
-    """Whether one of drift's models is in a model, or code of the user's that may make one.
-
-    Parameters
-    ----------
-    model
-        It has learnt nothing.
-
-    Examples
-    --------
-    >>> from drift.experiments.comparison.identity import may_use_drift
-    >>> from drift.models import LBP
     >>> from river.naive_bayes import GaussianNB
     >>> from river.preprocessing import StandardScaler
-    >>> may_use_drift(StandardScaler() | LBP(5)), may_use_drift(StandardScaler() | GaussianNB())
+    >>> identity_of(LBP(5)) == identity_of(LBP(5)), identity_of(LBP(5)) == identity_of(LBP(6))
     (True, False)
+    >>> models = StandardScaler() | LBP(5), StandardScaler() | GaussianNB()
+    >>> [identity_of(model).may_use_drift for model in models]
+    [True, False]
     """
     code: list[Any] = []
-    _canonical(model, [], code)
-    return any(
+    told = repr(_canonical(model, [], code))
+    may_use_drift = any(
         one.__module__.startswith("drift.models")
         or not (one.__module__.startswith("drift.") or _version_of(one) is not None)
         for one in code
     )
+    return Identity(hashlib.sha256(told.encode()).hexdigest()[:16], may_use_drift)
 
 
 def _canonical(value: Any, above: list[int], code: list[Any]) -> Hashable:
@@ -141,7 +141,7 @@ def _inside(value: Any) -> list[Any]:
         used = [(name, known[name]) for name in _globals_in(code) if name in known]
         return [
             value.__qualname__,
-            _told(code),
+            _instructions(code),
             value.__defaults__,
             value.__kwdefaults__,
             [cell.cell_contents for cell in cells],
@@ -149,16 +149,23 @@ def _inside(value: Any) -> list[Any]:
         ]
     if isinstance(value, Base):
         return [type(value), parameters_of(value)]
+    return _as_pickled(value)
+
+
+def _as_pickled(value: Any) -> list[Any]:
+    """What pickle would keep of an object: its class, arguments, state and items."""
     try:
         reduced = value.__reduce_ex__(2)
     except TypeError:  # what cannot be pickled, such as a lock, decides nothing
         return [type(value)]
-    return [reduced] if isinstance(reduced, str) else list(reduced[:3])
+    if isinstance(reduced, str):
+        return [reduced]
+    return [*reduced[:3], *(list(items) for items in reduced[3:5] if items is not None)]
 
 
-def _told(code: CodeType) -> list[Any]:
+def _instructions(code: CodeType) -> list[Any]:
     """Return what code says, that of its inner functions included, wherever it stands."""
-    constants = [_told(c) if inspect.iscode(c) else c for c in code.co_consts]
+    constants = [_instructions(c) if inspect.iscode(c) else c for c in code.co_consts]
     return [code.co_code, code.co_names, constants]
 
 

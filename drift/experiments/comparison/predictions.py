@@ -143,14 +143,14 @@ class Predictions:
         self.predicted = np.full(n, _NOT_ASKED, dtype=np.int32)
         self._likeliest = np.full(n, _NOTHING, dtype=np.int32)
         self._confidence, self._chance = np.zeros(n), np.zeros(n)
-        self._labels = classes
+        self._classes, self._positive_label = classes, positive
         self._positive = None if positive is None else self.numbers[positive]
-        chosen = len(classes) - 1 if self._positive is None else self._positive
-        self._scored = range(len(classes)) if len(classes) > 2 else range(chosen, chosen + 1)
-        self._ranked = classes if len(classes) > 2 else classes[chosen : chosen + 1]
+        # Of two classes one is ranked: the probabilities of the other say the same.
+        one = len(classes) - 1 if self._positive is None else self._positive
+        ranked = range(len(classes)) if len(classes) > 2 else range(one, one + 1)
+        self._ranked, self._ranked_classes = ranked, [classes[k] for k in ranked]
         self._every = sampled(n, len(classes))
-        self._scores = np.zeros((-(-n // self._every), len(self._scored)))
-        self._label = positive
+        self._scores = np.zeros((-(-n // self._every), len(self._ranked)))
         # Items of a view are set in half the time that those of an array take.
         self._views = _Views(
             self.truth.data,
@@ -160,7 +160,7 @@ class Predictions:
             self._chance.data,
         )
         #: The probability of the positive class for each row, and which rows are said to be of it.
-        self._of_positive = None if positive is None else np.full(n, np.nan)
+        self._positive_shares = None if positive is None else np.full(n, np.nan)
         self._said: NDArray[np.bool_] | None = None
 
     def put(self, row: int, label: Label | None, shares: Mapping[Any, float] | None) -> None:
@@ -191,13 +191,13 @@ class Predictions:
             views.confidence[row] = highest = shares[most]
             if highest < 0 or highest > _MOST:
                 raise ValueError(f"the probability of {most!r} is {highest:g}, not 0 to 1")
-            views.chance[row] = shares.get(self._labels[views.truth[row]], 0.0)
+            views.chance[row] = shares.get(self._classes[views.truth[row]], 0.0)
             if row % self._every == 0:
                 self._scores[row // self._every] = [
-                    shares.get(label, 0.0) for label in self._ranked
+                    shares.get(label, 0.0) for label in self._ranked_classes
                 ]
-            if self._of_positive is not None:
-                self._of_positive[row] = shares.get(self._label, 0.0)
+            if self._positive_shares is not None:
+                self._positive_shares[row] = shares.get(self._positive_label, 0.0)
 
     def _number(self, label: Label) -> int:
         return self.numbers.setdefault(label, len(self.numbers))
@@ -211,7 +211,7 @@ class Predictions:
             The first row that counts: before it no model knows a label.
         """
         predicted = self.predicted[known:]
-        strange = predicted[predicted >= len(self._labels)]
+        strange = predicted[predicted >= len(self._classes)]
         if not len(strange):
             return ""
         first = list(self.numbers)[strange[0]]
@@ -250,13 +250,13 @@ class Predictions:
         float or None
             The last threshold; None where there is none.
         """
-        if self._of_positive is None:
+        if self._positive_shares is None:
             return None
-        self._of_positive[:first] = np.nan
+        self._positive_shares[:first] = np.nan
         if own:
             self._said = self.predicted == self._positive
             return None
-        self._said, threshold = decided(self._of_positive, self.truth == self._positive, order)
+        self._said, threshold = decided(self._positive_shares, self.truth == self._positive, order)
         if threshold is None:
             self._said = self.predicted == self._positive
         return threshold
@@ -266,9 +266,9 @@ class Predictions:
         rows = np.flatnonzero(self.labelled[start:stop]) + start
         scored = rows[rows % self._every == 0]
         positive = None
-        if self._of_positive is not None and self._said is not None:
+        if self._positive_shares is not None and self._said is not None:
             true = self.truth[rows] == self._positive
-            positive = Positive(true, self._said[rows], self._of_positive[rows])
+            positive = Positive(true, self._said[rows], self._positive_shares[rows])
         return Outcome(
             self.truth[rows],
             self.predicted[rows],
@@ -276,7 +276,7 @@ class Predictions:
             self._confidence[rows],
             self._chance[rows],
             self._scores[scored // self._every],
-            self._scored,
+            self._ranked,
             self.truth[scored],
             positive,
         )

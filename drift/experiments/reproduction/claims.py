@@ -254,7 +254,7 @@ def _second_order(curves: _Curves, chunks: Sequence[Record]) -> Iterator[Claim]:
             if model in curves and counterpart in curves:
                 gaps = _gaps(curves[model], curves[counterpart], supports)
                 holds = bool(gaps) and all(gap.below for gap in gaps.values())
-                figures = f"a chunk needs {supports:.0f}; {_listed(gaps)} of {counterpart}"
+                figures = f"a chunk needs {supports:.0f}; {_by_budget(gaps)} of {counterpart}"
                 yield Claim("i", 7, model, holds, statement, figures)
 
 
@@ -317,7 +317,7 @@ def _degrades(curves: _Curves) -> Iterator[Claim]:
                 "CKS",
                 bool(gaps) and all(gap.above for gap in gaps.values()),
                 "at every budget below the Perceptron's supports it is above the other models",
-                f"the Perceptron needs {needed:.0f}; {_listed(gaps)} of {model}",
+                f"the Perceptron needs {needed:.0f}; {_by_budget(gaps)} of {model}",
             )
 
 
@@ -330,7 +330,7 @@ def _gaps(curve: _Curve, other: _Curve, most: float) -> dict[float, Difference]:
     }
 
 
-def _listed(gaps: Mapping[float, Difference]) -> str:
+def _by_budget(gaps: Mapping[float, Difference]) -> str:
     return ", ".join(f"{budget}: {gap}" for budget, gap in gaps.items())
 
 

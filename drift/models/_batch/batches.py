@@ -155,13 +155,13 @@ def _matrix(X: Any) -> Any:
 
 def labels_of(y: Any) -> tuple[list[Label], str | None]:
     """Return labels from a Series, an array or a list, and their name where they have one."""
-    labels, series = _listed(y, "labels")
+    labels, series = _as_list(y, "labels")
     if series is not None and series.dtype == nw.Object:
         _check_types(labels)
     return labels, None if series is None else series.name
 
 
-def _listed(values: Any, what: str) -> tuple[list[Any], Any]:
+def _as_list(values: Any, what: str) -> tuple[list[Any], Any]:
     """Return a column as a list, and as a Series where it came as one."""
     if isinstance(values, (list, tuple)):
         return list(values), None
@@ -206,7 +206,7 @@ def weights_of(w: Any, rows: int) -> list[float] | None:
         return None
     if isinstance(w, Real):
         return [weight_of(w)] * rows
-    values, _ = _listed(w, "weights")
+    values, _ = _as_list(w, "weights")
     if len(values) != rows:
         raise ParameterError(f"X has {counted(rows, 'row')} and w {counted(len(values), 'weight')}")
     weights: list[float] = []

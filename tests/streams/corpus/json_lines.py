@@ -106,6 +106,21 @@ CASES = [
     Case("bools among numbers", "a.jsonl", lines(True, 0, 5, False, 2), rows(1, 0, 5, 0, 2)),
     Case("bools among texts are categories", "a.jsonl", lines(True, False, True, "yes"),
          rows("True", "False", "True", "yes")),
+    Case("decimal points of numbers, more than decimal commas of texts", "a.jsonl",
+         '{"x": 1.5, "q": "2,5", "r": "0,5", "p": "1,234", "y": "a"}\n'
+         '{"x": 2.5, "q": 3, "r": 4, "p": "2,345", "y": "b"}\n'
+         '{"x": 3.5, "q": 5, "r": 6, "p": "3,456", "y": "a"}\n',
+         [({"x": 1.5, "q": 2.5, "r": .5, "p": 1234}, "a"),
+          ({"x": 2.5, "q": 3, "r": 4, "p": 2345}, "b"),
+          ({"x": 3.5, "q": 5, "r": 6, "p": 3456}, "a")],
+         ["'q' ... '2,5' as 2.5", "'r' ... '0,5' as 0.5", "'p' ... '1,234' as 1234"]),
+    Case("codes and versions in texts", "a.jsonl", lines("1.9", "1.10", "2"), rows(1.9, 1.1, 2),
+         ["1 of 3 numbers of 'x' may be versions: '1.10' is 1.1"]),
+    *(Case(f"fractions in texts that are no versions: {other}", "a.jsonl",
+           lines("1.9", "1.10", other), rows(1.9, 1.1, float(other)))
+      for other in ("1.05", "1.00", "-1.25", "1.5e2")),
+    Case("an exponent in texts, among fractions", "a.jsonl", lines("12e5", "1.5", "3", "4"),
+         rows(1_200_000, 1.5, 3, 4)),
     Case("not finite, as Python writes it", "a.jsonl", lines(1, float("nan"), float("inf"), 2, 3),
          rows(1, None, None, 2, 3), ["'x' ... 'inf' (1)"]),
     Case("beyond floats", "a.jsonl", lines(1, 10**400, 2).replace("2,", "2,") , rows(1, None, 2),

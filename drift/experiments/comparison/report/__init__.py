@@ -492,11 +492,11 @@ def _about(results: Results) -> str:
         },
     }
     return (
-        f"<h2>How it was measured</h2><p>{_HOW}</p>{_listed(facts)}"
-        f"<h3>Models</h3>{_listed(results.settings['models'])}"
+        f"<h2>How it was measured</h2><p>{_HOW}</p>{_definitions(facts)}"
+        f"<h3>Models</h3>{_definitions(results.settings['models'])}"
     )
 
 
-def _listed(facts: Mapping[str, str]) -> str:
+def _definitions(facts: Mapping[str, str]) -> str:
     items = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
     return f"<dl>{items}</dl>"

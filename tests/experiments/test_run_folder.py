@@ -1,3 +1,5 @@
+"""A folder of runs: what is kept, found again, refused and left whole."""
+
 import csv
 from pathlib import Path
 

@@ -3,7 +3,6 @@
 import json
 import math
 from itertools import combinations
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from sklearn.metrics import (
 )
 
 from drift.experiments import compare
-from drift.experiments.comparison import evaluation, predictions
+from drift.experiments.comparison import predictions
 from drift.experiments.comparison.measures import (
     COSTS,
     MEASURES,
@@ -33,7 +32,7 @@ from drift.experiments.comparison.measures import (
 from drift.experiments.comparison.predictions import Predictions
 from drift.experiments.comparison.protocol import FORKS, forks_of
 from drift.experiments.comparison.statistics import holm, pairs_of
-from drift.experiments.comparison.tables import run_rows, shown
+from drift.experiments.comparison.tables import costs, remarks, run_rows, shown
 from drift.models import LBP
 from drift.streams import Drift, Stream
 
@@ -226,16 +225,6 @@ def test_recovery_is_the_mean_over_drifts_those_without_one_included():
     row, idle = run_rows(records)
     assert (row["recovery"], row["unrecovered"]) == (200.0, 1)
     assert (idle["recovery"], idle["unrecovered"]) == (None, None)
-
-
-def test_time_is_that_of_the_processor(monkeypatch):
-    """Of 10 s the processor had 4 for the run, and the model was busy for half of them."""
-    clocks = {"perf_counter": [100.0, 110.0], "process_time": [50.0, 54.0]}
-    clocks = {name: iter(times).__next__ for name, times in clocks.items()}
-    monkeypatch.setattr(evaluation, "time", SimpleNamespace(**clocks))
-    spent = evaluation._Spent()
-    spent.busy = 5.0
-    assert spent.seconds == 2.0
 
 
 def test_recoveries_by_hand():
@@ -465,3 +454,25 @@ def test_the_table_has_the_best_first(folder):
     counted = {(row["model"], row["other"]): row["n"] for _, row in results["tests"].iterrows()}
     assert set(counted) == set(combinations(["LBP", "PAClassifier", "no change", "majority"], 2))
     assert set(counted.values()) == {2}  # the shuffled copies are no streams of their own
+
+
+def test_costs_are_geometric_means_over_the_streams():
+    """Of 0.5 and 2 us, and of 1 and 100 bytes; a time of 0 counts as a nanosecond."""
+    shared = {"status": "ok", "error": 0.1}
+    rows = [
+        {"model": "it", "stream": "a", "microseconds": 0.5, "memory": 1, **shared},
+        {"model": "it", "stream": "b", "microseconds": 2.0, "memory": 100, **shared},
+        {"model": "idle", "stream": "a", "microseconds": 0.0, "memory": 1, **shared},
+        {"model": "idle", "stream": "b", "microseconds": 0.1, "memory": 1, **shared},
+        {"model": "half", "stream": "a", "microseconds": 1.0, "memory": 1, **shared},
+    ]
+    it, idle = costs(rows, ["a", "b"])
+    assert (it["microseconds"], it["memory"]) == pytest.approx((1.0, 10.0))
+    assert idle["microseconds"] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("n", "few"), [(29, True), (30, False)])
+def test_a_fold_of_few_rows_is_told(n, few):
+    shared = {"stream": "a", "status": "ok", "blind": 0, "unpredicted": 0, "message": ""}
+    rows = [{"model": "it", "fold": fold, "rows": n + fold, **shared} for fold in (0, 1)]
+    assert ("tested on 29 rows" in " ".join(remarks(rows))) == few
