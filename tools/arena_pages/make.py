@@ -356,7 +356,9 @@ class Arena(Standings):
         settings = self, self.plain
         late = [delay for delay in self.delays if delay is not None]
         rows = [(s, d, *(one.gap(s, d) for one in settings)) for d in late for s in self.held_out]
-        return [row for row in rows if any(gap and gap["gap"] >= TENTH for gap in row[2:])]
+        largest = [max((gap["gap"] for gap in row[2:] if gap), default=0.0) for row in rows]
+        order = sorted(range(len(rows)), key=lambda i: (late.index(rows[i][1]), -largest[i]))
+        return [rows[i] for i in order if largest[i] >= TENTH]
 
     def changed_by(self, streams: Iterable[str], delay: str) -> Record:
         """Count where `late=True` errs less than `late=False`, by a tenth of a point, and more.
@@ -372,6 +374,14 @@ class Arena(Standings):
             "gained": min(changes),
             "lost": max(changes),
         }
+
+    def dearer(self, cost: str, delay: str) -> float:
+        """By how many times more `OWN` costs than with labels at once, in the geometric mean."""
+        pairs = [
+            [self.asked[stream, OWN, d][cost] for d in (delay, None)]
+            for stream in self.ended(self.streams, [OWN], delay)
+        ]
+        return float(np.exp(np.mean([np.log(late / once) for late, once in pairs])))
 
     def spent(self, model: str, *, late: bool) -> dict[str, list[float]]:
         """Return least, median and greatest time and memory over streams and delays."""
