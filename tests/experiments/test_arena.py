@@ -151,6 +151,24 @@ def test_a_rate_for_texts_is_run_on_texts_alone():
         assert (name in dict(runs)) == sparse
 
 
+def test_a_setting_for_late_labels_runs_with_late_ones_alone_and_is_no_rival():
+    stream = Stream([({"a": 1.0}, True), ({"a": -1.0}, False)], "one")
+    late = ("Tracker", True), ("Tracker late=False", False)
+    for name, is_late in late:
+        entrant = contenders_of(name, stream, sparse=False)[name]
+        assert entrant.on(stream, late=True).make().late is is_late
+    names = [name for name, _ in late]
+    runs = experiment._runs(stream, STREAMS["a9a"], names, [None, 1], 60.0)
+    asked = [(run.identity["model"], run.identity["delay"]) for _, run in runs]
+    assert [place for place in asked if place[0] in names] == [
+        ("Tracker", None),
+        ("Tracker", "1"),
+        ("Tracker late=False", "1"),
+    ]
+    records = rows({name: {"steel": 0.1} for name in ("Tracker", "Tracker late=False", "PA")}, "1")
+    assert list(Standings(records).others("steel", "1")) == ["PA"]
+
+
 @pytest.mark.parametrize(
     ("delay", "heldout", "tuned"),
     [(None, False, True), (20, False, False), (None, True, False), (20, True, False)],

@@ -38,7 +38,7 @@ COLUMNS = {
     "sold": ["yes" if letter in "aceg" else "no" for letter in TOWNS],
 }
 FRAME = pd.DataFrame(COLUMNS)
-OF_DRIFT = ("Tracker", "Tracker 100", "LBP", "RBP", "Forgetron", "PassiveAggressive")
+OF_DRIFT = tuple(name for name, family in MODELS.items() if family.library == "drift")
 EXAMPLES = [
     ({"town": town, "hour": hour}, sold) for town, hour, sold in zip(*COLUMNS.values(), strict=True)
 ]

@@ -1,11 +1,11 @@
-"""Make the arena's pages, and the table of errors in the README, from the runs that are kept.
+"""Make the arena's pages, and parts of two others, from the runs that are kept.
 
     python tools/arena_pages/make.py [FOLDER...]
 
 The runs of each FOLDER, one of `drift arena`, are first added to docs/arena-runs.parquet, in the
 place of equal ones. The text is in the templates beside this file; `PAGES` and `FIGURES` in docs
-are made of them and the runs, and all between `<!-- arena -->` and `<!-- end -->` in the README.
-Needs the extras `compare` and `docs`.
+are made of them and the runs, and in `OTHERS` all between `<!-- arena: NAME -->`, of the template
+of this name, and `<!-- end -->`. Needs the extras `compare` and `docs`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from drift.experiments.arena.standings import (
     HALF,
     OWN,
     POINT,
+    TENTH,
     Standings,
     gap_of,
     select,
@@ -52,19 +53,27 @@ DOCS = ROOT / "docs"
 RUNS = DOCS / "arena-runs.parquet"
 PAGES = "arena.md", "arena-development.md", "arena-errors.md"
 FIGURES = "arena-cost", "arena-leads"
-BLOCK = re.compile(r"(<!-- arena -->\n).*?(<!-- end -->)", re.DOTALL)
+OTHERS = "README.md", "docs/which_model.md"
+BLOCK = re.compile(r"(<!-- arena: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HELD_OUT = KINDS[0]
 TITLES = {
     HELD_OUT: "Held-out streams",
     "real": "Real development streams",
     "generated": "Generated development streams",
 }
+#: The Tracker with the other setting for late labels; at once both are one model.
+PLAIN = f"{OWN} late=False"
 #: Models with a column in the tables of all errors, and its heading.
 COLUMNS = {
     "logistic regression": "logistic",
     "retrained boosting": "boosting",
+    PLAIN: "late=False",
     **{name: name for name in ("ARF", "MOA SGBT", "MOA ARF")},
 }
+#: A stream whose labels repeat every ten rows: both delays are whole periods.
+PERIODIC = "rialto"
+#: Held-out streams that do not drift: two are drawn so, and the makers of one shuffled it.
+STILL = ("nslkdd", "waveform", "spheres")
 #: Ensembles of 100 trees.
 LARGE = ("MOA SGBT", "MOA ARF", "MOA SRP")
 #: Forests, bagging and boosting, which win on most tables.
@@ -72,16 +81,20 @@ STRONG = (
     *(name for name, family in MODELS.items() if family.ensemble),
     *("retrained boosting", *LARGE),
 )
-#: Rows of the shortest stream up to which the page says what one mistake is.
-FEW_ROWS = 200
+#: Rows of a stream below which its losses are marked: one mistake is a fifth of a point or more.
+FEW_ROWS = 500
 
 
 # --- how values are written -----------------------------------------------------------------------
 
 
-def filled(text: str) -> str:
-    """Return a paragraph in lines of 100 characters, with links whole, and the end of its line."""
-    return textwrap.fill(text.strip(), 100, break_long_words=False, break_on_hyphens=False) + "\n"
+def filled(text: str, indent: str = "") -> str:
+    """Return a paragraph in lines of 100 characters, with links whole, and the end of its line.
+
+    `indent` goes before all lines but the first, as of an item of a list.
+    """
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(text.strip(), 100, subsequent_indent=indent, **how) + "\n"
 
 
 def percent(value: float | None, status: str = "", digits: int = 2) -> str:
@@ -94,6 +107,13 @@ def percent(value: float | None, status: str = "", digits: int = 2) -> str:
 def points(difference: float) -> str:
     """Return a difference of errors in points, with its sign."""
     return f"{round(100 * difference, 2) + 0.0:+.2f}"  # never -0.00
+
+
+def lead(gap: Record | None) -> str:
+    """Return the lead of a gap, bold where it is behind."""
+    if gap is None:
+        return "-"
+    return f"**{points(-gap['gap'])}**" if gap["gap"] >= HALF else points(-gap["gap"])
 
 
 def both(ours: float | None, theirs: float | None, status: str = "", digits: int = 2) -> str:
@@ -138,6 +158,19 @@ def kind_of(stream: str) -> str:
 def quoted(name: str) -> str:
     """Return the name of a stream as code."""
     return f"`{name}`"
+
+
+def change(changed: tuple[float, str], sign: int, *, named: bool = True) -> str:
+    """Return by how many points an error changed, and where; nothing if not into this direction."""
+    difference, stream = sign * changed[0], changed[1]
+    if difference < TENTH:
+        return ""
+    return f"{100 * difference:.1f}" + f", {starred(stream)}" * named
+
+
+def starred(stream: str) -> str:
+    """Return the name of a stream as code, with a star if it is a development stream."""
+    return quoted(stream) + "\\*" * (not STREAMS[stream].heldout)
 
 
 def thousands(number: int) -> str:
@@ -264,15 +297,101 @@ class Arena(Standings):
         """Return the standings of some runs with labels at once."""
         return Arena([run for run in self.runs if run["delay"] is None and is_kept(run)])
 
+    @cached_property
+    def plain(self) -> Arena:
+        """The standings with `PLAIN` in the place of `OWN` where labels are late."""
+        kept = (run for run in self.runs if run["model"] != OWN or run["delay"] is None)
+        return Arena([{**run, "model": OWN} if run["model"] == PLAIN else run for run in kept])
+
+    def by_setting(self, delay: str | None) -> dict[str, Arena]:
+        """Return the standings by the setting of `late`, which labels at once need not."""
+        return {"-": self} if delay is None else {"True": self, "False": self.plain}
+
     @property
-    def standing_late(self) -> list[tuple[str | None, Record]]:
-        """Tallies of held-out streams by delay, if any is late.
+    def standing_late(self) -> list[tuple[str | None, str, Record]]:
+        """Tallies of held-out streams by delay and setting, if any is late.
 
         With labels at once the rivals are those alone that have ended with each delay.
         """
         delays = self.delays if set(self.delays) - {None} else []
-        rows = ((d, self.tally(self.held_out, d, always=d is None)) for d in delays)
-        return [(delay, row) for delay, row in rows if row]
+        rows = (
+            (delay, setting, one.tally(self.held_out, delay, always=delay is None))
+            for delay in delays
+            for setting, one in self.by_setting(delay).items()
+        )
+        return [(delay, setting, row) for delay, setting, row in rows if row]
+
+    @property
+    def short(self) -> dict[str, int]:
+        """Held-out streams behind with late labels of which few rows count, and these."""
+        rows = [row for one in (self, self.plain) for row in one.gaps() if row["delay"]]
+        behind = dict.fromkeys(row["stream"] for row in rows if row["gap"] >= HALF)
+        counted = {s: self.counted(s, self.delays[-1]) for s in self.held_out if s in behind}
+        return {stream: n for stream, n in counted.items() if 0 < n < FEW_ROWS}
+
+    def behind_on(self, streams: Iterable[str], delay: str | None) -> int:
+        """Count those of some streams that are behind."""
+        gaps = {row["stream"]: row["gap"] for row in self.gaps() if row["delay"] == delay}
+        return sum(gaps.get(stream, 0.0) >= HALF for stream in streams)
+
+    def gap(self, stream: str, delay: str | None = None) -> Record | None:
+        """Return the gap on a stream, if it is known."""
+        return self._gaps.get((stream, delay))
+
+    @cached_property
+    def _gaps(self) -> dict[tuple[str, str | None], Record]:
+        return {(row["stream"], row["delay"]): row for row in self.gaps()}
+
+    def leads_on(self, streams: Iterable[str]) -> list[Record]:
+        """Return the gaps on some streams, labels at once, the largest lead first."""
+        return sorted(filter(None, map(self.gap, streams)), key=itemgetter("gap"))
+
+    def winners(self, stream: str) -> list[str]:
+        """Return the best others on a stream where they err less than either setting."""
+        gaps = (one.gap(stream, delay) for delay in self.delays for one in (self, self.plain))
+        return list(dict.fromkeys(gap["rival"] for gap in gaps if gap and gap["gap"] >= TENTH))
+
+    def lost_late(self) -> list[tuple[str, str, Record | None, Record | None]]:
+        """Return held-out streams and delays of a loss with either setting, and the gaps."""
+        settings = self, self.plain
+        late = [delay for delay in self.delays if delay is not None]
+        rows = [(s, d, *(one.gap(s, d) for one in settings)) for d in late for s in self.held_out]
+        largest = [max((gap["gap"] for gap in row[2:] if gap), default=0.0) for row in rows]
+        order = sorted(range(len(rows)), key=lambda i: (late.index(rows[i][1]), -largest[i]))
+        return [rows[i] for i in order if largest[i] >= TENTH]
+
+    def changed_by(self, streams: Iterable[str], delay: str) -> Record:
+        """Count where `late=True` errs less than `late=False`, by a tenth of a point, and more.
+
+        Beside it stand the streams where it gains and loses most, and the differences.
+        """
+        pairs = ((s, [self.error(s, name, delay) for name in (OWN, PLAIN)]) for s in streams)
+        changes = [(gap_of(*pair), stream) for stream, pair in pairs if None not in pair]
+        return {
+            "number": len(changes),
+            "less": sum(change <= -TENTH for change, _ in changes),
+            "more": sum(change >= TENTH for change, _ in changes),
+            "gained": min(changes),
+            "lost": max(changes),
+        }
+
+    def dearer(self, cost: str, delay: str) -> float:
+        """By how many times more `OWN` costs than with labels at once, in the geometric mean."""
+        pairs = [
+            [self.asked[stream, OWN, d][cost] for d in (delay, None)]
+            for stream in self.ended(self.streams, [OWN], delay)
+        ]
+        return float(np.exp(np.mean([np.log(late / once) for late, once in pairs])))
+
+    def spent(self, model: str, *, late: bool) -> dict[str, list[float]]:
+        """Return least, median and greatest time and memory over streams and delays."""
+        rows = [
+            row for row in self.rows if row["model"] == model and (row["delay"] is not None) is late
+        ]
+        return {
+            name: [float(pick([row[name] for row in rows])) for pick in (min, np.median, max)]
+            for name in ("microseconds", "memory")
+        }
 
     @cached_property
     def at_once(self) -> list[Record]:
@@ -305,19 +424,15 @@ class Arena(Standings):
         """Whether no strong rival has ended on a stream."""
         return not self.ended([stream], STRONG)
 
-    def lost(self, kinds: Sequence[str], *, late: bool, tuned: bool) -> list[Record]:
-        """Return the losses on some kinds of streams; `late`: with late labels alone."""
-        return [
-            row
-            for row in self.losses(tuned=tuned)
-            if STREAMS[row["stream"]].kind in kinds and not (late and row["delay"] is None)
-        ]
+    def lost(self, *, tuned: bool) -> list[Record]:
+        """Return the losses on development streams."""
+        return [row for row in self.losses(tuned=tuned) if row["stream"] in self.developed]
 
-    def few_rows(self, losses: Iterable[Record]) -> int:
-        """Return the rows of the shortest stream if one mistake is half a point there, else 0."""
-        counted = (self.counted(row["stream"], row["delay"]) for row in losses)
-        fewest = min(filter(None, counted), default=0)
-        return fewest if fewest <= FEW_ROWS else 0
+    @property
+    def lost_somewhere(self) -> list[str]:
+        """Names of development streams with a loss, with any delay and setting."""
+        lost = {row["stream"] for one in (self, self.plain) for row in one.lost(tuned=False)}
+        return [stream for stream in self.developed if stream in lost]
 
     @cached_property
     def held_out_pairs(self) -> list[Record]:
@@ -413,7 +528,8 @@ class Arena(Standings):
         ]
         ended: dict[str, dict[str, list[float]]] = {}
         for model in self.models:
-            every = {s: [self.error(s, model, delay) for delay in delays] for s in streams}
+            names = {delay: OWN if delay is None and model == PLAIN else model for delay in delays}
+            every = {s: [self.error(s, names[d], d) for d in delays] for s in streams}
             complete: Any = {s: errors for s, errors in every.items() if None not in errors}
             if delays and complete and 2 * len(complete) >= len(streams):
                 ended[model] = complete
@@ -447,11 +563,22 @@ class Arena(Standings):
         return [stream for stream in self.streams if stream not in self.held_out]
 
     @property
-    def shown(self) -> list[Record]:
-        """The gaps of the README: on real held-out streams, and where the Tracker is behind."""
-        gaps = {row["stream"]: row for row in self.at_once}
-        chosen = (s for s in self.held_out if STREAMS[s].source or gaps[s] in self.behind)
-        return [gaps[stream] for stream in chosen if stream in gaps]
+    def groups(self) -> dict[str, list[str]]:
+        """Names of all streams but `PERIODIC`, by what tells which setting of `late` suits them."""
+        names = "held-out tables", "development tables", "texts", "generated"
+        groups: dict[str, list[str]] = {name: [] for name in names}
+        for stream in self.streams:
+            entry = STREAMS[stream]
+            tables, texts, generated = names[not entry.heldout], *names[2:]
+            kind = texts if entry.sparse else tables if entry.source else generated
+            if stream != PERIODIC:
+                groups[kind].append(stream)
+        return groups
+
+    @property
+    def unknown_drift(self) -> list[str]:
+        """Names of the held-out streams of which nobody has tested whether they drift."""
+        return [stream for stream in self.data_sets if stream not in STILL]
 
 
 def page(template: str, standings: Arena) -> str:
@@ -463,14 +590,14 @@ def page(template: str, standings: Arena) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (filled, percent, points, when, short, listed, named, numbered, quoted, thousands)
+    filters = (filled, percent, points, lead, when, short, listed, named, numbered, quoted)
+    filters += (starred, change, thousands)
     environment.filters |= {one.__name__: one for one in filters}
     environment.tests |= {one.__name__: one for one in (is_significant, standings.is_weak)}
     functions = {one.__name__: one for one in (both, kind_of, p_values, verdict)}
-    there = {"arena": standings, "arena_page": "docs/arena.md" if template == "readme.md" else ""}
-    return environment.get_template(template).render(
-        KINDS=KINDS, TITLES=TITLES, BASELINES=BASELINES, HALF=HALF, **there, **functions
-    )
+    constants = {"KINDS": KINDS, "TITLES": TITLES, "BASELINES": BASELINES, "HALF": HALF}
+    constants |= {"OWN": OWN, "PLAIN": PLAIN, "STILL": STILL, "PERIODIC": PERIODIC}
+    return environment.get_template(template).render(arena=standings, **constants, **functions)
 
 
 # --- the runs and the files -----------------------------------------------------------------------
@@ -526,13 +653,14 @@ def main() -> None:
     standings = Arena(runs)
     for name in PAGES:
         (DOCS / name).write_text(page(name, standings), "utf-8")
-    readme = ROOT / "README.md"
-    readme.write_text(in_readme(readme.read_text("utf-8"), standings), "utf-8")
+    for name in OTHERS:
+        text = (ROOT / name).read_text("utf-8")
+        (ROOT / name).write_text(renewed(text, standings), "utf-8")
 
 
-def in_readme(text: str, standings: Arena) -> str:
-    """Return the README with its block made anew."""
-    return BLOCK.sub(lambda match: match[1] + page("readme.md", standings) + match[2], text)
+def renewed(text: str, standings: Arena) -> str:
+    """Return a page with its blocks made anew."""
+    return BLOCK.sub(lambda match: match[1] + page(f"{match[2]}.md", standings) + match[3], text)
 
 
 if __name__ == "__main__":

@@ -223,6 +223,8 @@ def _runs(
         order = order_of(stream, delay)
         settings = Settings(delay=None if delay is None else str(delay), time_limit=time_limit)
         for name, family in families.items():
+            if family.late and delay is None:
+                continue
             features = deviating if family.deviations else stream
             contenders = contenders_of(name, features, sparse=entry.sparse)
             if delay is not None or entry.heldout:

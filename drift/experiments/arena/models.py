@@ -52,6 +52,8 @@ class Family(NamedTuple):
     tables: bool = False
     #: Runs on texts alone.
     texts: bool = False
+    #: Runs with late labels alone: at once it is the same as another model.
+    late: bool = False
     #: What it comes from.
     library: str = "River"
 
@@ -115,6 +117,9 @@ _moas = partial(Family, library="MOA", raw=True, tables=True)
 MODELS: dict[str, Family] = {
     "Tracker": _ours(partial(_of_drift, Tracker, budget=_BUDGET), raw=True),
     "Tracker 100": _ours(partial(_of_drift, Tracker, budget=100), raw=True),
+    "Tracker late=False": _ours(
+        partial(_of_drift, Tracker, budget=_BUDGET, late=False), raw=True, late=True
+    ),
     "LBP": _ours(partial(_of_drift, LBP, budget=_BUDGET), _BY_KERNEL),
     "RBP": _ours(partial(_of_drift, RBP, budget=_BUDGET, seed=0), _BY_KERNEL),
     "Forgetron": _ours(partial(_of_drift, Forgetron, budget=_BUDGET), _BY_KERNEL),

@@ -31,6 +31,7 @@ __all__ = [
     "QUICK_FIRST",
     "QUICK_ROWS",
     "TALLIES",
+    "TENTH",
     "Standings",
     "error_after_delay",
     "error_of_all",
@@ -43,8 +44,8 @@ OWN = "Tracker"
 #: Rows before which the longest of the delays lets no label come, and the same in the quick form,
 #: which has so many rows of a stream.
 FIRST, QUICK_FIRST, QUICK_ROWS = 1_000, 100, 1_000
-#: Leads that count as ahead: half a point, and a point.
-HALF, POINT = 0.005, 0.01
+#: Leads that count as ahead: half a point, and a point. A loss is a tenth and more.
+TENTH, HALF, POINT = 0.001, 0.005, 0.01
 #: Streams over which a mean of costs is shown, at least.
 _FEW = 3
 COLUMNS = (
@@ -285,7 +286,7 @@ class Standings:
 
     def losses(self, *, tuned: bool = False) -> list[Record]:
         """Return the `gaps` of a tenth of a point or more."""
-        return [row for row in self.gaps(tuned=tuned) if row["gap"] >= 0.001]
+        return [row for row in self.gaps(tuned=tuned) if row["gap"] >= TENTH]
 
     @property
     def has_costs(self) -> bool:
